@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values that the database keeps. Times are Unix seconds (UTC); JSON columns are plain dictionaries and lists here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+class Scope(StrEnum):
+    """Who a record is for: jobs linked to its metadata, or any job on the machine that its context covers."""
+
+    APPLICATION = "application"
+    CLUSTER = "cluster"
+
+
+class RecordStatus(StrEnum):
+    ACTIVE = "active"
+    QUARANTINED = "quarantined"
+    RETIRED = "retired"
+
+
+class CampaignState(StrEnum):
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class TrialState(StrEnum):
+    """PLANNED and RUNNING are open; a resumed campaign runs open trials again. The others are final."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    PRUNED = "pruned"
+
+
+class TrialRole(StrEnum):
+    """Why a trial is run: the reference, the search, or the final comparison of the winner with the default."""
+
+    DEFAULT = "default"
+    SEARCH = "search"
+    FINAL_DEFAULT = "final-default"
+    FINAL_TUNED = "final-tuned"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A mean with the bounds of its 95 % confidence interval, from `n` samples, in `unit`."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A search for the best parametrization of one component. `spec` is the whole input, seed included."""
+
+    name: str
+    component: str
+    component_version: str
+    created_at: float
+    spec: Json
+    context: Json
+    state: CampaignState = CampaignState.RUNNING
+    summary: Json = field(default_factory=dict)
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation of one parametrization of one problem (e.g. `bcast/65536`) in a campaign.
+
+    `number` counts within (campaign, problem) from 0. `value` is the objective in `unit`, None unless COMPLETE
+    (PRUNED: a lower bound of it). `samples` are single measurements, where the benchmark tells them.
+    """
+
+    campaign_id: int
+    problem: str
+    number: int
+    role: TrialRole
+    parametrization: Json
+    state: TrialState = TrialState.PLANNED
+    value: float | None = None
+    unit: str = "s"
+    samples: Sequence[float] = ()
+    slurm_job_id: int | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    message: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file that jobs read, named by its content's SHA-256 (hex)."""
+
+    sha256: str
+    path: str
+    kind: str
+    size: int
+    created_at: float
+
+
+@dataclass(frozen=True)
+class Record:
+    """A tuned job: what it is, what it gets, and what that was measured to gain.
+
+    `context` restricts where the record holds (`cluster`: str, `nodes`: int, `tasks_per_node`: int, `openmpi`: list of
+    releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON (empty for scope `cluster`).
+    `environment` is what a job gets, ready to set. `conflicts` are patterns (`*` at the end) of variables: a job whose
+    user set one gets nothing from this record. `gain` is 1 - tuned/default, with its 95 % bounds.
+    """
+
+    component: str
+    component_version: str
+    scope: Scope
+    created_at: float
+    context: Json
+    metadata: Json
+    parametrization: Json
+    environment: Mapping[str, str]
+    conflicts: Sequence[str]
+    default: Measurement
+    tuned: Measurement
+    gain: float
+    gain_low: float
+    gain_high: float
+    campaign_id: int | None = None
+    artifact_sha256: str | None = None
+    status: RecordStatus = RecordStatus.ACTIVE
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the matcher answered, and why. `fields` and `alternatives` are as `matcher` writes them; secrets are masked.
+
+    `id` is unique text made by the matcher. `job_id` is None until the job reports.
+    """
+
+    id: str
+    at: float
+    point: str
+    cluster: str
+    uid: int
+    user: str
+    mode: str
+    verdict: str
+    reason: str
+    model: str
+    threshold: float
+    metadata: Json
+    score: float | None = None
+    record_id: int | None = None
+    fields: Sequence[Json] = ()
+    alternatives: Sequence[Json] = ()
+    injected: Mapping[str, str] = field(default_factory=dict)
+    elapsed_ms: float = 0.0
+    job_id: int | None = None
+    array_task: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job reported. One row per (cluster, job, array task, start); updated when the job ends.
+
+    `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`, `unreachable`).
+    """
+
+    cluster: str
+    job_id: int
+    array_task: int | None
+    uid: int
+    verdict: str
+    started_at: float
+    decision_id: str | None = None
+    applied: int = 0
+    ended_at: float | None = None
+    elapsed_s: float | None = None
+    exit_status: int | None = None
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class ServiceRun:
+    """A time during which the daemon ran: so that support can tell that it did not when a job was submitted."""
+
+    started_at: float
+    seen_at: float
+    stopped_at: float | None = None
+    version: str = ""
+    id: int = 0

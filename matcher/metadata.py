@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a job when it is submitted (Robert 2021, table 7.1, and what linkage needs beyond it)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class JobMetadata:
+    """A job's a-priori metadata. None, or an empty string, means unknown; unknown is never guessed.
+
+    `submit_time` is in Unix seconds (UTC). `program` is the base name of the first program that the script launches,
+    `path` its path as written (after variable expansion where the script itself sets the variable), `options` its
+    options: key (with dashes stripped) to the tuple of its values; positional arguments are under the key "". `launcher`
+    is "mpirun", "mpiexec", "srun" or "". `modules` are the names of loaded environment modules.
+    """
+
+    user: str
+    job_name: str = ""
+    program: str = ""
+    path: str = ""
+    options: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    submit_time: float = 0.0
+    nodes: int | None = None
+    tasks: int | None = None
+    tasks_per_node: int | None = None
+    partition: str = ""
+    account: str = ""
+    directory: str = ""
+    launcher: str = ""
+    modules: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dictionary; `from_json` is its inverse."""
+        data = dataclasses.asdict(self)
+        data["options"] = {key: list(values) for key, values in self.options.items()}
+        data["modules"] = list(self.modules)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:
+        """Read what `to_json` wrote; keys of newer versions are ignored."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        kept = {key: value for key, value in data.items() if key in known}
+        kept["options"] = {str(k): tuple(str(v) for v in vs) for k, vs in dict(kept.get("options", {})).items()}
+        kept["modules"] = tuple(str(name) for name in kept.get("modules", ()))
+        return cls(**kept)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration file, `reprise.toml`: every setting, its unit, its default and its bounds.
+
+Unknown keys are refused with the nearest known one as a suggestion. `etc/reprise.toml` shows all settings with their
+defaults; a test compares it with this module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the message names the file, the setting, the cause and the remedy."""
+
+    exit_status = 1
+
+
+def _known_zone(name: str) -> str:
+    if name:
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"no time zone is called {name!r}: use a name like 'Europe/Paris', or '' for this host's") from error
+    return name
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError(f"{str(path)!r} is not an absolute path")
+    return path
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, and refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Site(Section):
+    """What is true of the machine."""
+
+    cluster: str = Field("cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used")
+    nodes: int = Field(1, ge=1, description="compute nodes of the cluster (d_max of the node-count comparison)")
+    timezone: Annotated[str, AfterValidator(_known_zone)] = Field("", description="zone of submission times; '' is this host's")
+
+
+class Matcher(Section):
+    """The daemon."""
+
+    socket: AbsolutePath = Field(Path("/run/reprise/matcher.sock"), description="Unix socket; every user may connect")
+    model: str = Field("thesis", description="preset name, or absolute path of a model file (TOML)")
+    threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
+    mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
+    max_connections: int = Field(512, ge=1, le=65536, description="connections served at once; more wait in the backlog")
+    request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
+    retention_days: int = Field(365, ge=1, description="days that decisions and outcomes are kept")
+
+
+class DatabaseSection(Section):
+    """The database."""
+
+    path: AbsolutePath = Field(Path("/var/lib/reprise/reprise.db"), description="SQLite file, on a local file system")
+
+
+class Artifacts(Section):
+    """Rules files and the like."""
+
+    directory: AbsolutePath = Field(
+        Path("/var/lib/reprise/artifacts"), description="directory that every node sees under this path, world-readable"
+    )
+
+
+class Tuner(Section):
+    """Campaigns."""
+
+    components: AbsolutePath = Field(Path("/etc/reprise/components"), description="directory of component files (YAML)")
+    work: AbsolutePath = Field(
+        Path("/var/lib/reprise/campaigns"), description="directory for trial scripts and output, that every node sees"
+    )
+    libexec: AbsolutePath = Field(
+        Path("/usr/local/libexec/reprise"), description="directory of the benchmark programs, that every node sees"
+    )
+
+
+class OpenMPI(Section):
+    """The Open MPI releases that jobs of this site may load."""
+
+    releases: list[str] = Field(default_factory=list, description="e.g. ['4.1.4']; empty: the one that ompi_info names")
+    ompi_info: str = Field("ompi_info", description="command that describes the build")
+    mpirun: str = Field("mpirun", description="launcher of trials")
+
+
+class Config(Section):
+    """The whole file."""
+
+    site: Site = Site()
+    matcher: Matcher = Matcher()
+    database: DatabaseSection = DatabaseSection()
+    artifacts: Artifacts = Artifacts()
+    tuner: Tuner = Tuner()
+    openmpi: OpenMPI = OpenMPI()
+
+
+def load(path: Path | None = None) -> Config:
+    """Read and check a configuration file; without `path`, `/etc/reprise/reprise.toml` or, where there is none, defaults.
+
+    Raises ConfigError with one line.
+    """
+    if path is None:
+        if not DEFAULT_PATH.exists():
+            return Config()
+        path = DEFAULT_PATH
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}): check the path and its permissions") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML ({error}): correct that line") from error
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_first_problem(error)}") from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first problem as one line; a misspelt key comes with a suggestion."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        known = _keys_beside(problem["loc"])
+        near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        return f"unknown setting {where!r}: {hint}"
+    return f"setting {where!r}: {problem['msg'].removeprefix('Value error, ')} (it is {problem['input']!r})"
+
+
+def _keys_beside(location: tuple[Any, ...]) -> list[str]:
+    model: type[BaseModel] = Config
+    for part in location[:-1]:
+        annotation = model.model_fields[str(part)].annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise config`: check a configuration file, and show what is in force."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from reprise.config import DEFAULT_PATH, load
+
+
+@click.group()
+def config() -> None:
+    """Check and show the configuration."""
+
+
+@config.command()
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.pass_obj
+def check(settings: object, path: Path | None) -> None:
+    """Check PATH (default: the file in use) and say what is wrong with it."""
+    chosen = path or getattr(settings, "path", None)
+    load(chosen)
+    click.echo(f"{chosen or (DEFAULT_PATH if DEFAULT_PATH.exists() else 'defaults')}: ok")
+
+
+@config.command()
+@click.pass_obj
+def show(settings: object) -> None:
+    """Print every setting in force as JSON."""
+    loaded = load(getattr(settings, "path", None))
+    click.echo(json.dumps({"version": 1, **loaded.model_dump(mode="json")}, indent=2))

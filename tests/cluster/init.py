@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process 1 of a virtual cluster: builds the machine it was born into, then keeps it alive.
+
+It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `machine.py`, which starts it). Everything it
+makes, an overlay over the host's root, a bridge, one namespace per node, the daemons, lives in those namespaces, so
+that nothing is left on the host when this process ends, however it ends.
+
+Only the standard library: it runs with the system's Python. Usage: init.py SPEC.json (see `Spec`), ready when it
+writes the line `ready` to standard output; ends when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HEAD = "login"
+FIRST_UID = 30001
+SERVICE_UID = 30000
+START_TIMEOUT_S = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node."""
+
+    name: str
+    source: str
+    nodes: int
+    rate: str
+    burst: str
+    latency_ms: int
+    users: list[str]
+    cpus: int
+    plugstack: str
+
+
+def node_name(index: int) -> str:
+    return f"node{index}"
+
+
+def node_address(index: int) -> str:
+    return f"10.99.0.{index + 1}"
+
+
+HEAD_ADDRESS = "10.99.0.254"
+
+
+def run(*argv: str, quiet: bool = False) -> None:
+    """Run a command and raise with its words when it fails."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode and not quiet:
+        raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def mount(*argv: str) -> None:
+    run("mount", *argv)
+
+
+def enter_private_root(spec: Spec, base: Path) -> None:
+    """Put an overlay over the host's root and make it this namespace's root."""
+    mount("--make-rprivate", "/")
+    mount("-t", "tmpfs", "-o", "mode=755,size=4g", "reprise-cluster", str(base))
+    root, upper, work = base / "root", base / "upper", base / "work"
+    for path in (root, upper, work):
+        path.mkdir()
+    mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", "overlay", str(root))
+    mount("--rbind", "/dev", str(root / "dev"))
+    mount("--rbind", "/sys", str(root / "sys"))
+    mount("-t", "proc", "proc", str(root / "proc"))
+    for path, mode in (("run", "755"), ("tmp", "1777"), ("home", "755"), ("dev/shm", "1777")):
+        mount("-t", "tmpfs", "-o", f"mode={mode},size=2g", path, str(root / path))
+    source = root / "opt/reprise/source"
+    source.mkdir(parents=True, exist_ok=True)
+    mount("--rbind", spec.source, str(source))
+    mount("-o", "remount,bind,ro", str(source))
+    os.chdir(root)
+    (root / "run/old-root").mkdir()
+    run("pivot_root", ".", "run/old-root")
+    os.chroot(".")
+    os.chdir("/")
+    run("umount", "-l", "/run/old-root")
+    os.rmdir("/run/old-root")
+
+
+def write(path: str, text: str, mode: int = 0o644) -> None:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text)
+    target.chmod(mode)
+
+
+def write_hosts(spec: Spec) -> None:
+    lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} {HEAD}"]
+    lines += [f"{node_address(i)} {node_name(i)}" for i in range(spec.nodes)]
+    write("/etc/hosts", "\n".join(lines) + "\n")
+
+
+def add_users(spec: Spec) -> None:
+    """The service account `reprise` and the ordinary users, in the private /etc only."""
+    for uid, user in [(SERVICE_UID, "reprise"), *enumerate(spec.users, FIRST_UID)]:
+        with open("/etc/group", "a") as group, open("/etc/passwd", "a") as passwd:
+            group.write(f"{user}:x:{uid}:\n")
+            passwd.write(f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n")
+        home = Path("/home") / user
+        home.mkdir(mode=0o755)
+        os.chown(home, uid, uid)
+
+
+def slurm_conf(spec: Spec) -> str:
+    return f"""\
+ClusterName={spec.name}
+SlurmctldHost={HEAD}({HEAD_ADDRESS})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=2
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/spool/slurmd-%n
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd-%n.pid
+SlurmctldLogFile=/var/log/slurm/slurmctld.log
+SlurmdLogFile=/var/log/slurm/slurmd-%n.log
+PlugStackConfig=/etc/slurm/plugstack.conf
+ReturnToService=2
+InactiveLimit=0
+KillWait=5
+MinJobAge=3600
+JobRequeue=1
+RebootProgram=/bin/true
+NodeName=node[0-{spec.nodes - 1}] CPUs={spec.cpus} RealMemory=1000 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=60:00 State=UP OverSubscribe=NO
+PartitionName=debug Nodes=ALL Default=NO MaxTime=10:00 State=UP OverSubscribe=FORCE:4
+"""
+
+
+def configure_slurm(spec: Spec) -> None:
+    shutil.rmtree("/etc/slurm/plugstack.conf.d", ignore_errors=True)
+    write("/etc/slurm/slurm.conf", slurm_conf(spec))
+    write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
+    write("/etc/slurm/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\n")
+    Path("/etc/slurm/plugstack.conf.d").mkdir()
+    if spec.plugstack:
+        write("/etc/slurm/plugstack.conf.d/test.conf", spec.plugstack)
+    for path in ("/var/spool/slurmctld", "/var/log/slurm"):
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def configure_open_mpi() -> None:
+    """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured."""
+    with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
+        params.write("mpi_yield_when_idle = 1\n")
+
+
+def shape(spec: Spec, device: str) -> list[str]:
+    return f"tc qdisc add dev {device} root tbf rate {spec.rate} burst {spec.burst} latency {spec.latency_ms}ms".split()
+
+
+def build_network() -> None:
+    run("ip", "link", "set", "lo", "up")
+    run("ip", "link", "add", "fabric", "type", "bridge")
+    run("ip", "link", "set", "fabric", "up")
+    run("ip", "address", "add", f"{HEAD_ADDRESS}/24", "dev", "fabric")
+
+
+def start_daemon(argv: list[str], log: str) -> subprocess.Popen[bytes]:
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab") as out:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+
+
+def start_munge() -> None:
+    for path, mode in (("/run/munge", 0o755), ("/var/log/munge", 0o700), ("/var/lib/munge", 0o711), ("/etc/munge", 0o700)):
+        Path(path).mkdir(parents=True, exist_ok=True)
+        os.chmod(path, mode)
+        os.chown(path, 0, 0)
+    key = Path("/etc/munge/munge.key")
+    key.unlink(missing_ok=True)
+    key.touch(mode=0o600)
+    key.write_bytes(os.urandom(128))
+    for leftover in Path("/var/log/munge").iterdir():
+        os.chown(leftover, 0, 0)
+    for leftover in Path("/var/lib/munge").iterdir():
+        os.chown(leftover, 0, 0)
+    start_daemon(["munged", "--foreground", "--force"], "/var/log/munged.out")
+    wait_for("munged", lambda: not subprocess.run(["munge", "-n"], capture_output=True, check=False).returncode)
+
+
+def wait_for(what: str, ready: object, timeout_s: float = START_TIMEOUT_S) -> None:
+    end = time.monotonic() + timeout_s
+    while not ready():  # type: ignore[operator]
+        if time.monotonic() > end:
+            raise RuntimeError(f"{what} was not ready after {timeout_s:.0f} s; its log is in /var/log of the cluster")
+        time.sleep(0.05)
+
+
+def start_node(spec: Spec, index: int) -> None:
+    """A namespace of its own for the node, wired to the bridge, with slurmd in it."""
+    name = node_name(index)
+    holder = subprocess.Popen(
+        ["unshare", "--mount", "--net", "--uts", "--ipc", "sh", "-c", "echo up; read _; exec sleep infinity"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert holder.stdin and holder.stdout
+    holder.stdout.readline()
+    pid = str(holder.pid)
+    run("ip", "link", "add", f"port{index}", "type", "veth", "peer", "name", "eth0", "netns", pid)
+    run("ip", "link", "set", f"port{index}", "master", "fabric", "up")
+    run(*shape(spec, f"port{index}"))
+    inside = ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
+    for argv in (
+        ["hostname", name],
+        ["ip", "link", "set", "lo", "up"],
+        ["ip", "address", "add", f"{node_address(index)}/24", "dev", "eth0"],
+        ["ip", "link", "set", "eth0", "up"],
+        shape(spec, "eth0"),
+        ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "tmp", "/tmp"],
+        ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "shm", "/dev/shm"],
+    ):
+        run(*inside, *argv)
+    Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
+    write(f"/run/cluster/{name}.pid", pid)
+    start_daemon([*inside, "slurmd", "-D", "-N", name], f"/var/log/slurm/slurmd-{name}.out")
+
+
+def nodes_ready(spec: Spec) -> bool:
+    done = subprocess.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%t"], capture_output=True, text=True, check=False)
+    return done.stdout.split() == ["idle"] * spec.nodes
+
+
+def reap_until_closed() -> None:
+    """As process 1, collect orphans; return when standard input is closed."""
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        readable, _, _ = select.select([0], [], [], 0.2)
+        if readable and not os.read(0, 1):
+            return
+
+
+def main() -> None:
+    spec = Spec(**json.loads(Path(sys.argv[1]).read_text()))
+    enter_private_root(spec, Path(sys.argv[2]))
+    run("hostname", HEAD)
+    write_hosts(spec)
+    add_users(spec)
+    configure_slurm(spec)
+    configure_open_mpi()
+    build_network()
+    start_munge()
+    start_daemon(["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
+    wait_for("slurmctld", lambda: not subprocess.run(["scontrol", "ping"], capture_output=True, check=False).returncode)
+    for index in range(spec.nodes):
+        start_node(spec, index)
+    wait_for("the nodes", lambda: nodes_ready(spec))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print("ready", flush=True)
+    reap_until_closed()
+
+
+if __name__ == "__main__":
+    main()

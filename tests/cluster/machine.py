@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual Slurm cluster on this machine, as an object: start it, run commands on it as its users, stop it.
+
+Everything lives in namespaces of its own (see `init.py`), so that any number run at once, nothing of the host's is
+changed and nothing stays behind, not even when this process is killed. Needs root, Linux with overlayfs, and the
+packages that `make deps` installs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tests.cluster import init
+
+T = TypeVar("T")
+SOURCE = Path(__file__).resolve().parents[2]
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TERMINAL_STATES = frozenset(
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT REVOKED".split()
+)
+NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
+
+
+class ClusterError(RuntimeError):
+    """The virtual cluster cannot start, or something on it did not go as it must; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """How a job ended: Slurm's state, exit status of the batch script, and what it printed."""
+
+    job_id: int
+    state: str
+    exit_status: int
+    output: str
+
+
+def check_host() -> None:
+    """Raise ClusterError with the remedy where this machine cannot hold a virtual cluster."""
+    if os.geteuid() != 0:
+        raise ClusterError("a virtual cluster needs root (it makes namespaces and mounts): run this as root")
+    missing = [name for name in NEEDED_COMMANDS if not shutil.which(name, path=PATH)]
+    if missing:
+        raise ClusterError(f"a virtual cluster needs {', '.join(missing)}: install them with `make deps`")
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        subprocess.run(["modprobe", "overlay"], capture_output=True, check=False)
+        if "overlay" not in Path("/proc/filesystems").read_text():
+            raise ClusterError("a virtual cluster needs overlayfs, which this kernel lacks: load the module `overlay`")
+
+
+def wait_for(what: str, probe: Callable[[], T], timeout_s: float = 60.0, every_s: float = 0.1) -> T:
+    """Return the first true value of `probe`; raise ClusterError naming `what` after `timeout_s` seconds."""
+    end = time.monotonic() + timeout_s
+    while True:
+        value = probe()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise ClusterError(f"{what}: not seen within {timeout_s:.0f} s")
+        time.sleep(every_s)
+
+
+class VirtualCluster:
+    """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
+
+    `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
+    `reprise` exist too. Use it as a context manager, or `start()` and `stop()`.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 4,
+        rate: str = "1gbit",
+        users: Sequence[str] = ("alice", "bob", "carol"),
+        cpus: int = 2,
+        plugstack: str = "",
+    ) -> None:
+        self.spec = init.Spec(
+            name="reprise",
+            source=str(SOURCE),
+            nodes=nodes,
+            rate=rate,
+            burst="64k",
+            latency_ms=20,
+            users=list(users),
+            cpus=cpus,
+            plugstack=plugstack,
+        )
+        self._process: subprocess.Popen[str] | None = None
+        self._base: Path | None = None
+        self._pid = 0
+
+    def __enter__(self) -> VirtualCluster:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything and return once all nodes are idle. Raises ClusterError with the logs otherwise."""
+        check_host()
+        self._base = Path(tempfile.mkdtemp(prefix="reprise-cluster-"))
+        spec_file = self._base / "spec.json"
+        spec_file.write_text(json.dumps(vars(self.spec)))
+        flags = "--mount --net --uts --ipc --pid --fork --kill-child --propagation private".split()
+        self._process = subprocess.Popen(
+            ["unshare", *flags, "/usr/bin/python3", init.__file__, str(spec_file), str(self._base)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PATH": PATH, "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+        )
+        assert self._process.stdout and self._process.stderr
+        line = self._process.stdout.readline().strip()
+        if line != "ready":
+            words = self._process.stderr.read().strip().splitlines()
+            self.stop()
+            raise ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        self._pid = int(children[0])
+
+    def stop(self) -> None:
+        """Stop everything; harmless when it is not running."""
+        if self._process:
+            assert self._process.stdin and self._process.stdout and self._process.stderr
+            self._process.stdin.close()
+            try:
+                self._process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process.stdout.close()
+            self._process.stderr.close()
+            self._process = None
+        if self._base:
+            shutil.rmtree(self._base, ignore_errors=True)
+            self._base = None
+
+    def path(self, inside: str | Path) -> Path:
+        """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""
+        return Path(f"/proc/{self._pid}/root") / str(inside).lstrip("/")
+
+    def uid(self, user: str) -> int:
+        if user == "root":
+            return 0
+        return init.SERVICE_UID if user == "reprise" else init.FIRST_UID + self.spec.users.index(user)
+
+    def command(
+        self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """The host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment."""
+        uid = self.uid(user)
+        home = "/root" if user == "root" else f"/home/{user}"
+        pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
+        enter = ["nsenter", "--target", str(self._pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
+        if pid:  # a node's process id counts in the cluster's process namespace
+            enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
+        drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []
+        base = {"PATH": PATH, "HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/bash", "LC_ALL": "C.UTF-8"}
+        variables = [f"{name}={value}" for name, value in {**base, **(env or {})}.items()]
+        shell = f"cd {shlex.quote(cwd or home)} && exec {shlex.join(argv)}"
+        return [*enter, "env", "-i", *variables, *drop, "sh", "-c", shell]
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        user: str = "root",
+        node: str = "",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        timeout_s: float = 120.0,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command on the login node (or `node`) to its end. With `check`, a failure raises ClusterError."""
+        done = subprocess.run(
+            self.command(argv, user=user, node=node, cwd=cwd, env=env),
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+        if check and done.returncode:
+            words = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise ClusterError(f"{user}: {shlex.join(argv)}: exit {done.returncode}: {words}")
+        return done
+
+    def popen(
+        self,
+        argv: Sequence[str],
+        *,
+        user: str = "root",
+        node: str = "",
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        log: str = "",
+    ) -> subprocess.Popen[str]:
+        """Start a command that goes on; its output goes to the cluster's file `log`, or to pipes."""
+        command = self.command(argv, user=user, node=node, cwd=cwd, env=env)
+        if not log:
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        target = self.path(log)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("a") as out:
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=True)
+
+    def write(self, inside: str, text: str, user: str = "root", mode: int = 0o644) -> None:
+        """Write a file on the cluster, with its directories, owned by `user`."""
+        target = self.path(inside)
+        made = [p for p in (target, *target.parents) if not p.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        target.chmod(mode)
+        for path in made or [target]:
+            os.chown(path, self.uid(user), self.uid(user))
+
+    def submit(
+        self, script: str, *options: str, user: str = "alice", cwd: str = "", env: Mapping[str, str] | None = None
+    ) -> int:
+        """Submit a script file of the cluster as `user`; returns the job id."""
+        done = self.run(["sbatch", "--parsable", *options, script], user=user, cwd=cwd, env=env)
+        return int(done.stdout.strip().split(";")[0])
+
+    def job(self, job_id: int) -> dict[str, str]:
+        """What `scontrol show job` says, as key and value."""
+        done = self.run(["scontrol", "--oneliner", "show", "job", str(job_id)])
+        return dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
+
+    def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
+        """Wait for a job's end and read its output file."""
+
+        def ended() -> dict[str, str] | None:
+            job = self.job(job_id)
+            return job if job["JobState"] in TERMINAL_STATES else None
+
+        job = wait_for(f"the end of job {job_id}", ended, timeout_s)
+        output = self.path(job["StdOut"]) if "StdOut" in job else None
+        text = output.read_text(errors="replace") if output and output.is_file() else ""
+        return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)
+
+    def logs(self, lines: int = 40) -> str:
+        """The ends of all daemons' logs, for a person who looks for the cause of a failure."""
+        parts = []
+        for log in sorted(self.path("/var/log").rglob("*")):
+            if log.is_file() and (log.parent.name in ("slurm", "reprise") or log.name == "munged.out"):
+                tail = log.read_text(errors="replace").splitlines()[-lines:]
+                if tail:
+                    parts.append(f"==> {log.name} <==\n" + "\n".join(tail))
+        return "\n".join(parts)
+
+
+def unique_name(prefix: str) -> str:
+    """A name nobody else uses, for files on shared paths."""
+    return f"{prefix}-{uuid.uuid4().hex[:8]}"

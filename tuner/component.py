@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign needs to know of the thing it tunes. Implementations: `tuner.collectives.component`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from database.model import Artifact, Measurement
+from tuner.space import Parametrization, Space
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to tune within a campaign. `key` is unique and readable, e.g. `bcast/65536`."""
+
+    key: str
+    space: Space
+    default: Parametrization
+
+
+@dataclass(frozen=True)
+class TrialPlan:
+    """How to evaluate one parametrization: a parallel program, its environment, and files to write first.
+
+    `argv` is the program with its arguments, without launcher. `launch` says how many nodes and tasks per node it
+    needs. File names are relative to the trial's directory; `{directory}` in `environment` values stands for it.
+    """
+
+    argv: Sequence[str]
+    nodes: int
+    tasks_per_node: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a trial's output says: the objective (mean), single measurements where known, in `unit`."""
+
+    value: float
+    samples: Sequence[float] = ()
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The winner of a problem against the default, from interleaved runs."""
+
+    problem: str
+    winner: Parametrization
+    default: Measurement
+    tuned: Measurement
+    gain: float
+    gain_low: float
+    gain_high: float
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What becomes a record: environment, conflicts, context, the artifact if any, and the combined measurements."""
+
+    parametrization: Mapping[str, object]
+    environment: Mapping[str, str]
+    conflicts: Sequence[str]
+    context: Mapping[str, object]
+    default: Measurement
+    tuned: Measurement
+    gain: float
+    gain_low: float
+    gain_high: float
+    artifact: Artifact | None = None
+
+
+class Runner(Protocol):
+    """Runs a plan to its end on the campaign's executor, e.g. for a proof. Raises TunerError if it cannot be started."""
+
+    def __call__(self, plan: TrialPlan) -> TrialOutput: ...
+
+
+@dataclass(frozen=True)
+class TrialOutput:
+    """What a run left: exit status, standard output and standard error, and seconds from start to end."""
+
+    exit_status: int
+    stdout: str
+    stderr: str
+    elapsed_s: float
+
+
+class Component(Protocol):
+    """A tunable component."""
+
+    name: str
+    version: str
+
+    def problems(self) -> Sequence[Problem]:
+        """What is to be tuned, in order."""
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        """How to evaluate one parametrization of a problem."""
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        """The objective from a trial's output. Raises ObjectiveError where the output does not hold it."""
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
+        """Compile, prove and publish what was found. None where nothing is better than the default beyond noise."""

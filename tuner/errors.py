@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tuner's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+
+from __future__ import annotations
+
+
+class TunerError(Exception):
+    """A campaign cannot go on."""
+
+    exit_status = 1
+
+
+class ObjectiveError(TunerError):
+    """A trial ran, but its output does not hold the objective; the trial is failed, the campaign goes on."""

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search spaces: finite grids of named parameters, with dimensions that an algorithm ignores treated as equal."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+Value = int | float | str
+Parametrization = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One axis. `values` in order, zeros are legal. `kind`: "linear" and "log" axes are numbers (log2(1 + v) is what a
+    model sees of the latter), "category" has no order (a model sees one indicator per value)."""
+
+    name: str
+    values: Sequence[Value]
+    kind: str = "linear"
+
+
+def _same(parametrization: Parametrization) -> Parametrization:
+    return parametrization
+
+
+@dataclass(frozen=True)
+class Space:
+    """The grid of all parameters. `canonical` maps a point to the one that stands for all points that behave alike."""
+
+    parameters: Sequence[Parameter]
+    canonical: Callable[[Parametrization], Parametrization] = _same
+
+    @cached_property
+    def grid_size(self) -> int:
+        """Points of the full grid, dead dimensions counted."""
+        size = 1
+        for parameter in self.parameters:
+            size *= len(parameter.values)
+        return size
+
+    @cached_property
+    def points(self) -> tuple[Parametrization, ...]:
+        """The distinct canonical points, in grid order."""
+        names = [parameter.name for parameter in self.parameters]
+        seen: dict[tuple[Value, ...], Parametrization] = {}
+        for values in itertools.product(*(parameter.values for parameter in self.parameters)):
+            point = self.canonical(dict(zip(names, values, strict=True)))
+            seen.setdefault(tuple(point[name] for name in names), point)
+        return tuple(seen.values())
