@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matcher's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+
+from __future__ import annotations
+
+
+class MatcherError(Exception):
+    """The matcher cannot do what was asked."""
+
+    exit_status = 1
+
+
+class ProtocolError(MatcherError):
+    """A frame or message is not what docs/protocol.md says; the connection is answered `error` and closed."""
+
+
+class ServiceError(MatcherError):
+    """The daemon cannot start, or cannot be reached."""
+
+
+class DaemonUnreachableError(ServiceError):
+    """No daemon answered on the socket."""
+
+    exit_status = 4
+
+
+class NothingKnownError(MatcherError):
+    """Nothing is known of the job that was asked for."""
+
+    exit_status = 3
