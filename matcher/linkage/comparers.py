@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Similarities of two values, each in [0, 1] and symmetric (Robert 2021, table 7.3; docs/linkage.md)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from rapidfuzz.distance import Levenshtein
+
+Options = Mapping[str, frozenset[str]]
+Tokens = tuple[str, ...]
+
+
+def clean(text: str) -> str:
+    """Letters and digits only, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
+    return "".join(character for character in text if character.isalnum()).lower()
+
+
+def exact(left: object, right: object) -> float:
+    """1 if both are equal, else 0."""
+    return 1.0 if left == right else 0.0
+
+
+def levenshtein(left: str, right: str) -> float:
+    """1 - edits / length of the longer text; 1 if both are empty."""
+    return Levenshtein.normalized_similarity(left, right)
+
+
+def options(left: Options, right: Options) -> float:
+    """Shared values per key (intersection over union), summed, over the number of all keys; 1 if both are empty."""
+    keys = left.keys() | right.keys()
+    if not keys:
+        return 1.0
+    return sum(_overlap(left[key], right[key]) for key in left.keys() & right.keys()) / len(keys)
+
+
+def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
+    union = left | right
+    return len(left & right) / len(union) if union else 1.0
+
+
+def circular(left: float, right: float, period: float) -> float:
+    """1 - half the chord between two points of the unit circle: 1 if equal, 0 half a period apart."""
+    return 1.0 - abs(math.sin(math.pi * (left - right) / period))
+
+
+def same_side(left: float, right: float, start: float, end: float) -> float:
+    """1 if both lie in [start, end) or both outside it, else 0; the interval runs through zero where start > end."""
+    return exact(_inside(left, start, end), _inside(right, start, end))
+
+
+def _inside(value: float, start: float, end: float) -> bool:
+    return start <= value < end if start <= end else value >= start or value < end
+
+
+def absolute(left: float, right: float, maximum: float) -> float:
+    """1 - difference / maximum, 0 from a difference of `maximum` on."""
+    return max(0.0, 1.0 - abs(left - right) / maximum)
+
+
+def tokens(text: str, separators: str) -> Tokens:
+    """The parts of `text` between separators, empty ones left out, in order."""
+    for separator in separators[1:]:
+        text = text.replace(separator, separators[0])
+    return tuple(token for token in text.split(separators[0]) if token)
+
+
+class SoftTfIdf:
+    """Soft TF-IDF (Cohen, Ravikumar, Fienberg 2003) over a corpus of token tuples.
+
+    A token weighs ln(1 + tf) * ln(1 + N / df), with N documents and df of them holding the token, the query counted in
+    both. Vectors have length 1. Equal tokens are paired, then the most alike of the others, each once, while their
+    Levenshtein similarity is at least `inner_threshold`; the similarity is the sum of weight * weight * likeness over
+    the pairs. Pairing each token once keeps it symmetric and at most 1.
+    """
+
+    def __init__(self, corpus: Iterable[Tokens], inner_threshold: float) -> None:
+        self.inner_threshold = inner_threshold
+        self._documents = 0
+        self._frequency: Counter[str] = Counter()
+        for document in corpus:
+            self._documents += 1
+            self._frequency.update(set(document))
+
+    def against(self, query: Tokens) -> Callable[[Tokens], float]:
+        """The comparison of any token tuple with `query`."""
+        in_query = set(query)
+        idf: dict[str, float] = {}
+
+        def weights(document: Tokens) -> dict[str, float]:
+            vector = {}
+            for token, count in Counter(document).items():
+                if token not in idf:
+                    frequency = self._frequency[token] + (token in in_query)
+                    idf[token] = math.log1p((self._documents + 1) / max(frequency, 1))
+                vector[token] = math.log1p(count) * idf[token]
+            length = math.sqrt(math.fsum(weight * weight for weight in vector.values()))
+            return {token: weight / length for token, weight in vector.items()}
+
+        query_weights = weights(query)
+
+        def similarity(document: Tokens) -> float:
+            if sorted(document) == sorted(query):
+                return 1.0
+            return self._similarity(query_weights, weights(document)) if query and document else 0.0
+
+        return similarity
+
+    def _similarity(self, left: Mapping[str, float], right: Mapping[str, float]) -> float:
+        common = left.keys() & right.keys()
+        products = [left[token] * right[token] for token in common]
+        candidates = []
+        for a in left.keys() - common:
+            for b in right.keys() - common:
+                likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=self.inner_threshold)
+                if likeness > 0:
+                    candidates.append((-likeness, -left[a] * right[b], min(a, b), max(a, b), a, b))
+        paired: set[tuple[str, str]] = set()
+        for negative_likeness, negative_product, _, _, a, b in sorted(candidates):
+            if ("left", a) not in paired and ("right", b) not in paired:
+                paired |= {("left", a), ("right", b)}
+                products.append(negative_likeness * negative_product)
+        return min(1.0, math.fsum(products))

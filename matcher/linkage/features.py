@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model can compare of a job: named values out of its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from enum import StrEnum
+from typing import Any
+
+from matcher.metadata import JobMetadata
+
+
+class Kind(StrEnum):
+    """What a feature's values are: text ("" is unknown), numbers (None is unknown), or options."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    OPTIONS = "options"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """`of(metadata, zone)` is the value; `zone` None is this host's time zone."""
+
+    kind: Kind
+    of: Callable[[JobMetadata, tzinfo | None], Any]
+
+
+def _time(read: Callable[[datetime], int]) -> Feature:
+    return Feature(Kind.NUMBER, lambda job, zone: read(datetime.fromtimestamp(job.submit_time, zone)))
+
+
+FEATURES: dict[str, Feature] = {
+    "user": Feature(Kind.TEXT, lambda job, _: job.user),
+    "job_name": Feature(Kind.TEXT, lambda job, _: job.job_name),
+    "program": Feature(Kind.TEXT, lambda job, _: job.program),
+    "path": Feature(Kind.TEXT, lambda job, _: job.path),
+    "options": Feature(Kind.OPTIONS, lambda job, _: job.options),
+    "second": _time(lambda at: at.second),
+    "minute": _time(lambda at: at.minute),
+    "hour": _time(lambda at: at.hour),
+    "day": _time(lambda at: at.day),
+    "weekday": _time(lambda at: at.weekday()),
+    "nodes": Feature(Kind.NUMBER, lambda job, _: job.nodes),
+}

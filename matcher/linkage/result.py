@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a linkage, and how its score came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from matcher.metadata import JobMetadata
+
+
+@dataclass(frozen=True)
+class LinkableRecord:
+    """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default."""
+
+    id: int
+    metadata: JobMetadata
+    created_at: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """One comparison of a field: the new job's value (`left`), the record's (`right`), both JSON-ready.
+
+    `weight` is the part's share of the whole score (all parts of a model sum to 1); `contribution` is weight times
+    similarity.
+    """
+
+    name: str
+    comparer: str
+    left: Any
+    right: Any
+    similarity: float
+    weight: float
+    contribution: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "comparer": self.comparer,
+            "left": self.left,
+            "right": self.right,
+            "similarity": self.similarity,
+            "weight": self.weight,
+            "contribution": self.contribution,
+        }
+
+
+@dataclass(frozen=True)
+class FieldScore:
+    """A field: its parts' weighted mean. `left` and `right` as in PartScore, where the field has a value of its own."""
+
+    name: str
+    left: Any
+    right: Any
+    similarity: float
+    weight: float
+    contribution: float
+    parts: tuple[PartScore, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "left": self.left,
+            "right": self.right,
+            "similarity": self.similarity,
+            "weight": self.weight,
+            "contribution": self.contribution,
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+
+@dataclass(frozen=True)
+class Match:
+    """A record with its score against the new job (0 to 1) and the fields that make it up."""
+
+    record: LinkableRecord
+    score: float
+    fields: tuple[FieldScore, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"record": self.record.id, "score": self.score, "fields": [field.to_json() for field in self.fields]}
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """The nearest records, best first; empty where there are none. `model` is what scored them (`thesis/1`)."""
+
+    model: str
+    threshold: float
+    matches: tuple[Match, ...]
+
+    @property
+    def best(self) -> Match | None:
+        """The nearest record, over the threshold or not."""
+        return self.matches[0] if self.matches else None
+
+    @property
+    def alternatives(self) -> tuple[Match, ...]:
+        """The next nearest records, best first."""
+        return self.matches[1:]
+
+    @property
+    def accepted(self) -> Match | None:
+        """The nearest record if its score reaches the threshold."""
+        return self.best if self.best and self.best.score >= self.threshold else None

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a submission looks like from outside: the values that a client can read, before any of it is understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SCRIPT_LIMIT = 131_072
+"""Characters of a script that are read; what lies beyond is ignored (docs/protocol.md, "Frame")."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A batch script. `truncated` says that `text` is only its beginning."""
+
+    path: str
+    text: str
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One call of a submitting command, as the client saw it (docs/protocol.md, "decide").
+
+    `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
+    command itself; it is empty for "batch". `cwd` is "" where unknown. `env` holds the SLURM_*, SBATCH_* and SALLOC_*
+    variables, `set_names` the names of set variables that a component could inject. `script` is None where it cannot
+    be read.
+    """
+
+    command: str
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    set_names: tuple[str, ...] = ()
+    script: Script | None = None
+
+    @classmethod
+    def for_script(cls, path: str, text: str, argv: Sequence[str] = (), cwd: str = "") -> Submission:
+        """`sbatch ARGV... PATH` in `cwd`: for describing a job that nobody submits now. `argv` are sbatch's options."""
+        script = Script(path, text[:SCRIPT_LIMIT], truncated=len(text) > SCRIPT_LIMIT)
+        return cls("sbatch", ("sbatch", *argv, "--", path), cwd or str(Path(path).parent), {}, (), script)
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """What Slurm says of a job that has started; it overrides what the options say. None means not told."""
+
+    nodes: int | None = None
+    tasks: int | None = None
