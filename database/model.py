@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that the database keeps. Times are Unix seconds (UTC); JSON columns are plain dictionaries and lists here."""
+"""The values that the database keeps. Times are Unix seconds (UTC); JSON columns are dictionaries and lists here."""
 
 from __future__ import annotations
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns and their trials."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from database.errors import NotFoundError
+from database.model import Campaign, CampaignState, Json, Trial
+from database.rows import Table, to_json
+from database.store import Store
+
+CAMPAIGN = Table("campaign", Campaign)
+TRIAL = Table("trial", Trial)
+
+
+class Campaigns(Store):
+    """What the tuner keeps, so that it can go on after it was killed."""
+
+    def add_campaign(self, campaign: Campaign) -> int:
+        """Add a campaign and return its id."""
+        with self._write() as connection:
+            return int(connection.execute(CAMPAIGN.insert_sql, CAMPAIGN.encode(campaign)).lastrowid or 0)
+
+    def campaign(self, campaign_id: int) -> Campaign:
+        """The campaign with this id; raises NotFoundError."""
+        rows = self._read("SELECT * FROM campaign WHERE id = ?", (campaign_id,))
+        if not rows:
+            raise no_campaign(campaign_id)
+        return CAMPAIGN.decode(rows[0])
+
+    def campaigns(self) -> Sequence[Campaign]:
+        """All campaigns, newest first."""
+        return [CAMPAIGN.decode(row) for row in self._read("SELECT * FROM campaign ORDER BY id DESC")]
+
+    def set_campaign_state(self, campaign_id: int, state: CampaignState, summary: Json | None = None) -> None:
+        """Set a campaign's state and, unless None, its summary. Raises NotFoundError."""
+        with self._write() as connection:
+            change_campaign(connection, campaign_id, state, summary)
+
+    def add_trial(self, trial: Trial) -> int:
+        """Add a trial and return its id; its number must be new within (campaign, problem)."""
+        with self._write() as connection:
+            return int(connection.execute(TRIAL.insert_sql, TRIAL.encode(trial)).lastrowid or 0)
+
+    def update_trial(self, trial: Trial) -> None:
+        """Replace the trial that has this id. Raises NotFoundError."""
+        with self._write() as connection:
+            if connection.execute(TRIAL.update_sql, TRIAL.encode(trial)).rowcount == 0:
+                raise NotFoundError(f"no trial has the id {trial.id}: add it first")
+
+    def trials(self, campaign_id: int, problem: str | None = None) -> Sequence[Trial]:
+        """The trials of a campaign, or of one of its problems, in the order in which they were added."""
+        rows = self._read(
+            "SELECT * FROM trial WHERE campaign_id = :campaign AND (:problem IS NULL OR problem = :problem)"
+            " ORDER BY id",
+            {"campaign": campaign_id, "problem": problem},
+        )
+        return [TRIAL.decode(row) for row in rows]
+
+
+def change_campaign(
+    connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
+) -> None:
+    """Within a transaction: set state and, unless None, summary. Raises NotFoundError."""
+    text = None if summary is None else to_json(summary, "campaign.summary")
+    changed = connection.execute(
+        "UPDATE campaign SET state = ?, summary = coalesce(?, summary) WHERE id = ?", (state, text, campaign_id)
+    ).rowcount
+    if changed == 0:
+        raise no_campaign(campaign_id)
+
+
+def no_campaign(campaign_id: int) -> NotFoundError:
+    """The error for an id that no campaign has."""
+    return NotFoundError(f"no campaign has the id {campaign_id}: `reprise tune list` shows those there are")

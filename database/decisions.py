@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions: what the matcher answered, and to which job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from database.errors import NotFoundError
+from database.model import Decision
+from database.rows import Table
+from database.store import Store
+
+DECISION = Table("decision", Decision)
+
+
+class Decisions(Store):
+    """The log of decisions."""
+
+    def add_decision(self, decision: Decision) -> None:
+        """Add a decision; its id must be new."""
+        with self._write() as connection:
+            connection.execute(DECISION.insert_sql, DECISION.encode(decision))
+
+    def decision(self, decision_id: str) -> Decision:
+        """The decision with this id; raises NotFoundError."""
+        rows = self._read("SELECT * FROM decision WHERE id = ?", (decision_id,))
+        if not rows:
+            raise NotFoundError(
+                f"no decision has the id {decision_id!r}: it was mistyped, or it is older than the retention"
+            )
+        return DECISION.decode(rows[0])
+
+    def link_job(self, decision_id: str, job_id: int, array_task: int | None, *, uid: int | None = None) -> bool:
+        """Note that a decision was for this job; returns whether that was noted.
+
+        The first job wins: tasks of a job array share one decision, and are found through their outcomes. A decision id
+        comes from the job, so from its user: with `uid`, another user's decision is left alone.
+        """
+        with self._write() as connection:
+            changed = connection.execute(
+                "UPDATE decision SET job_id = :job, array_task = :task"
+                " WHERE id = :id AND job_id IS NULL AND (:uid IS NULL OR uid = :uid)",
+                {"id": decision_id, "job": job_id, "task": array_task, "uid": uid},
+            ).rowcount
+        return changed > 0
+
+    def decisions_of_job(self, cluster: str, job_id: int) -> Sequence[Decision]:
+        """All decisions for a job, newest first: those linked to it, and those that its outcomes name.
+
+        Job ids begin again when Slurm's state is lost, so they may be of several jobs, told apart by time and user.
+        """
+        rows = self._read(
+            "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job"
+            " UNION SELECT decision.* FROM outcome JOIN decision ON decision.id = outcome.decision_id"
+            " AND decision.uid = outcome.uid AND decision.cluster = outcome.cluster"
+            " WHERE outcome.cluster = :cluster AND outcome.job_id = :job ORDER BY at DESC, id DESC",
+            {"cluster": cluster, "job": job_id},
+        )
+        return [DECISION.decode(row) for row in rows]
+
+    def recent_decisions(self, limit: int = 20) -> Sequence[Decision]:
+        """The last decisions, newest first."""
+        rows = self._read("SELECT * FROM decision ORDER BY at DESC, id DESC LIMIT ?", (limit,))
+        return [DECISION.decode(row) for row in rows]

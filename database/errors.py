@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database's exceptions. Each message is one line that names the thing, the cause and the remedy."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+
+class DatabaseError(Exception):
+    """The database cannot do what was asked."""
+
+    exit_status = 1
+
+
+class MissingError(DatabaseError):
+    """There is no database at the path, or it is empty."""
+
+
+class NotADatabaseError(DatabaseError):
+    """The file is something else than a database of Reprise."""
+
+
+class CorruptedError(DatabaseError):
+    """The file is a damaged database."""
+
+
+class SchemaError(DatabaseError):
+    """The database was made by an older or a newer Reprise."""
+
+
+class AccessError(DatabaseError):
+    """The file or its directory cannot be read or written."""
+
+
+class FileSystemError(DatabaseError):
+    """The file is on a file system that does not keep a database safe."""
+
+
+class BusyError(DatabaseError):
+    """Another process held the write lock for too long."""
+
+
+class StorageError(DatabaseError):
+    """The file system is full or failed."""
+
+
+class InvalidValueError(DatabaseError):
+    """A value breaks a rule of the schema; nothing was written."""
+
+
+class NotFoundError(DatabaseError):
+    """No row has this id."""
+
+
+def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
+    """The exception of ours for what SQLite said of the database at `path`.
+
+    SQLite's extended result codes hold the primary one in their low byte (https://sqlite.org/rescode.html).
+    """
+    said = " ".join(str(error).split())
+    code = getattr(error, "sqlite_errorcode", None)
+    match code & 0xFF if code is not None else None:
+        case sqlite3.SQLITE_NOTADB:
+            return NotADatabaseError(f"{path}: is not an SQLite database: check the path, or restore it from a backup")
+        case sqlite3.SQLITE_CORRUPT:
+            return CorruptedError(
+                f"{path}: is damaged ({said}): restore it from a backup, or move it away and run `reprise db init`"
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return BusyError(f"{path}: is locked by another process: try again, or find it with `fuser {path}`")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_AUTH:
+            return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
+        case sqlite3.SQLITE_FULL:
+            return StorageError(f"{path}: its file system is full: make room; nothing was written")
+        case sqlite3.SQLITE_IOERR:
+            return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
+        case sqlite3.SQLITE_CONSTRAINT:
+            return InvalidValueError(
+                f"{path}: refused a row ({said}): this is a defect of the caller; nothing was written"
+            )
+        case None:
+            return InvalidValueError(
+                f"{path}: refused a value ({said}): this is a defect of the caller; nothing was written"
+            )
+        case _:
+            return DatabaseError(f"{path}: cannot be used ({said}): run `reprise db check`")

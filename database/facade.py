@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database as the other parts see it: one object with a method for each thing they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from database.campaigns import CAMPAIGN, TRIAL, Campaigns
+from database.decisions import DECISION, Decisions
+from database.outcomes import OUTCOME, Outcomes
+from database.records import ARTIFACT, RECORD, Records
+from database.service_runs import SERVICE_RUN, ServiceRuns
+
+TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN)
+
+
+class Database(Campaigns, Records, Decisions, Outcomes, ServiceRuns):
+    """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Rows of each table."""
+        sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (own names)
+        return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
+
+    def purge(self, before: float) -> int:
+        """Delete decisions, outcomes and service runs that were over before this time; returns how many rows."""
+        with self._write() as connection:
+            return sum(
+                connection.execute(sql, (before,)).rowcount
+                for sql in (
+                    "DELETE FROM decision WHERE at < ?",
+                    "DELETE FROM outcome WHERE coalesce(ended_at, started_at) < ?",
+                    "DELETE FROM service_run WHERE coalesce(stopped_at, seen_at) < ?",
+                )
+            )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which file system holds a path, and is it shared between hosts?
+
+SQLite's WAL mode keeps its index in memory shared by the processes of one host; on a network file system it loses data
+without a word (https://sqlite.org/wal.html).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+MOUNTS = Path("/proc/self/mountinfo")
+
+# Types as the kernel names them. FUSE file systems are named one by one, since many of them are local.
+# fmt: off
+NETWORK_TYPES = frozenset((
+    "9p", "acfs", "afs", "beegfs", "beegfs_nodev", "ceph", "cifs", "coda", "gfs", "gfs2", "gpfs",
+    "lustre", "mmfs", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "scoutfs", "smb2",
+    "smb3", "smbfs", "wekafs",
+))
+NETWORK_FUSE = frozenset((
+    "afp", "beegfs", "ceph", "ceph-fuse", "curlftpfs", "cvmfs2", "davfs", "dfuse", "gcsfuse", "glusterfs",
+    "goofys", "juicefs", "lizardfs", "mfs", "moosefs", "quobyte", "rclone", "s3fs", "seaweedfs",
+    "smbnetfs", "sshfs", "unifyfs",
+))
+# fmt: on
+
+
+def type_of(path: Path, mountinfo: str) -> str:
+    """The type of the file system that holds `path` (absolute, without links), "" if unknown.
+
+    `mountinfo` is the text of /proc/self/mountinfo (proc_pid_mountinfo(5)). Of mounts on the same point the last one
+    counts: it hides the others.
+    """
+    best, best_depth = "", 0
+    for line in mountinfo.splitlines():
+        left, dash, right = line.partition(" - ")
+        fields = left.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = PurePosixPath(_unescape(fields[4]))
+        if path.is_relative_to(point) and len(point.parts) >= best_depth:
+            best, best_depth = right.split(" ", 1)[0], len(point.parts)
+    return best
+
+
+def is_network(kind: str) -> bool:
+    """Whether a file system of this type is one that several hosts see."""
+    if kind.startswith("fuse."):
+        return kind.removeprefix("fuse.") in NETWORK_FUSE
+    return kind in NETWORK_TYPES
+
+
+def network_type(path: Path) -> str | None:
+    """The type of the network file system that holds `path`; None where it is a local one or cannot be told."""
+    resolved = path.resolve()
+    for existing in (resolved, *resolved.parents):
+        if existing.exists():  # also makes an automounter mount it
+            break
+    try:
+        kind = type_of(resolved, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))
+    except OSError:
+        return None
+    return kind if is_network(kind) else None
+
+
+def _unescape(text: str) -> str:
+    """The kernel writes space, tab, newline and backslash as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

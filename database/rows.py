@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of `database.model` to rows and back. What a column holds follows from the type of the dataclass's field.
+
+Mappings and sequences are canonical JSON in text (sorted keys, no white space, no NaN, ASCII); a Measurement is five
+columns, `<field>_mean` to `<field>_unit`; everything else is one column as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+
+from database.errors import CorruptedError, InvalidValueError
+from database.model import Measurement
+
+T = TypeVar("T")
+Cell = str | int | float | None
+
+MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
+
+
+class Table(Generic[T]):
+    """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite."""
+
+    def __init__(self, name: str, row_type: type[T]) -> None:
+        self.name = name
+        self._row_type = row_type
+        hints = get_type_hints(row_type)
+        self._fields: dict[str, Any] = {field.name: hints[field.name] for field in dataclasses.fields(row_type)}  # type: ignore[arg-type]
+        given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
+        names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
+        self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        changes = ", ".join(f"{column} = :{column}" for column in given)
+        self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
+
+    def columns(self) -> list[str]:
+        """Names of the columns, in the order of the dataclass's fields."""
+        names: list[str] = []
+        for name, hint in self._fields.items():
+            names += [f"{name}_{part}" for part in MEASUREMENT_PARTS] if hint is Measurement else [name]
+        return names
+
+    def encode(self, value: T) -> dict[str, Cell]:
+        """The row of a value, column to cell. Raises InvalidValueError for what cannot be stored faithfully."""
+        row: dict[str, Cell] = {}
+        for name, hint in self._fields.items():
+            cell = getattr(value, name)
+            if hint is Measurement:
+                row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
+            else:
+                row[name] = to_json(cell, f"{self.name}.{name}") if _is_json(hint) else cell
+        for name, cell in row.items():
+            if isinstance(cell, float) and not math.isfinite(cell):
+                raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")
+        return row
+
+    def decode(self, row: sqlite3.Row) -> T:
+        """The value of a row. Raises CorruptedError for a row that this program did not write."""
+        try:
+            return self._row_type(**{name: _decode(row, name, hint) for name, hint in self._fields.items()})
+        except (ValueError, TypeError, IndexError) as error:
+            key = row[0]
+            raise CorruptedError(
+                f"row {key!r} of table {self.name} is damaged ({error}): run `reprise db check`"
+            ) from error
+
+
+def to_json(value: Any, where: str) -> str:
+    """Canonical JSON of a mapping or sequence; raises InvalidValueError that names `where`."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValueError(
+            f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _is_json(hint: Any) -> bool:
+    return get_origin(hint) in (Mapping, Sequence)
+
+
+def _decode(row: sqlite3.Row, name: str, hint: Any) -> Any:
+    if hint is Measurement:
+        return Measurement(**{part: row[f"{name}_{part}"] for part in MEASUREMENT_PARTS})
+    cell = row[name]
+    if _is_json(hint):
+        value = json.loads(cell)
+        return tuple(value) if isinstance(value, list) else value
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(cell)
+    return cell

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema's versions: which one a file has, and how it becomes the newest, one transaction per step."""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
+
+APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and we can tell whose database it is
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered step: SQL that turns version - 1 into version."""
+
+    version: int
+    name: str
+    sql: str
+
+
+def load_migrations() -> Sequence[Migration]:
+    """The steps that this program knows, in order, numbered from 1 without a gap."""
+    found = []
+    for file in importlib.resources.files("database.migrations").iterdir():
+        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
+            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
+    found.sort(key=lambda migration: migration.version)
+    if [migration.version for migration in found] != list(range(1, len(found) + 1)):
+        raise SchemaError("migrations of this installation are incomplete: install Reprise again")
+    return found
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema's version; 0 for an empty database. Raises NotADatabaseError for another program's."""
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables == 0 and application_id in (0, APPLICATION_ID):
+        return 0
+    if application_id != APPLICATION_ID:
+        raise NotADatabaseError(f"{path}: is a database of another program: check the path")
+    try:
+        version = connection.execute("SELECT max(version) FROM migration").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        raise CorruptedError(f"{path}: is damaged ({error}): restore it from a backup") from error
+    return int(version or 0)
+
+
+def require_newest(version: int, path: Path, migrations: Sequence[Migration]) -> None:
+    """Raise unless `version` is the one that this program works with."""
+    newest = migrations[-1].version
+    refuse_newer(version, path, newest)
+    if version == 0:
+        raise MissingError(f"{path}: is empty: run `reprise db init`")
+    if version < newest:
+        raise SchemaError(
+            f"{path}: was made by an older Reprise (schema {version}, this one needs {newest}): "
+            "stop the daemon, make a copy, and run `reprise db init`"
+        )
+
+
+def refuse_newer(version: int, path: Path, newest: int) -> None:
+    """Raise SchemaError where `version` is beyond what this program knows."""
+    if version > newest:
+        raise SchemaError(
+            f"{path}: was made by a newer Reprise (schema {version}, this one knows {newest}): use that one"
+        )
+
+
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
+    """Bring an open database (in autocommit mode) to the newest version and return the one that it had.
+
+    Each step and its record are one transaction: whoever is killed in it leaves the old version. Several processes may
+    do this at once.
+    """
+    first: int | None = None
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = version_of(connection, path)
+            first = version if first is None else first
+            refuse_newer(version, path, migrations[-1].version)
+            if version == migrations[-1].version:
+                connection.execute("ROLLBACK")
+                return first
+            _apply(connection, migrations[version])
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    for statement in statements(migration.sql):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(
+        "INSERT INTO migration (version, name, applied_at) VALUES (?, ?, ?)",
+        (migration.version, migration.name, time.time()),
+    )
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script, one by one (`executescript` would commit before it begins)."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if re.sub(r"--.*", "", pending).strip():
+        raise SchemaError(f"a migration ends in the middle of a statement: {pending.strip()[:60]!r}")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An open database file: how it is opened, created and migrated, and how it is read and written safely."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from database import schema
+from database.errors import AccessError, FileSystemError, InvalidValueError, MissingError, translate
+from database.filesystem import network_type
+
+FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
+DIRECTORY_MODE = 0o755  # artifacts live beside the database by default, and every job must reach them
+BUSY_TIMEOUT_S = 5.0  # writers hold the lock for milliseconds; whoever waits longer meets a stopped process
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class Store:
+    """A database file and one connection to it; for one thread at a time, beside any number of other processes."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int) -> None:
+        self.path = path
+        self.migrated_from = migrated_from
+        self._connection = connection
+
+    @classmethod
+    def open(
+        cls, path: Path, *, create: bool = False, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> Self:
+        """Open the database at `path`.
+
+        With `create`, make what is missing: the directory, the file, and newer versions of the schema (`migrated_from`
+        tells which version was found; 0: none). Raises a DatabaseError where it cannot be used.
+        """
+        if create and read_only:
+            raise ValueError("a database cannot be created read-only")
+        path = path.absolute()
+        _check_place(path)
+        if create:
+            _make_file(path)
+        _check_file(path, read_only)
+        with _translated(path):
+            connection = sqlite3.connect(
+                f"{path.as_uri()}?mode={'ro' if read_only else 'rw'}",
+                uri=True,
+                timeout=busy_timeout_s,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                found = _prepare(connection, path, create=create, read_only=read_only)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection, found)
+
+    def close(self) -> None:
+        """Close the connection; the object is of no use afterwards."""
+        with _translated(self.path):
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def schema_version(self) -> int:
+        """The version of the file's schema."""
+        with _translated(self.path):
+            return schema.version_of(self._connection, self.path)
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has changed the database."""
+        return int(self._read("PRAGMA data_version")[0][0])
+
+    def problems(self) -> list[str]:
+        """What SQLite finds wrong with the file's structure and with references between rows, one line each."""
+        with _translated(self.path):
+            damage = [row[0] for row in self._connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            broken = self._connection.execute("PRAGMA foreign_key_check").fetchall()
+        return [" ".join(line.split()) for line in damage] + [
+            f"row {row[1]} of table {row[0]} refers to a row of table {row[2]} that is not there" for row in broken
+        ]
+
+    def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """The rows of one statement that changes nothing."""
+        with _translated(self.path):
+            return self._connection.execute(sql, parameters).fetchall()
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: all of it happens, or nothing."""
+        with _translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite has rolled back already after some errors
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise InvalidValueError(f"{path}: refused a value ({error}): this is a defect of the caller") from error
+
+
+def _check_place(path: Path) -> None:
+    kind = network_type(path.parent)
+    if kind:
+        raise FileSystemError(
+            f"{path}: is on a network file system ({kind}), where SQLite loses data: "
+            "set database.path to a local file system of this host"
+        )
+
+
+def _make_file(path: Path) -> None:
+    """Make an empty file, and its directory, unless they exist. Root leaves the file to the directory's owner."""
+    try:
+        path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        except FileExistsError:
+            return
+        try:
+            if os.geteuid() == 0:
+                owner = path.parent.stat()
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise AccessError(
+            f"{path}: cannot be created ({error.strerror}): run this as a user who may write to {path.parent}"
+        ) from error
+
+
+def _check_file(path: Path, read_only: bool) -> None:
+    """What SQLite would report badly or, as with a file that may not be written, only later."""
+    try:
+        exists, is_file = path.exists(), path.is_file()
+    except OSError as error:
+        raise AccessError(
+            f"{path}: cannot be looked at ({error.strerror}): check the directories' permissions"
+        ) from error
+    if not exists:
+        raise MissingError(f"{path}: there is no database: run `reprise db init`")
+    if not is_file:
+        raise AccessError(f"{path}: is not a regular file: set database.path to the database's file")
+    if not os.access(path, os.R_OK, effective_ids=True):
+        raise AccessError(f"{path}: may not be read by this user: run this as its owner or a member of its group")
+    if not read_only and not (
+        os.access(path, os.W_OK, effective_ids=True) and os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True)
+    ):
+        raise AccessError(f"{path}: it or its directory may not be written by this user: run this as their owner")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> int:
+    """Set the connection up and return the version of the schema that was found."""
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    migrations = schema.load_migrations()
+    if create:
+        found = schema.migrate(connection, path, migrations)
+    else:
+        found = schema.version_of(connection, path)
+        schema.require_newest(found, path, migrations)
+    if not read_only:
+        connection.execute("PRAGMA journal_mode = WAL")
+    return found
