@@ -3,9 +3,126 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-VENV ?= .venv
+.DELETE_ON_ERROR:
+
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= /lib/systemd/system
+DESTDIR ?=
+export PREFIX SYSCONFDIR DESTDIR
+
+# The system's Python, not one of a user's own: service accounts must be able to run it.
+BASE_PYTHON ?= /usr/bin/python3
+VENV := .venv
 PYTHON := $(VENV)/bin/python
+PYTEST := $(PYTHON) -m pytest -q
+PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
+C_DIRS := spank tuner/collectives/bench demo
 
 .PHONY: help
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# -- to try it ---------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: all ## the main job, for real, on a virtual Slurm cluster (needs root; about 2 minutes)
+	@$(PYTHON) -m demo
+
+.PHONY: cluster
+cluster: all ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
+	@$(PYTHON) -m tests.cluster
+
+# -- to build and install ----------------------------------------------------------------------------------------------
+
+.PHONY: all
+all: deps $(VENV)/.ready build ## install what is missing and build everything
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing
+	@tools/deps
+
+.PHONY: build
+build: ## build the plugin and the MPI programs
+	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory -C $$dir all || exit 1; done
+
+.PHONY: venv
+venv: $(VENV)/.ready ## make the private Python environment
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@echo "venv: making $(VENV) from requirements.lock"
+	@$(BASE_PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . \
+	  > $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
+	@touch $@
+
+.PHONY: install
+install: install-plugin install-tools install-etc install-python ## install everything on this machine
+
+.PHONY: install-plugin
+install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
+	@$(MAKE) --no-print-directory -C spank install
+
+.PHONY: install-tools
+install-tools: ## install the benchmark programs for campaigns
+	@$(MAKE) --no-print-directory -C tuner/collectives/bench install
+
+.PHONY: install-etc
+install-etc: ## install configuration (never over yours), components and systemd units
+	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/share/reprise
+	@test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
+	  install -m 644 etc/reprise.toml $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
+	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
+	@install -m 644 etc/systemd/* $(DESTDIR)$(UNITDIR)/
+	@install -m 644 etc/plugstack.conf.d/reprise.conf $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
+
+.PHONY: install-python
+install-python: ## install the command `reprise` in an environment of its own below PREFIX
+	@$(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
+	@$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
+	@install -d $(DESTDIR)$(PREFIX)/bin
+	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
+
+.PHONY: uninstall
+uninstall: ## remove what install put there (configuration and data stay)
+	@$(MAKE) --no-print-directory -C spank uninstall
+	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
+	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
+	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket
+
+# -- to test -----------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: all lint ## all tests, the ones on virtual clusters too (needs root)
+	@$(PYTEST) tests
+
+.PHONY: check
+check: $(VENV)/.ready build ## the quick tests: no cluster, no root
+	@$(PYTEST) -m "not cluster" tests
+
+.PHONY: lint
+lint: $(VENV)/.ready ## formatting, lint and types of Python and C
+	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)
+	@$(VENV)/bin/ruff check --quiet $(PYTHON_DIRS)
+	@$(VENV)/bin/mypy --no-error-summary
+	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+.PHONY: format
+format: $(VENV)/.ready ## format Python and C
+	@$(VENV)/bin/ruff format --quiet $(PYTHON_DIRS)
+	@$(VENV)/bin/ruff check --fix --quiet $(PYTHON_DIRS)
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+# -- to maintain -------------------------------------------------------------------------------------------------------
+
+.PHONY: lock
+lock: ## write requirements.lock anew from the ranges in pyproject.toml
+	@tools/lock $(BASE_PYTHON) > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+
+.PHONY: clean
+clean: ## remove what was built (the environment stays)
+	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory -C $$dir clean; done
+	@rm -rf build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

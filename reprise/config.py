@@ -29,7 +29,9 @@ def _known_zone(name: str) -> str:
         try:
             ZoneInfo(name)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"no time zone is called {name!r}: use a name like 'Europe/Paris', or '' for this host's") from error
+            raise ValueError(
+                f"no time zone is called {name!r}: use a name like 'Europe/Paris', or '' for this host's"
+            ) from error
     return name
 
 
@@ -51,9 +53,13 @@ class Section(BaseModel):
 class Site(Section):
     """What is true of the machine."""
 
-    cluster: str = Field("cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used")
+    cluster: str = Field(
+        "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used"
+    )
     nodes: int = Field(1, ge=1, description="compute nodes of the cluster (d_max of the node-count comparison)")
-    timezone: Annotated[str, AfterValidator(_known_zone)] = Field("", description="zone of submission times; '' is this host's")
+    timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
+        "", description="zone of submission times; '' is this host's"
+    )
 
 
 class Matcher(Section):
@@ -63,7 +69,9 @@ class Matcher(Section):
     model: str = Field("thesis", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
     mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
-    max_connections: int = Field(512, ge=1, le=65536, description="connections served at once; more wait in the backlog")
+    max_connections: int = Field(
+        512, ge=1, le=65536, description="connections served at once; more wait in the backlog"
+    )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, description="days that decisions and outcomes are kept")
 
@@ -114,8 +122,9 @@ class Config(Section):
 
 
 def load(path: Path | None = None) -> Config:
-    """Read and check a configuration file; without `path`, `/etc/reprise/reprise.toml` or, where there is none, defaults.
+    """Read and check a configuration file.
 
+    Without `path` it is `/etc/reprise/reprise.toml` or, where that does not exist, the defaults.
     Raises ConfigError with one line.
     """
     if path is None:

@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 HEAD = "login"
@@ -183,26 +184,31 @@ def start_daemon(argv: list[str], log: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
 
 
+MUNGE_DIRECTORIES = {"/run/munge": 0o755, "/var/log/munge": 0o700, "/var/lib/munge": 0o711, "/etc/munge": 0o700}
+
+
 def start_munge() -> None:
-    for path, mode in (("/run/munge", 0o755), ("/var/log/munge", 0o700), ("/var/lib/munge", 0o711), ("/etc/munge", 0o700)):
+    """munged as root with a key of this cluster's own; what a package put into its directories is made root's."""
+    for path, mode in MUNGE_DIRECTORIES.items():
         Path(path).mkdir(parents=True, exist_ok=True)
         os.chmod(path, mode)
-        os.chown(path, 0, 0)
+        for owned in (path, *map(str, Path(path).iterdir())):
+            os.chown(owned, 0, 0)
     key = Path("/etc/munge/munge.key")
     key.unlink(missing_ok=True)
     key.touch(mode=0o600)
     key.write_bytes(os.urandom(128))
-    for leftover in Path("/var/log/munge").iterdir():
-        os.chown(leftover, 0, 0)
-    for leftover in Path("/var/lib/munge").iterdir():
-        os.chown(leftover, 0, 0)
     start_daemon(["munged", "--foreground", "--force"], "/var/log/munged.out")
-    wait_for("munged", lambda: not subprocess.run(["munge", "-n"], capture_output=True, check=False).returncode)
+    wait_for("munged", lambda: succeeds("munge", "-n"))
 
 
-def wait_for(what: str, ready: object, timeout_s: float = START_TIMEOUT_S) -> None:
+def succeeds(*argv: str) -> bool:
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+def wait_for(what: str, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
     end = time.monotonic() + timeout_s
-    while not ready():  # type: ignore[operator]
+    while not ready():
         if time.monotonic() > end:
             raise RuntimeError(f"{what} was not ready after {timeout_s:.0f} s; its log is in /var/log of the cluster")
         time.sleep(0.05)
@@ -257,9 +263,9 @@ def reap_until_closed() -> None:
             return
 
 
-def main() -> None:
-    spec = Spec(**json.loads(Path(sys.argv[1]).read_text()))
-    enter_private_root(spec, Path(sys.argv[2]))
+def build(spec: Spec, base: Path) -> None:
+    """Everything, from the private root to idle nodes."""
+    enter_private_root(spec, base)
     run("hostname", HEAD)
     write_hosts(spec)
     add_users(spec)
@@ -268,10 +274,20 @@ def main() -> None:
     build_network()
     start_munge()
     start_daemon(["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
-    wait_for("slurmctld", lambda: not subprocess.run(["scontrol", "ping"], capture_output=True, check=False).returncode)
+    wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
     for index in range(spec.nodes):
         start_node(spec, index)
     wait_for("the nodes", lambda: nodes_ready(spec))
+
+
+def main() -> None:
+    spec = Spec(**json.loads(Path(sys.argv[1]).read_text()))
+    try:
+        build(spec, Path(sys.argv[2]))
+    except RuntimeError as error:
+        logs = [*Path("/var/log/slurm").glob("*"), Path("/var/log/munged.out")]
+        tails = [f"{log}:\n{log.read_text(errors='replace')[-1500:]}" for log in logs if log.is_file()]
+        sys.exit("\n".join([*tails, str(error)]))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print("ready", flush=True)
     reap_until_closed()

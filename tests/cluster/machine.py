@@ -27,7 +27,7 @@ T = TypeVar("T")
 SOURCE = Path(__file__).resolve().parents[2]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT REVOKED".split()
+    ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
@@ -99,7 +99,7 @@ class VirtualCluster:
         )
         self._process: subprocess.Popen[str] | None = None
         self._base: Path | None = None
-        self._pid = 0
+        self.pid = 0
 
     def __enter__(self) -> VirtualCluster:
         self.start()
@@ -114,7 +114,7 @@ class VirtualCluster:
         self._base = Path(tempfile.mkdtemp(prefix="reprise-cluster-"))
         spec_file = self._base / "spec.json"
         spec_file.write_text(json.dumps(vars(self.spec)))
-        flags = "--mount --net --uts --ipc --pid --fork --kill-child --propagation private".split()
+        flags = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
         self._process = subprocess.Popen(
             ["unshare", *flags, "/usr/bin/python3", init.__file__, str(spec_file), str(self._base)],
             stdin=subprocess.PIPE,
@@ -131,7 +131,7 @@ class VirtualCluster:
             self.stop()
             raise ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
-        self._pid = int(children[0])
+        self.pid = int(children[0])
 
     def stop(self) -> None:
         """Stop everything; harmless when it is not running."""
@@ -152,7 +152,7 @@ class VirtualCluster:
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""
-        return Path(f"/proc/{self._pid}/root") / str(inside).lstrip("/")
+        return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
     def uid(self, user: str) -> int:
         if user == "root":
@@ -166,7 +166,7 @@ class VirtualCluster:
         uid = self.uid(user)
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
-        enter = ["nsenter", "--target", str(self._pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
+        enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid"]
         if pid:  # a node's process id counts in the cluster's process namespace
             enter += ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
         drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"] if uid else []

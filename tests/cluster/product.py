@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reprise on a virtual cluster: installed, configured, started and stopped as an admin would."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+
+from tests.cluster.machine import ClusterError, VirtualCluster, wait_for
+
+SOURCE = "/opt/reprise/source"
+SOCKET = "/run/reprise/matcher.sock"
+LOG = "/var/log/reprise/matcher.log"
+PIDFILE = "/run/reprise/matcher.pid"
+PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
+
+# What `make install-python` would put there; the checkout's own environment saves making another one.
+COMMAND = f"""\
+#!/bin/sh
+PYTHONPATH={SOURCE} exec {SOURCE}/.venv/bin/python -m reprise "$@"
+"""
+
+
+def install(cluster: VirtualCluster) -> None:
+    """Plugin, programs, configuration and command, with the product's own targets; then the plugstack line."""
+    cluster.run(["make", "-C", SOURCE, "install-plugin", "install-tools", "install-etc"])
+    cluster.write("/usr/local/bin/reprise", COMMAND, mode=0o755)
+    config = cluster.path("/etc/reprise/reprise.toml")
+    text = config.read_text()
+    text = text.replace('cluster = "cluster"', f'cluster = "{cluster.spec.name}"')
+    text = text.replace("nodes = 1\n", f"nodes = {cluster.spec.nodes}\n")
+    config.write_text(text)
+    for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):  # as systemd does for the unit
+        cluster.run(["install", "-d", "-o", "reprise", "-g", "reprise", "-m", "755", directory])
+    cluster.run(["cp", "/usr/local/share/reprise/plugstack.conf", PLUGSTACK])
+    cluster.run(["reprise", "db", "init"], user="reprise")
+
+
+class Daemon:
+    """The matcher daemon on a cluster; a context manager, or `start()` and `stop()`."""
+
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self.cluster = cluster
+
+    def __enter__(self) -> Daemon:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it as the service account and return once it answers on its socket."""
+        script = f"echo $$ > {PIDFILE}; exec reprise -v serve"
+        process = self.cluster.popen(["sh", "-c", script], user="reprise", log=LOG)
+
+        def answers() -> bool:
+            if process.poll() is not None:
+                raise ClusterError(f"reprise serve ended: {self.log()[-500:]}")
+            with socket.socket(socket.AF_UNIX) as probe:
+                return probe.connect_ex(str(self.cluster.path(SOCKET))) == 0
+
+        wait_for("the matcher daemon", answers, 30)
+        self._process = process
+
+    def signal(self, name: str) -> None:
+        """Send a signal, e.g. "STOP", to the daemon itself."""
+        self.cluster.run(["kill", f"-{name}", self.cluster.path(PIDFILE).read_text().strip()])
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for its end. Harmless when it does not run."""
+        if self._process.poll() is None:
+            self.signal("TERM")
+            self._process.wait(timeout=20)
+
+    def log(self) -> str:
+        path: Path = self.cluster.path(LOG)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def log_contains(self, words: str, timeout_s: float = 10.0) -> None:
+        """Wait until the log contains `words`."""
+        wait_for(f"{words!r} in the matcher's log", lambda: words in self.log(), timeout_s)
+
+
+def seconds_of(argv: list[str], cluster: VirtualCluster, user: str, cwd: str = "") -> tuple[float, str]:
+    """Wall time of a command as its user feels it, and its standard output."""
+    started = time.monotonic()
+    done = cluster.run(argv, user=user, cwd=cwd)
+    return time.monotonic() - started, done.stdout

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration file: what ships is complete and true, and what is wrong is named in one line."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from reprise.config import Config, ConfigError, load
+
+SHIPPED = Path(__file__).parents[2] / "etc/reprise.toml"
+
+
+def message(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "reprise.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_shipped_file_states_every_default() -> None:
+    shipped = tomllib.loads(SHIPPED.read_text())
+    defaults = Config().model_dump(mode="json")
+    defaults["matcher"].pop("threshold")  # unset by default, shown as a comment
+    assert shipped == defaults
+
+
+def test_the_shipped_file_shows_settings_that_are_unset_by_default() -> None:
+    assert "#threshold = " in SHIPPED.read_text()
+
+
+def test_a_misspelt_setting_is_refused_with_a_suggestion(tmp_path: Path) -> None:
+    assert "did you mean 'socket'" in message(tmp_path, '[matcher]\nsockt = "/run/x"\n')
+
+
+def test_a_misspelt_table_is_refused_with_a_suggestion(tmp_path: Path) -> None:
+    assert "did you mean 'matcher'" in message(tmp_path, "[macher]\n")
+
+
+def test_a_key_like_nothing_known_lists_what_is_known(tmp_path: Path) -> None:
+    assert "known here: path" in message(tmp_path, '[database]\nqqq = "x"\n')
+
+
+def test_a_relative_path_is_refused(tmp_path: Path) -> None:
+    assert "'run/x' is not an absolute path" in message(tmp_path, '[matcher]\nsocket = "run/x"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[matcher]\nthreshold = 1.5\n", "matcher.threshold"),
+        ('[matcher]\nmode = "maybe"\n', "matcher.mode"),
+        ("[site]\nnodes = 0\n", "site.nodes"),
+        ('[site]\ntimezone = "Mars/Olympus"\n', "Mars/Olympus"),
+        ("[site\n", "not valid TOML"),
+        (b"[site]\ncluster = '\xff'\n", "not UTF-8"),
+    ],
+)
+def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> None:
+    assert names in message(tmp_path, text)
+
+
+def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none.toml")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for the whole house: which part may import which, and what every file begins with."""
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# part: the other parts it may import
+ARROWS = {
+    "database": set(),
+    "templates": set(),
+    "matcher": {"database", "reprise"},
+    "tuner": {"database", "matcher", "reprise", "templates"},
+    "reprise": {"database", "matcher", "tuner"},
+}
+# where one part may import only some modules of another
+ONLY = {("tuner", "matcher"): ("matcher.linkage", "matcher.submission", "matcher.metadata")}
+# what the base of all parts may not import at all
+LEAVES = ("reprise/__init__.py", "reprise/config.py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name for name in names if name.split(".")[0] in ARROWS}
+
+
+@pytest.mark.parametrize("part", ARROWS)
+def test_arrows_between_parts_point_one_way(part: str) -> None:
+    for path in (ROOT / part).rglob("*.py"):
+        for name in imported(path):
+            other = name.split(".")[0]
+            assert other == part or other in ARROWS[part], f"{path} imports {name}"
+            allowed = ONLY.get((part, other))
+            assert allowed is None or name.startswith(allowed), f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_the_base_imports_nothing_of_ours(leaf: str) -> None:
+    assert imported(ROOT / leaf) == set()
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_every_source_file_states_its_licence() -> None:
+    sources = [p for p in tracked_files() if p.suffix in {".py", ".c", ".h", ".sql", ".j2", ".yaml", ".toml"}]
+    texts = {path: path.read_text() for path in sources}
+    assert not [p for p, text in texts.items() if text and "SPDX-License-Identifier: Apache-2.0" not in text[:200]]
