@@ -5,7 +5,7 @@ It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `machi
 makes, an overlay over the host's root, a bridge, one namespace per node, the daemons, lives in those namespaces, so
 that nothing is left on the host when this process ends, however it ends.
 
-Only the standard library: it runs with the system's Python. Usage: init.py SPEC.json (see `Spec`), ready when it
+Only the standard library: it runs with the system's Python. Usage: init.py SPEC (JSON, see `Spec`); ready when it
 writes the line `ready` to standard output; ends when its standard input is closed.
 """
 
@@ -66,8 +66,12 @@ def mount(*argv: str) -> None:
     run("mount", *argv)
 
 
-def enter_private_root(spec: Spec, base: Path) -> None:
-    """Put an overlay over the host's root and make it this namespace's root."""
+def enter_private_root(spec: Spec) -> None:
+    """Put an overlay over the host's root and make it this namespace's root.
+
+    It is built on a tmpfs over /run, which only this namespace sees: nothing needs a directory on the host.
+    """
+    base = Path("/run")
     mount("--make-rprivate", "/")
     mount("-t", "tmpfs", "-o", "mode=755,size=4g", "reprise-cluster", str(base))
     root, upper, work = base / "root", base / "upper", base / "work"
@@ -263,9 +267,9 @@ def reap_until_closed() -> None:
             return
 
 
-def build(spec: Spec, base: Path) -> None:
+def build(spec: Spec) -> None:
     """Everything, from the private root to idle nodes."""
-    enter_private_root(spec, base)
+    enter_private_root(spec)
     run("hostname", HEAD)
     write_hosts(spec)
     add_users(spec)
@@ -281,9 +285,9 @@ def build(spec: Spec, base: Path) -> None:
 
 
 def main() -> None:
-    spec = Spec(**json.loads(Path(sys.argv[1]).read_text()))
+    spec = Spec(**json.loads(sys.argv[1]))
     try:
-        build(spec, Path(sys.argv[2]))
+        build(spec)
     except RuntimeError as error:
         logs = [*Path("/var/log/slurm").glob("*"), Path("/var/log/munged.out")]
         tails = [f"{log}:\n{log.read_text(errors='replace')[-1500:]}" for log in logs if log.is_file()]

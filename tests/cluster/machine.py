@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +97,6 @@ class VirtualCluster:
             plugstack=plugstack,
         )
         self._process: subprocess.Popen[str] | None = None
-        self._base: Path | None = None
         self.pid = 0
 
     def __enter__(self) -> VirtualCluster:
@@ -111,12 +109,9 @@ class VirtualCluster:
     def start(self) -> None:
         """Start everything and return once all nodes are idle. Raises ClusterError with the logs otherwise."""
         check_host()
-        self._base = Path(tempfile.mkdtemp(prefix="reprise-cluster-"))
-        spec_file = self._base / "spec.json"
-        spec_file.write_text(json.dumps(vars(self.spec)))
         flags = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
         self._process = subprocess.Popen(
-            ["unshare", *flags, "/usr/bin/python3", init.__file__, str(spec_file), str(self._base)],
+            ["unshare", *flags, "/usr/bin/python3", init.__file__, json.dumps(vars(self.spec))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -146,9 +141,6 @@ class VirtualCluster:
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None
-        if self._base:
-            shutil.rmtree(self._base, ignore_errors=True)
-            self._base = None
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that need a real Slurm: a cluster for the session, and its logs where a test failed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import install
+
+RUNNING: list[VirtualCluster] = []
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[VirtualCluster]:
+    """Four nodes, three users, Reprise installed, its daemon not running."""
+    with VirtualCluster() as running:
+        RUNNING.append(running)
+        install(running)
+        yield running
+        RUNNING.clear()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Show the daemons' logs below a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for running in RUNNING:
+            report.sections.append(("logs of the virtual cluster", running.logs()))

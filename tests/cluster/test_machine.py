@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual cluster itself: it is what it says, stands beside another, and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster, wait_for
+
+pytestmark = pytest.mark.cluster
+
+
+def host_state() -> dict[str, object]:
+    """What a cluster could leave on the host."""
+    return {
+        "hosts": Path("/etc/hosts").read_text(),
+        "passwd": Path("/etc/passwd").read_text(),
+        "slurm.conf": Path("/etc/slurm/slurm.conf").exists(),
+        "links": {p.name for p in Path("/sys/class/net").iterdir()},
+        "mounts": {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()},
+    }
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def test_nodes_have_their_own_names_addresses_and_private_tmp() -> None:
+    with VirtualCluster(nodes=2) as cluster:
+        seen = [cluster.run(["hostname"], node=f"node{i}").stdout.strip() for i in range(2)]
+        assert seen == ["node0", "node1"]
+        cluster.run(["touch", "/tmp/mine"], node="node0")
+        assert cluster.run(["test", "-e", "/tmp/mine"], node="node1", check=False).returncode != 0
+        assert "10.99.0.2" in cluster.run(["ip", "-brief", "address"], node="node1").stdout
+
+
+def test_links_are_shaped_both_ways() -> None:
+    with VirtualCluster(nodes=1, rate="100mbit") as cluster:
+        for where in ("", "node0"):
+            assert "tbf" in (shown := cluster.run(["tc", "qdisc"], node=where).stdout)
+            assert "rate 100Mbit" in shown
+
+
+def test_an_ordinary_user_runs_a_job_on_all_nodes() -> None:
+    with VirtualCluster(nodes=3) as cluster:
+        cluster.write("/home/bob/job.sh", "#!/bin/bash\nid -un\nsrun hostname\n", user="bob")
+        end = cluster.wait_job(cluster.submit("job.sh", "-N3", user="bob"))
+        assert (end.state, end.exit_status) == ("COMPLETED", 0)
+        assert sorted(end.output.split()) == ["bob", "node0", "node1", "node2"]
+
+
+def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
+    before = host_state()
+    with VirtualCluster(nodes=1) as one, VirtualCluster(nodes=2) as two:
+        pids = [one.pid, two.pid]
+        assert one.run(["sinfo", "-h", "-o", "%D"]).stdout.split()[0] == "1"
+        assert two.run(["sinfo", "-h", "-o", "%D"]).stdout.split()[0] == "2"
+    assert not any(alive(pid) for pid in pids)
+    assert host_state() == before
+
+
+def test_the_cluster_ends_when_its_owner_is_killed() -> None:
+    program = (
+        "from tests.cluster.machine import VirtualCluster\n"
+        "cluster = VirtualCluster(nodes=1); cluster.start(); print(cluster.pid, flush=True); input()"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=SOURCE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout
+    pid = int(owner.stdout.readline())
+    assert alive(pid)
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    wait_for("the cluster's end", lambda: not alive(pid), 15)
+
+
+def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing() -> None:
+    before = host_state()
+    with pytest.raises(ClusterError, match="tc qdisc"):
+        VirtualCluster(nodes=1, rate="fast").start()
+    assert host_state() == before
+
+
+def test_without_root_one_line_says_what_is_needed() -> None:
+    program = "from tests.cluster.machine import check_host; check_host()"
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-c", program],
+        cwd=SOURCE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "needs root" in done.stderr.splitlines()[-1]
