@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which variables the user has set already: in the environment, in the script, or on a launcher's command line.
+
+A record whose `conflicts` meet one of them gives the job nothing. So this errs on the side of the user: whatever looks
+like an assignment counts, wherever it stands, unless its line is a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from matcher.protocol import ALLOW_LIST
+from matcher.submission import Submission
+
+_FAMILIES = "|".join(sorted({pattern.split("*")[0] for pattern in ALLOW_LIST}))
+# NAME=value (sh, env, --export=, -x) and `setenv NAME value` (csh)
+_ASSIGNMENT = re.compile(
+    rf"(?<![A-Za-z0-9_])((?:{_FAMILIES})[A-Za-z0-9_]*)\s*=|\bsetenv\s+((?:{_FAMILIES})[A-Za-z0-9_]*)"
+)
+# mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca and -gmca mean the same, = may stand for the space
+_MCA_OPTION = re.compile(r"(?<!\S)--?g?mca[\s=]+[\"']?([A-Za-z0-9_]+)")
+# mpirun --tune FILE, --am FILE: parameters from a file that cannot be seen from here
+_MCA_FILE = re.compile(r"(?<!\S)--?(?:tune|am)[\s=]+\S")
+_COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
+_CONTINUED = re.compile(r"\\\n")
+
+
+def chosen_names(submission: Submission) -> tuple[str, ...]:
+    """Names of the variables that the job's user has set; a name ending in `*` stands for any that begins so."""
+    texts = [" ".join(submission.argv), " ".join(submission.env.values())]  # e.g. SBATCH_EXPORT
+    if submission.script:
+        texts.append(_COMMENT.sub("", _CONTINUED.sub(" ", submission.script.text)))
+    names = dict.fromkeys(submission.set_names)
+    for text in texts:
+        names |= dict.fromkeys(first or second for first, second in _ASSIGNMENT.findall(text))
+        names |= dict.fromkeys(f"OMPI_MCA_{name}" for name in _MCA_OPTION.findall(text))
+        if _MCA_FILE.search(text):
+            names["OMPI_MCA_*"] = None
+    return tuple(names)
+
+
+def conflict(conflicts: Sequence[str], names: Iterable[str]) -> str | None:
+    """The first of `names` that one of the patterns `conflicts` matches (`*` at the end: any that begins so)."""
+    return next((name for name in names if any(_meet(pattern, name) for pattern in conflicts)), None)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether a name exists that both match."""
+    a, b = one.removesuffix("*"), other.removesuffix("*")
+    if one == a and other == b:
+        return a == b
+    if one == a:
+        return a.startswith(b)
+    if other == b:
+        return b.startswith(a)
+    return a.startswith(b) or b.startswith(a)

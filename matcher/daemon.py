@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise serve`: socket, service and journal put together, from the first line of the log to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from matcher.eventlog import line
+from matcher.journal import Journal
+from matcher.linkage.model import LinkageError
+from matcher.notify import notify, passed_listener, watchdog_interval_s
+from matcher.server import Server, listen, remove_socket
+from matcher.service import Service
+from reprise import __version__
+from reprise.config import Config, ConfigError
+
+log = logging.getLogger(__name__)
+
+
+def run(load_config: Callable[[], Config]) -> None:
+    """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
+    _log_to_stderr()
+    config = load_config()
+    service = Service(load_config)
+    journal = Journal(
+        config.database.path,
+        service.use_records,
+        version=__version__,
+        retention_days=config.matcher.retention_days,
+    )
+    passed = passed_listener(os.environ)
+    listener = passed or listen(config.matcher.socket)
+    inode = config.matcher.socket.stat().st_ino if passed is None else None
+    try:
+        journal.start()
+        try:
+            asyncio.run(_serve(config, service, journal, listener))
+        finally:
+            journal.stop()
+    finally:
+        listener.close()
+        if inode is not None:  # a passed socket is the manager's
+            remove_socket(config.matcher.socket, inode)
+
+
+async def _serve(config: Config, service: Service, journal: Journal, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def begin_stop() -> None:
+        notify(os.environ, "STOPPING=1")
+        stop.set()
+
+    def reload() -> None:
+        try:
+            service.reload()
+            log.info(line("reloaded"))
+        except (ConfigError, LinkageError) as error:
+            log.warning(line("reload-failed", error=error))
+        journal.reload()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, begin_stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, reload))
+    server = Server(
+        listener,
+        service.answer,
+        journal.put,
+        max_connections=config.matcher.max_connections,
+        timeout_s=config.matcher.request_timeout_s,
+    )
+    watchdog = asyncio.create_task(_keep_watchdog_calm())
+    log.info(line("serving", version=__version__, socket=listener.getsockname(), database=config.database.path))
+    notify(os.environ, "READY=1")
+    await server.serve(stop)
+    watchdog.cancel()
+
+
+async def _keep_watchdog_calm() -> None:
+    """From the loop that serves requests: when that hangs, the manager restarts the daemon."""
+    interval_s = watchdog_interval_s(os.environ)
+    while interval_s:
+        notify(os.environ, "WATCHDOG=1")
+        await asyncio.sleep(interval_s)
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger("matcher")
+    logger.handlers = [handler]
+    logger.setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))
+    logger.propagate = False

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decision: what a job gets, and why. A pure function of the question and of what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from database.model import Decision, Record, RecordStatus, Scope
+from matcher.choices import chosen_names
+from matcher.guards import Policy, Refusal, refusal
+from matcher.linkage.engine import Engine
+from matcher.linkage.model import Model
+from matcher.linkage.result import LinkableRecord, Linkage, Match
+from matcher.metadata import JobMetadata
+from matcher.secrets import masked
+from matcher.submission import JobFacts, Submission, parse
+
+NEAREST = 5  # records that a decision tells of
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a job gets, asked at `point` ("submit", "start") by `user` at `at` (Unix seconds).
+
+    `mode` is the user's ("on", "observe", "explain"); `facts`, `job_id` and `array_task` are known once the job runs.
+    """
+
+    submission: Submission
+    user: str
+    uid: int
+    point: str
+    mode: str
+    at: float
+    facts: JobFacts | None = None
+    job_id: int | None = None
+    array_task: int | None = None
+
+
+class Knowledge:
+    """The records and the model, as they were at one time. Immutable: new records take a new one."""
+
+    def __init__(self, records: Iterable[Record], model: Model, *, cluster_nodes: int, timezone: str = "") -> None:
+        """Retired records are left out. Raises TypeError or ValueError where a record's metadata cannot be read."""
+        self.records: Mapping[int, Record] = {r.id: r for r in records if r.status is not RecordStatus.RETIRED}
+        self.cluster_wide = sorted(
+            (r for r in self.records.values() if r.scope is Scope.CLUSTER), key=lambda r: (-r.created_at, -r.gain, r.id)
+        )
+        linkable = [
+            LinkableRecord(r.id, masked(JobMetadata.from_json(r.metadata)), r.created_at, r.gain)
+            for r in self.records.values()
+            if r.scope is Scope.APPLICATION
+        ]
+        self.engine = Engine(model, linkable, cluster_nodes=cluster_nodes, timezone=timezone)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage."""
+
+    record: Record
+    score: float | None
+    refusal: Refusal | None
+    match: Match | None = None
+
+
+def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:
+    """Answer a question. `elapsed_ms` of the result is left for the caller, who has a clock."""
+    parsed = parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
+    job = masked(parsed)
+    model = knowledge.engine.model
+    nearest: Linkage = knowledge.engine.link(job, k=NEAREST)
+    looked_at: list[_Candidate] = []
+    used: list[_Candidate] = []
+    if policy.mode == "off":
+        verdict, reason = "none", "the site has switched the matcher off"
+    elif (missing := _not_visible_yet(question)) is not None:
+        verdict, reason = "defer", missing
+    else:
+        looked_at = _candidates(question, job, knowledge, policy, nearest)
+        used = _chosen(looked_at, model.threshold)
+        verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
+    told = used[0].match if used and used[0].match else nearest.best
+    applies = verdict in ("apply", "observe")
+    return Decision(
+        id=decision_id,
+        at=question.at,
+        point=question.point,
+        cluster=policy.cluster,
+        uid=question.uid,
+        user=question.user,
+        mode=question.mode,
+        verdict=verdict,
+        reason=reason,
+        model=model.label,
+        threshold=model.threshold,
+        metadata=job.to_json(),
+        score=told.score if told else None,
+        record_id=used[0].record.id if applies else None,
+        fields=[field.to_json() for field in told.fields] if told else (),
+        alternatives=_alternatives(looked_at, used, model.threshold),
+        injected={k: v for one in used for k, v in one.record.environment.items()} if applies else {},
+        job_id=question.job_id,
+        array_task=question.array_task,
+    )
+
+
+def _not_visible_yet(question: Question) -> str | None:
+    """At submission, a script on standard input is out of sight; when the job starts, its spooled copy is not."""
+    submission = question.submission
+    if question.point != "submit" or submission.command != "sbatch" or submission.script is not None:
+        return None
+    if any(word.startswith("--wr") for word in submission.argv):  # --wrap, which may be abbreviated that far
+        return None
+    return "the script cannot be seen at submission (standard input?): asked again when the job starts"
+
+
+def _candidates(
+    question: Question, job: JobMetadata, knowledge: Knowledge, policy: Policy, nearest: Linkage
+) -> list[_Candidate]:
+    """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
+    records for the whole cluster."""
+    chosen = chosen_names(question.submission)
+
+    # only a batch job asks again when it starts
+    asks_again = question.point == "submit" and question.submission.command == "sbatch"
+
+    def check(record: Record) -> Refusal | None:
+        found = refusal(record, job, chosen, policy)
+        return found if found is None or asks_again else Refusal(found.why)
+
+    def candidate(match: Match) -> _Candidate:
+        record = knowledge.records[match.record.id]
+        return _Candidate(record, match.score, check(record), match)
+
+    looked_at = [candidate(match) for match in nearest.matches]
+    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
+        serving = {c.record.component for c in looked_at if _may_serve(c)}
+        more: dict[str, set[int]] = {}
+        for record in knowledge.records.values():
+            if record.scope is Scope.APPLICATION and record.component not in serving:
+                found = check(record)
+                if found is None or found.until_start:
+                    more.setdefault(record.component, set()).add(record.id)
+        for ids in more.values():
+            looked_at += [candidate(match) for match in knowledge.engine.link(job, k=1, among=ids).matches]
+    return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
+
+
+def _may_serve(candidate: _Candidate) -> bool:
+    return candidate.refusal is None or candidate.refusal.until_start
+
+
+def _chosen(looked_at: Sequence[_Candidate], threshold: float) -> list[_Candidate]:
+    """One record for each component, the best first; none that sets a variable that one before it sets."""
+    used: list[_Candidate] = []
+    for candidate in looked_at:
+        if not _may_serve(candidate) or (candidate.score is not None and candidate.score < threshold):
+            continue
+        if all(_independent(candidate.record, other.record) for other in used):
+            used.append(candidate)
+    return used
+
+
+def _independent(one: Record, other: Record) -> bool:
+    return one.component != other.component and not one.environment.keys() & other.environment.keys()
+
+
+def _verdict(
+    question: Question, policy: Policy, used: Sequence[_Candidate], looked_at: Sequence[_Candidate], threshold: float
+) -> tuple[str, str]:
+    if not used:
+        return "none", _why_nothing(looked_at, threshold)
+    waiting = next((c for c in used if c.refusal), None)
+    if waiting and waiting.refusal:
+        return "defer", f"{_named(waiting)} {waiting.refusal.why} before it starts"
+    first = used[0]
+    count = sum(len(candidate.record.environment) for candidate in used)
+    what = (
+        f"{_named(first)}: {count} variable{'s' * (count != 1)} of {', '.join(c.record.component for c in used)}, "
+        f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
+    )
+    if policy.mode == "observe":
+        return "observe", f"the site only watches; would be given {what}"
+    if question.mode == "observe":
+        return "observe", f"the user only watches; would be given {what}"
+    return "apply", what
+
+
+def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
+    if not looked_at:
+        return "no tuned job is known yet"
+    best = looked_at[0]
+    if best.score is None or best.score >= threshold:
+        return f"{_named(best)} {best.refusal.why if best.refusal else ''}"
+    return f"no tuned job is alike: {_named(best)} is the nearest, under the threshold {threshold:.2f}"
+
+
+def _named(candidate: _Candidate) -> str:
+    """`record 12 (alice's lattice, score 0.93)`."""
+    record = candidate.record
+    if candidate.score is None:
+        return f"record {record.id} (for the whole cluster)"
+    return f"record {record.id} ({described(record)}, score {candidate.score:.2f})"
+
+
+def described(record: Record) -> str:
+    """Whose job, and which, a record was tuned for."""
+    name = record.metadata.get("program") or record.metadata.get("job_name") or "a job"
+    return f"{record.metadata.get('user', '?')}'s {name}"
+
+
+def _alternatives(
+    looked_at: Sequence[_Candidate], used: Sequence[_Candidate], threshold: float
+) -> list[dict[str, Any]]:
+    """Every record that was looked at, whether it is used, and if not, why."""
+    return [
+        {
+            "record": candidate.record.id,
+            "component": candidate.record.component,
+            "scope": str(candidate.record.scope),
+            "job": described(candidate.record) if candidate.score is not None else "",
+            "score": candidate.score,
+            "used": candidate in used and candidate.refusal is None,
+            "why": _why_not(candidate, used, threshold),
+        }
+        for candidate in looked_at
+    ]
+
+
+def _why_not(candidate: _Candidate, used: Sequence[_Candidate], threshold: float) -> str:
+    if candidate.score is not None and candidate.score < threshold:
+        return f"scores under the threshold {threshold:.2f}"
+    if candidate.refusal:
+        return candidate.refusal.why
+    if candidate in used:
+        return ""
+    better = next((c for c in used if not _independent(candidate.record, c.record)), None)
+    return f"record {better.record.id} is preferred" if better else ""

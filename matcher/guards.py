@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold, besides the score, before a record's settings are given to a job.
+
+A rules file that does not fit is worse than none: stock Open MPI ignores a wrong one without a word, and aborts the job
+on an algorithm that it does not know. So every doubt is a refusal, and every refusal says what the doubt was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from database.model import Record, RecordStatus, Scope
+from matcher.choices import conflict
+from matcher.metadata import JobMetadata
+from matcher.protocol import environment_problem
+
+MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load."""
+
+    cluster: str
+    mode: str = "on"
+    openmpi: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a record does not serve a job, to follow "it": "was tuned for 8 nodes, and the job has 4".
+
+    `until_start`: it is only not known yet; when the job starts it will be.
+    """
+
+    why: str
+    until_start: bool = False
+
+
+def refusal(record: Record, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+    """Why `record` must not be given to `job`, whose user has set the variables `chosen`; None if it may."""
+    final = (
+        _standing(record)
+        or _place(record, policy)
+        or _openmpi(record, policy)
+        or _users_choice(record, chosen)
+        or _launcher(record, job)
+    )
+    return Refusal(final) if final else _shape(record, job)
+
+
+def _standing(record: Record) -> str | None:
+    if record.status is not RecordStatus.ACTIVE:
+        return f"is {record.status}"
+    if record.gain_low <= 0:
+        return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
+    problem = environment_problem(record.environment)
+    return f"cannot be given: {problem}" if problem else None
+
+
+def _place(record: Record, policy: Policy) -> str | None:
+    cluster = record.context.get("cluster", policy.cluster)
+    return None if cluster == policy.cluster else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
+
+
+def _openmpi(record: Record, policy: Policy) -> str | None:
+    """A job may load any release that the site declares, so the record must be harmless to each."""
+    if "openmpi" not in record.context:
+        return None
+    if not policy.openmpi:
+        return "depends on Open MPI's release, and the site declares none (set [openmpi] releases)"
+    proved = record.context["openmpi"]
+    missing = [release for release in policy.openmpi if release not in proved]
+    if missing:
+        return f"is not known to be harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
+    return None
+
+
+def _users_choice(record: Record, chosen: Sequence[str]) -> str | None:
+    name = conflict((*record.conflicts, *record.environment), chosen)
+    return f"gives way to the user, who sets {name} in this job" if name else None
+
+
+def _launcher(record: Record, job: JobMetadata) -> str | None:
+    if record.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
+        return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
+    return None
+
+
+def _shape(record: Record, job: JobMetadata) -> Refusal | None:
+    for noun, wanted, given in (
+        ("nodes", record.context.get("nodes"), job.nodes),
+        ("tasks per node", record.context.get("tasks_per_node"), tasks_per_node(job)),
+    ):
+        if wanted is None or wanted == given:
+            continue
+        if given is None:
+            return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is not known", until_start=True)
+        return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
+    return None
+
+
+def tasks_per_node(job: JobMetadata) -> float | None:
+    """The job's tasks per node, as told or (a mean then) as its tasks and nodes imply; None where that is not known."""
+    if job.tasks_per_node is not None:
+        return job.tasks_per_node
+    if job.tasks is None or not job.nodes:
+        return None
+    return job.tasks / job.nodes

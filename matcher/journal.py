@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon's side of the database: one thread owns the connection, writes what is handed to it, and watches for new
+records. Requests never wait for it: what it cannot write in time is dropped, counted and logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from database import Database
+from database.errors import BusyError, DatabaseError, MissingError
+from database.model import Record
+from database.service_runs import TOUCH_INTERVAL_S
+from matcher.eventlog import Throttle, line
+
+log = logging.getLogger(__name__)
+
+CAPACITY = 8192  # writes waiting; at 500 submissions/s and three writes a job, a lock of 5 s fits
+POLL_S = 0.5  # how often new records are looked for; they are in use within a second
+PURGE_S = 86_400.0
+DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something to be written: a line for the log, and what to do with the database (again, if that is locked)."""
+
+    line: str
+    write: Callable[[Database], object]
+
+
+class Journal:
+    """Hands writes to the database in order. `on_records` gets all records whenever they have changed.
+
+    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures cost what was to be
+    written, never a request.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        on_records: Callable[[Sequence[Record]], None],
+        *,
+        version: str,
+        retention_days: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.dropped = 0
+        self._path = path
+        self._on_records = on_records
+        self._version = version
+        self._retention_s = retention_days * 86_400.0
+        self._clock = clock
+        self._queue: queue.Queue[Entry] = queue.Queue(CAPACITY)
+        self._stopping = threading.Event()
+        self._reload = threading.Event()
+        self._throttle = Throttle()
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._database: Database | None = None
+        self._identity: tuple[int, int] | None = None
+        self._records: Sequence[Record] | None = None
+        self._data_version = 0
+        self._service_run = 0
+        self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
+
+    def start(self) -> None:
+        """Open the database, hand out the records, note the daemon's start, and go on in a thread."""
+        self._open()
+        self._thread.start()
+
+    def put(self, entry: Entry) -> None:
+        """Have something written soon. Never blocks."""
+        try:
+            self._queue.put_nowait(entry)
+        except queue.Full:
+            self._drop("the queue of writes is full")
+
+    def reload(self) -> None:
+        """Have the records handed out again, changed or not."""
+        self._reload.set()
+
+    def stop(self) -> None:
+        """Write what is left, note the daemon's end, and close the database."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(queue.Empty):
+                self._write(self._queue.get(timeout=POLL_S / 2))
+            self._guarded(self._tend)
+        self._drain(time.monotonic() + DRAIN_S)
+
+    def _drain(self, deadline: float) -> None:
+        while not self._queue.empty():
+            if time.monotonic() > deadline:
+                self._drop("the daemon had to stop", self._queue.qsize())
+                break
+            self._write(self._queue.get_nowait())
+        if self._database:
+            database = self._database
+            self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
+            self._guarded(database.close)
+
+    def _write(self, entry: Entry) -> None:
+        """One entry; while another process holds the lock it is tried again, unless the daemon is to stop."""
+        log.info(entry.line)
+        while True:
+            try:
+                if self._database is None:
+                    raise MissingError(f"{self._path}: is not open")
+                entry.write(self._database)
+                return
+            except BusyError as error:
+                self._throttle.warning(log, "database-locked", waiting=self._queue.qsize() + 1, error=error)
+                if self._stopping.is_set():
+                    self._drop(str(error))
+                    return
+            except DatabaseError as error:
+                self._drop(str(error))
+                return
+            except Exception as error:  # a defect in a write must not end the thread that does all others
+                self._throttle.warning(log, "write-failed", trace=True, error=error)
+                self._drop(str(error))
+                return
+
+    def _drop(self, why: str, count: int = 1) -> None:
+        self.dropped += count
+        self._throttle.warning(log, "dropped", total=self.dropped, error=why)
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except DatabaseError as error:
+            self._throttle.warning(log, "database-failed", error=error)
+        except Exception as error:  # as in _write
+            self._throttle.warning(log, "database-failed", trace=True, error=error)
+
+    # --- what is done from time to time
+
+    def _tend(self) -> None:
+        if not self._is_due("poll", POLL_S):
+            return
+        if self._database is None or self._identity != _identity(self._path):
+            self._reopen()
+        database = self._database
+        if database is None:
+            return
+        self._look_for_records(database)
+        if self._is_due("touch", TOUCH_INTERVAL_S):
+            database.touch_service_run(self._service_run, self._clock())
+        if self._is_due("purge", PURGE_S):
+            count = database.purge(self._clock() - self._retention_s)
+            log.info(line("purged", rows=count))
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        now = time.monotonic()
+        if now < self._due[what]:
+            return False
+        self._due[what] = now + every_s
+        return True
+
+    def _look_for_records(self, database: Database) -> None:
+        """`data_version` changes when another connection has written, which need not have been a record."""
+        version = database.data_version()
+        asked = self._reload.is_set()
+        if version == self._data_version and not asked:
+            return
+        records = database.records(status=None)
+        if records != self._records or asked:
+            self._on_records(records)
+        self._reload.clear()
+        self._records, self._data_version = records, version
+
+    def _open(self) -> None:
+        identity = _identity(self._path)
+        database = Database.open(self._path)
+        try:
+            self._reload.set()
+            self._look_for_records(database)
+            self._service_run = database.begin_service_run(self._version, self._clock())
+        except BaseException:
+            database.close()
+            raise
+        self._database, self._identity = database, identity
+
+    def _reopen(self) -> None:
+        """The file was deleted or replaced: what is written to the old one would be lost without a word."""
+        if self._database:
+            log.warning(line("database-replaced", path=self._path))
+            database, self._database = self._database, None
+            database.close()
+        self._open()
+        log.warning(line("database-reopened", path=self._path))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol between plugin and daemon, version 1, as docs/protocol.md states it: limits, frames and messages.
+
+Requests are checked here and nowhere else: what leaves `read_request` has the right types and sizes. Keys that are not
+known are ignored. Nothing here touches a socket.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import pydantic_core
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from database.model import Decision as LoggedDecision
+from matcher.errors import ProtocolError
+from matcher.submission import model as submission_model
+
+VERSION = 1
+HEADER_BYTES = 4
+REQUEST_LIMIT = 262_144  # bytes; what a 128 KiB script, an argument list and the SLURM_* variables need, with room
+REPLY_LIMIT = 65_536  # bytes; also the size of what is carried to the job
+VARIABLE_COUNT_LIMIT = 64  # variables in a decision
+VARIABLE_NAME_LIMIT = 128  # bytes
+VARIABLE_VALUE_LIMIT = 4_096  # bytes
+REASON_LIMIT = 512  # bytes
+
+# A name ends where the pattern ends; `*` stands for one or more of A-Z a-z 0-9 _.
+ALLOW_LIST = (
+    "OMPI_MCA_*",
+    "PRTE_MCA_*",
+    "PMIX_MCA_*",
+    "ROMIO_HINTS",
+    "ROMIO_*",
+    "SRO_*",
+    "SBB_*",
+    "FASTIO_*",
+    "REPRISE_*",
+)
+_ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
+
+
+def is_allowed(name: str) -> bool:
+    """Whether the plugin would set a variable of this name."""
+    return _ALLOWED.fullmatch(name) is not None
+
+
+def environment_problem(environment: Mapping[str, str]) -> str | None:
+    """Why the plugin would refuse to set these variables, or None if it would set them."""
+    if len(environment) > VARIABLE_COUNT_LIMIT:
+        return f"it holds {len(environment)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+    for name, value in environment.items():
+        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
+            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
+        if len(value.encode(errors="replace")) > VARIABLE_VALUE_LIMIT or "\n" in value or "\0" in value:
+            return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or holds a newline or NUL"
+    carried = json.dumps({"env": dict(environment)}).encode()
+    if len(carried) > REPLY_LIMIT - 4 * REASON_LIMIT:  # the rest of a reply: reason, id, verdict, numbers
+        return f"its variables are {len(carried)} bytes together, more than a reply holds"
+    return None
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text`, at most `limit` bytes of UTF-8 long; what was cut is marked."""
+    data = text.encode(errors="replace")
+    if len(data) <= limit:
+        return data.decode()
+    return data[: limit - 3].decode(errors="ignore") + "..."
+
+
+# --- requests
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+Id32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
+DecisionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+ReportedVerdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+
+
+class Client(_Message):
+    plugin: Text
+    slurm: Text
+
+
+class Script(_Message):
+    path: Text
+    text: Text
+    truncated: bool
+
+
+class Submission(_Message):
+    """What the plugin could read where it ran. `set_names` is the message's `set`."""
+
+    command: Literal["sbatch", "salloc", "srun", "batch"]
+    argv: list[Text]
+    cwd: Text
+    env: dict[Text, Text]
+    set_names: list[Text] = Field(alias="set")
+    script: Script | None
+
+    def value(self) -> submission_model.Submission:
+        """The same as the matcher's own value."""
+        script = None
+        if self.script:
+            script = submission_model.Script(self.script.path, self.script.text, self.script.truncated)
+        return submission_model.Submission(
+            command=self.command,
+            argv=tuple(self.argv),
+            cwd=self.cwd,
+            env=self.env,
+            set_names=tuple(self.set_names),
+            script=script,
+        )
+
+
+class StartedJob(_Message):
+    id: Id32
+    array_task: Id32 | None
+    nodes: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    tasks: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
+    restarts: Id32
+
+
+class Decide(_Message):
+    """A request for a decision."""
+
+    point: Literal["submit", "start"]
+    mode: Literal["on", "observe", "explain"]
+    client: Client
+    submission: Submission
+    job: StartedJob | None = None
+
+    @model_validator(mode="after")
+    def _job_is_known_at_start(self) -> Decide:
+        if self.point == "start" and self.job is None:
+            raise ValueError("point 'start' needs 'job'")
+        return self
+
+
+class ReportedJob(_Message):
+    id: Id32
+    array_task: Id32 | None
+    uid: Id32
+
+
+class Outcome(_Message):
+    """What became of a job."""
+
+    state: Literal["started", "ended"]
+    decision: DecisionId | None
+    verdict: ReportedVerdict
+    applied: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)]
+    job: ReportedJob
+    elapsed_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    exit_status: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
+
+    @model_validator(mode="after")
+    def _end_is_complete(self) -> Outcome:
+        if self.state == "ended" and (self.elapsed_s is None or self.exit_status is None):
+            raise ValueError("state 'ended' needs 'elapsed_s' and 'exit_status'")
+        return self
+
+
+class Ping(_Message):
+    """A request for a sign of life."""
+
+
+Request = Decide | Outcome | Ping
+_KINDS: dict[str, type[Decide] | type[Outcome] | type[Ping]] = {"decide": Decide, "outcome": Outcome, "ping": Ping}
+
+
+def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
+    """The length that a frame's header announces. Raises ProtocolError outside 1 to `limit`."""
+    length = int.from_bytes(header, "big")
+    if not 1 <= length <= limit:
+        raise ProtocolError(f"a frame of {length} bytes is not accepted (1 to {limit})")
+    return length
+
+
+def frame(message: Mapping[str, Any], limit: int = REPLY_LIMIT) -> bytes:
+    """A message as a frame. Raises ProtocolError where it is longer than `limit`."""
+    body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return len(body).to_bytes(HEADER_BYTES, "big") + _within(body, limit)
+
+
+def _within(body: bytes, limit: int) -> bytes:
+    if len(body) > limit:
+        raise ProtocolError(f"a message of {len(body)} bytes does not fit a frame (at most {limit})")
+    return body
+
+
+def read_message(body: bytes) -> dict[str, Any]:
+    """The object in a frame's body, its version checked. Raises ProtocolError."""
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError as error:
+        raise ProtocolError(f"the frame is not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise ProtocolError(f"the frame holds {type(message).__name__}, not an object")
+    if type(message.get("v")) is not int or message["v"] != VERSION:
+        raise ProtocolError(f"version {shortened(repr(message.get('v')), 20)} is not spoken here, only {VERSION}")
+    return message
+
+
+def read_request(body: bytes) -> Request:
+    """Check a request. Raises ProtocolError with one line that names the field and what is wrong with it."""
+    message = read_message(body)
+    kind = message.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ProtocolError(f"kind {shortened(repr(kind), 40)} is not known; known are {', '.join(_KINDS)}")
+    try:
+        return _KINDS[kind].model_validate(message)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in (kind, *problem["loc"]))
+        what = problem["msg"].removeprefix("Value error, ")
+        raise ProtocolError(f"{shortened(where, 120)}: {shortened(what, 200)}") from error
+
+
+# --- replies
+
+
+def decision_reply(decision: LoggedDecision) -> dict[str, Any]:
+    """The answer to `decide`; variables go out only with the verdict `apply`."""
+    return {
+        "v": VERSION,
+        "kind": "decision",
+        "id": decision.id,
+        "verdict": decision.verdict,
+        "reason": shortened(decision.reason, REASON_LIMIT),
+        "env": dict(decision.injected) if decision.verdict == "apply" else {},
+        "score": decision.score,
+        "record": decision.record_id,
+    }
+
+
+def ok_reply() -> dict[str, Any]:
+    """The answer to `outcome`."""
+    return {"v": VERSION, "kind": "ok"}
+
+
+def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:
+    """The answer to `ping`."""
+    return {**ok_reply(), "version": version, "records": records, "uptime_s": round(uptime_s, 3)}
+
+
+def error_reply(reason: str) -> dict[str, Any]:
+    """The answer to a request that cannot be served."""
+    return {"v": VERSION, "kind": "error", "reason": shortened(reason, REASON_LIMIT)}

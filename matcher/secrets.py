@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets on command lines: found by the name of their option, or as a password in a URL, and masked."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from matcher.metadata import JobMetadata
+
+MASK = "***"
+
+# Whole words of an option's name (`--api-key`, `DB_PASSWORD`, `authToken`); `monkey` and `passes` are not among them.
+_SECRET_WORDS = re.compile(
+    "pass|passwd|password|passphrase|passcode|pwd|secrets?|tokens?|key|apikey|auth|authorization|bearer|cred(ential)?s?",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_URL_PASSWORD = re.compile(r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
+_ASSIGNMENT = re.compile(r"(?P<head>(?P<name>[A-Za-z_][\w.-]*)=)(?P<value>.+)", re.DOTALL)
+
+
+def names_secret(name: str) -> bool:
+    """Whether an option or variable of this name is likely to hold a secret."""
+    return any(_SECRET_WORDS.fullmatch(word) for word in _WORD.findall(name))
+
+
+def masked_text(text: str) -> str:
+    """`text` without passwords in URLs and without the value of a `secret-name=value` assignment."""
+    assignment = _ASSIGNMENT.fullmatch(text)
+    if assignment and names_secret(assignment["name"]):
+        return assignment["head"] + MASK
+    return _URL_PASSWORD.sub(rf"\g<head>{MASK}", text)
+
+
+def masked(metadata: JobMetadata) -> JobMetadata:
+    """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
+    options = {
+        key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
+        for key, values in metadata.options.items()
+    }
+    return dataclasses.replace(
+        metadata,
+        options=options,
+        path=masked_text(metadata.path),
+        program=masked_text(metadata.program),
+        job_name=masked_text(metadata.job_name),
+        directory=masked_text(metadata.directory),
+    )

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matcher without its socket: a request and the caller's uid go in, a reply and a journal entry come out."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import pwd
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from database import Database
+from database.model import Decision, Outcome, Record
+from matcher import protocol
+from matcher.decide import Knowledge, Question, decide
+from matcher.errors import ProtocolError
+from matcher.eventlog import Throttle, line
+from matcher.guards import Policy
+from matcher.journal import Entry
+from matcher.linkage.model import Model
+from matcher.linkage.model import load as load_model
+from matcher.metadata import JobMetadata
+from matcher.submission import JobFacts
+from reprise import __version__
+from reprise.config import Config
+
+log = logging.getLogger(__name__)
+
+INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
+OMPI_INFO_TIMEOUT_S = 10.0
+
+
+def declared_releases(config: Config) -> tuple[str, ...]:
+    """The Open MPI releases that jobs may load: as configured, else the one that `ompi_info` names, else none."""
+    if config.openmpi.releases:
+        return tuple(config.openmpi.releases)
+    command = shutil.which(config.openmpi.ompi_info)
+    if command is None:
+        return ()
+    try:
+        told = subprocess.run(
+            [command, "--version"], capture_output=True, text=True, timeout=OMPI_INFO_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    first = (told.stdout.splitlines() or [""])[0]  # Open MPI v4.1.4
+    return (first.removeprefix("Open MPI v"),) if first.startswith("Open MPI v") else ()
+
+
+def policy_of(config: Config) -> Policy:
+    """What the configuration says about decisions."""
+    return Policy(config.site.cluster, config.matcher.mode, declared_releases(config))
+
+
+def model_of(config: Config) -> Model:
+    """The configured model, with the configured threshold. Raises LinkageError."""
+    return load_model(config.matcher.model, config.matcher.threshold)
+
+
+def knowledge_of(records: Sequence[Record], model: Model, config: Config) -> Knowledge:
+    """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
+    readable = []
+    for record in records:
+        try:
+            JobMetadata.from_json(record.metadata or {"user": ""})
+            readable.append(record)
+        except (TypeError, ValueError, AttributeError) as error:
+            log.warning(line("record-unreadable", record=record.id, error=error))
+    return Knowledge(readable, model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+
+
+def new_decision_id(at: float) -> str:
+    """Unique, and in the order of time; the hyphen tells it from a job id."""
+    return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
+
+
+class Service:
+    """Answers requests; the configuration is loaded at first and on every `reload`."""
+
+    def __init__(self, load_config: Callable[[], Config], *, clock: Callable[[], float] = time.time) -> None:
+        self._load_config = load_config
+        self._clock = clock
+        self._started = time.monotonic()
+        self._names: dict[int, str] = {}
+        self._throttle = Throttle()
+        self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
+        self._inline = True
+        self.reload()
+        self._knowledge = knowledge_of((), self._model, self._config)
+
+    def reload(self) -> None:
+        """Read configuration and model again; the model is used with the next `use_records`.
+
+        Raises ConfigError or LinkageError and changes nothing then.
+        """
+        config = self._load_config()
+        self._model, self._policy, self._config = model_of(config), policy_of(config), config
+        self._names.clear()
+
+    def use_records(self, records: Sequence[Record]) -> None:
+        """Take new records, in the journal's thread; requests go on with the old ones until these are ready."""
+        knowledge = knowledge_of(records, self._model, self._config)
+        linkable = knowledge.engine.records
+        begun = time.perf_counter()
+        if linkable:
+            knowledge.engine.link(linkable[-1].metadata)
+        took_ms = (time.perf_counter() - begun) * 1e3
+        self._inline = took_ms <= INLINE_LIMIT_MS
+        self._knowledge = knowledge
+        log.info(line("records", count=len(records), model=self._model.label, linkage_ms=took_ms, inline=self._inline))
+
+    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Entry | None]:
+        """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
+        begun = time.perf_counter()
+        try:
+            request = protocol.read_request(body)
+            if isinstance(request, protocol.Decide):
+                return await self._decide(request, uid, begun)
+            if isinstance(request, protocol.Outcome):
+                return self._outcome(request, uid)
+            uptime = time.monotonic() - self._started
+            records = len(self._knowledge.records)
+            return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
+        except ProtocolError as error:
+            self._throttle.warning(log, "bad-request", uid=uid, error=error)
+            return protocol.error_reply(str(error)), None
+        except Exception:  # a defect costs this one answer, and the job runs with defaults
+            self._throttle.warning(log, "failed", trace=True, uid=uid)
+            return protocol.error_reply("the matcher failed; its log says why"), None
+
+    async def _decide(self, request: protocol.Decide, uid: int, begun: float) -> tuple[dict[str, Any], Entry]:
+        at = self._clock()
+        job = request.job
+        question = Question(
+            submission=request.submission.value(),
+            user=await self._user(uid),
+            uid=uid,
+            point=request.point,
+            mode=request.mode,
+            at=at,
+            facts=JobFacts(nodes=job.nodes, tasks=job.tasks) if job else None,
+            job_id=job.id if job else None,
+            array_task=job.array_task if job else None,
+        )
+        arguments = (question, self._knowledge, self._policy, new_decision_id(at))
+        if self._inline:
+            made = decide(*arguments)
+        else:
+            made = await asyncio.get_running_loop().run_in_executor(self._slow, decide, *arguments)
+        decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
+        return protocol.decision_reply(decision), _decision_entry(decision)
+
+    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], Entry]:
+        if uid not in (0, outcome.job.uid):
+            raise ProtocolError(
+                f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
+            )
+        return protocol.ok_reply(), _outcome_entry(outcome, self._policy.cluster, self._clock())
+
+    async def _user(self, uid: int) -> str:
+        """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
+        if uid not in self._names:
+            try:
+                entry = await asyncio.to_thread(pwd.getpwuid, uid)
+            except KeyError:
+                return str(uid)
+            self._names[uid] = entry.pw_name
+        return self._names[uid]
+
+
+def _decision_entry(decision: Decision) -> Entry:
+    told = line(
+        "decision",
+        id=decision.id,
+        user=decision.user,
+        job=decision.job_id,
+        point=decision.point,
+        verdict=decision.verdict,
+        score=decision.score,
+        record=decision.record_id,
+        ms=decision.elapsed_ms,
+    )
+    return Entry(told, lambda database: database.add_decision(decision))
+
+
+def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
+    job = outcome.job
+    ended = outcome.state == "ended"
+    row = Outcome(
+        cluster=cluster,
+        job_id=job.id,
+        array_task=job.array_task,
+        uid=job.uid,
+        verdict=outcome.verdict,
+        started_at=at - (outcome.elapsed_s or 0.0) if ended else at,
+        decision_id=outcome.decision,
+        applied=outcome.applied,
+        ended_at=at if ended else None,
+        elapsed_s=outcome.elapsed_s if ended else None,
+        exit_status=outcome.exit_status if ended else None,
+    )
+
+    def write(database: Database) -> None:
+        if ended:
+            database.report_end(row)
+        else:
+            database.report_start(row)
+        if row.decision_id:  # another user's decision is left alone, and so is one that has its job
+            database.link_job(row.decision_id, job.id, job.array_task, uid=job.uid)
+
+    told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
+    return Entry(told, write)
