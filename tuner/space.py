@@ -47,6 +47,11 @@ class Space:
         names = [parameter.name for parameter in self.parameters]
         seen: dict[tuple[Value, ...], Parametrization] = {}
         for values in itertools.product(*(parameter.values for parameter in self.parameters)):
-            point = self.canonical(dict(zip(names, values, strict=True)))
-            seen.setdefault(tuple(point[name] for name in names), point)
+            point = dict(zip(names, values, strict=True))
+            seen.setdefault(self.key(point), self.canonical(point))
         return tuple(seen.values())
+
+    def key(self, parametrization: Parametrization) -> tuple[Value, ...]:
+        """What tells points apart: the canonical values, in the order of the parameters."""
+        point = self.canonical(parametrization)
+        return tuple(point[parameter.name] for parameter in self.parameters)
