@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from database import schema
-from database.errors import AccessError, FileSystemError, InvalidValueError, MissingError, translate
+from database.errors import AccessError, CorruptedError, FileSystemError, InvalidValueError, MissingError, translate
 from database.filesystem import network_type
 
 FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
@@ -48,7 +48,7 @@ class Store:
         _check_file(path, read_only)
         with _translated(path):
             connection = sqlite3.connect(
-                f"{path.as_uri()}?mode={'ro' if read_only else 'rw'}",
+                f"{path.as_uri()}?{_access(path) if read_only else 'mode=rw'}",
                 uri=True,
                 timeout=busy_timeout_s,
                 isolation_level=None,
@@ -117,8 +117,20 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except UnicodeDecodeError as error:
+        raise CorruptedError(f"{path}: is damaged (text that is not UTF-8): restore it from a backup") from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise InvalidValueError(f"{path}: refused a value ({error}): this is a defect of the caller") from error
+
+
+def _access(path: Path) -> str:
+    """URI parameters to read by, and only read.
+
+    Reading takes a shared index beside the file. Who may not write to the directory cannot make one, but may read the
+    file as it is where there is no log of changes (-wal), since then nobody else has it open.
+    """
+    alone = not Path(f"{path}-wal").exists()
+    return "mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK, effective_ids=True) else "mode=ro"
 
 
 def _check_place(path: Path) -> None:

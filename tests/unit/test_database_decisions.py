@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions, outcomes and runs of the daemon: found again, whatever jobs report in whatever order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from database import Database, NotFoundError, errors
+from database.model import Outcome
+from tests.unit.database_values import decision, outcome, record
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(tmp_path / "a.db", create=True) as opened:
+        yield opened
+
+
+def ended(started_at: float, elapsed_s: float, **changes: Any) -> Outcome:
+    return outcome(started_at, ended_at=started_at + elapsed_s, elapsed_s=elapsed_s, **{"exit_status": 0, **changes})
+
+
+def test_decision_with_all_it_has_comes_back(database: Database) -> None:
+    number = database.add_record(record())
+    full = decision(
+        verdict="apply",
+        score=0.93,
+        record_id=number,
+        fields=({"name": "user", "similarity": 1.0, "weight": 0.2},),
+        alternatives=({"record": 3, "score": 0.5},),
+        injected={"OMPI_MCA_a": "1"},
+        elapsed_ms=1.5,
+    )
+    database.add_decision(full)
+    assert database.decision("d1") == full
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": ""}, {"name": "a" * 65}, {"name": "a/b"}, {"record_id": 99}, {"verdict": "off"}, {"uid": -1}]
+)
+def test_bad_decisions_are_refused(database: Database, changes: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidValueError):
+        database.add_decision(decision(**changes))
+    assert database.recent_decisions() == []
+
+
+def test_decision_id_is_unique_and_unknown_ones_are_named(database: Database) -> None:
+    database.add_decision(decision())
+    with pytest.raises(errors.InvalidValueError, match="UNIQUE"):
+        database.add_decision(decision())
+    with pytest.raises(NotFoundError, match="'d2'"):
+        database.decision("d2")
+
+
+def test_recent_decisions_come_newest_first(database: Database) -> None:
+    for number in range(5):
+        database.add_decision(decision(f"d{number}", at=float(number)))
+    assert [found.id for found in database.recent_decisions(3)] == ["d4", "d3", "d2"]
+
+
+def test_first_job_is_linked_and_stays(database: Database) -> None:
+    database.add_decision(decision())
+    assert database.link_job("d1", 5, None)
+    assert not database.link_job("d1", 6, 2)
+    assert not database.link_job("unknown", 6, None)
+    assert [found.job_id for found in database.decisions_of_job("c", 5)] == [5]
+    assert database.decisions_of_job("c", 6) == database.decisions_of_job("other", 5) == []
+
+
+def test_users_cannot_claim_decisions_of_others(database: Database) -> None:
+    database.add_decision(decision())
+    assert not database.link_job("d1", 5, None, uid=4242)
+    database.report_start(outcome(uid=4242, decision_id="d1"))
+    assert database.decisions_of_job("c", 5) == []
+    assert database.link_job("d1", 5, None, uid=1001)
+
+
+def test_all_tasks_of_an_array_find_their_one_decision(database: Database) -> None:
+    database.add_decision(decision())
+    for task, job in enumerate((50, 51, 52)):
+        database.link_job("d1", job, task)
+        database.report_start(outcome(job_id=job, array_task=task, decision_id="d1"))
+    for job in (50, 51, 52):
+        assert [found.id for found in database.decisions_of_job("c", job)] == ["d1"]
+
+
+def test_decisions_of_a_job_come_newest_first_and_once(database: Database) -> None:
+    for name, at in (("submit", 100.0), ("start", 200.0)):
+        database.add_decision(decision(name, at=at))
+        database.link_job(name, 5, None)
+        database.report_start(outcome(at * 10, decision_id=name))
+    assert [found.id for found in database.decisions_of_job("c", 5)] == ["start", "submit"]
+
+
+def test_end_completes_the_start(database: Database) -> None:
+    number = database.report_start(outcome(1000.0, decision_id="d1", applied=2))
+    assert database.report_end(ended(1000.4, 30.0, applied=2, exit_status=256)) == number
+    assert database.outcomes_of_job("c", 5) == [
+        outcome(1000.0, id=number, decision_id="d1", applied=2, ended_at=1030.4, elapsed_s=30.0, exit_status=256)
+    ]
+
+
+def test_repeated_reports_change_nothing(database: Database) -> None:
+    database.report_start(outcome(1000.0))
+    database.report_start(outcome(1000.5))
+    database.report_end(ended(1000.0, 30.0))
+    database.report_end(ended(1000.7, 30.0))
+    database.report_start(outcome(1000.9))
+    assert [found.started_at for found in database.outcomes_of_job("c", 5)] == [1000.0]
+
+
+def test_end_without_a_start_is_kept_whole(database: Database) -> None:
+    number = database.report_end(ended(1000.0, 30.0))
+    assert database.outcomes_of_job("c", 5) == [dataclasses.replace(ended(1000.0, 30.0), id=number)]
+
+
+def test_requeued_job_has_a_row_per_start(database: Database) -> None:
+    database.report_start(outcome(1000.0))  # its node fails: no end is ever reported
+    database.report_start(outcome(1300.0))
+    database.report_end(ended(1300.2, 60.0))
+    assert [(found.started_at, found.elapsed_s) for found in database.outcomes_of_job("c", 5)] == [
+        (1300.0, 60.0),
+        (1000.0, None),
+    ]
+
+
+def test_job_id_used_again_does_not_end_an_old_job(database: Database) -> None:
+    database.report_start(outcome(1000.0))
+    database.report_end(ended(9_000_000.0, 60.0))  # its own start was lost
+    assert [found.ended_at for found in database.outcomes_of_job("c", 5)] == [9_000_060.0, None]
+
+
+@pytest.mark.parametrize("changes", [{"uid": 1002}, {"array_task": 3}, {"cluster": "other"}, {"job_id": 6}])
+def test_another_job_does_not_end_this_one(database: Database, changes: dict[str, Any]) -> None:
+    database.report_start(outcome(1000.0))
+    database.report_end(ended(1000.0, 30.0, **changes))
+    assert database.counts()["outcome"] == 2
+    assert [found.ended_at for found in database.outcomes_of_job("c", 5) if found.uid == 1001][-1] is None
+
+
+def test_runs_of_the_daemon(database: Database) -> None:
+    first = database.begin_service_run("1.0", 1000.0)  # killed: it has no end
+    database.touch_service_run(first, 1500.0)
+    second = database.begin_service_run("1.1", 3000.0)
+    database.end_service_run(second, 4000.0)
+    versions = {
+        time: run.version if (run := database.service_run_at(time)) else None
+        for time in (999.0, 1000.0, 1500.0, 1559.0, 1600.0, 2999.0, 3000.0, 4000.0, 4001.0)
+    }
+    assert versions == {
+        999.0: None,
+        1000.0: "1.0",
+        1500.0: "1.0",
+        1559.0: "1.0",
+        1600.0: None,
+        2999.0: None,
+        3000.0: "1.1",
+        4000.0: "1.1",
+        4001.0: None,
+    }
+
+
+def test_clock_set_back_does_not_break_a_run(database: Database) -> None:
+    number = database.begin_service_run("1.0", 1000.0)
+    database.touch_service_run(number, 900.0)
+    database.end_service_run(number, 900.0)
+    run = database.service_run_at(1000.0)
+    assert run is not None and (run.seen_at, run.stopped_at) == (1000.0, 1000.0)
+
+
+def test_purge_forgets_what_is_over_and_keeps_records(database: Database) -> None:
+    database.add_record(record())
+    database.add_decision(decision("old", at=10.0))
+    database.add_decision(decision("new", at=1000.0))
+    database.report_end(ended(10.0, 5.0))
+    database.report_end(ended(10.0, 2000.0, job_id=6))
+    database.begin_service_run("1.0", 10.0)
+    assert database.purge(500.0) == 3
+    assert {name: count for name, count in database.counts().items() if count} == {
+        "record": 1,
+        "decision": 1,
+        "outcome": 1,
+    }
+    assert database.purge(500.0) == 0

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Migrations: each step happens whole or not at all, and what was acknowledged survives kill -9."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from database import Database, errors, schema
+from database.facade import TABLES
+from database.schema import Migration
+from tests.unit.database_values import campaign
+
+ROOT = Path(__file__).parents[2]
+SECOND = Migration(2, "colour", "ALTER TABLE campaign ADD COLUMN colour TEXT;\nUPDATE campaign SET colour = 'red';\n")
+
+
+def test_tables_are_the_dataclasses_and_the_document(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "a.db", create=True) as database:
+        names = [row[0] for row in database._read("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        real = {
+            name: [(row["name"], row["type"]) for row in database._read(f"PRAGMA table_info({name})")]
+            for name in names
+            if not name.startswith("sqlite_")
+        }
+    assert _documented() == real
+    assert {table.name: set(table.columns()) for table in TABLES} == {
+        name: {column for column, _ in columns} for name, columns in real.items() if name != "migration"
+    }
+
+
+def _documented() -> dict[str, list[tuple[str, str]]]:
+    tables: dict[str, list[tuple[str, str]]] = {}
+    columns: list[tuple[str, str]] = []
+    for line in (ROOT / "docs" / "schema.md").read_text().splitlines():
+        if heading := re.fullmatch(r"## `(\w+)`", line):
+            columns = tables[heading[1]] = []
+        elif column := re.match(r"\| `(\w+)` \| (\w+) \|", line):
+            columns.append((column[1], column[2]))
+    return tables
+
+
+def test_document_states_the_version() -> None:
+    first_line = (ROOT / "docs" / "schema.md").read_text().splitlines()[0]
+    assert first_line.endswith(f"version {len(schema.load_migrations())}")
+
+
+def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.db"
+    with Database.open(file, create=True) as database:
+        number = database.add_campaign(campaign())
+    steps = [*schema.load_migrations(), SECOND]
+    monkeypatch.setattr(schema, "load_migrations", lambda: steps)
+    with pytest.raises(errors.SchemaError, match=r"older Reprise \(schema 1, this one needs 2\).*reprise db init"):
+        Database.open(file)
+    with Database.open(file, create=True) as database:
+        assert (database.migrated_from, database.schema_version()) == (1, 2)
+        assert database._read("SELECT colour FROM campaign")[0]["colour"] == "red"
+        assert database.campaign(number).spec == {"seed": 7}
+
+
+def test_failed_step_leaves_the_version_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Migration(2, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
+    steps = [*schema.load_migrations(), broken]
+    monkeypatch.setattr(schema, "load_migrations", lambda: steps)
+    with pytest.raises(errors.DatabaseError, match="nowhere"):
+        Database.open(tmp_path / "a.db", create=True)
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        assert schema.version_of(connection, tmp_path) == 1
+        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchall()
+
+
+def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> bool:
+    """Migrate in a child that kills itself after so many statements; False if there were not so many."""
+    child = os.fork()
+    if child == 0:
+        real, done = schema.statements, 0
+
+        def counted(script: str) -> object:
+            nonlocal done
+            for statement in real(script):
+                yield statement
+                done += 1
+                if done == after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            schema.load_migrations = lambda: steps
+            schema.statements = counted  # type: ignore[assignment]
+            Database.open(file, create=True).close()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(tmp_path: Path) -> None:
+    steps = [*schema.load_migrations(), SECOND]
+    first = len(list(schema.statements(steps[0].sql)))
+    after = 0
+    while True:
+        after += 1
+        file = tmp_path / f"{after}.db"
+        if not _killed_in_migration(file, steps, after):
+            break
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            assert schema.version_of(connection, file) == (0 if after <= first else 1)
+            assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        with Database.open(file, create=True) as database:
+            assert database.schema_version() == 1
+    assert after == first + 2 + 1
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from database import Database
+from tests.unit.database_values import campaign, record
+with Database.open(Path(sys.argv[1]), create=True) as database:
+    while True:
+        number = database.add_campaign(campaign())
+        database.publish(record(), None, campaign_id=number, summary={"done": True})
+        print(number, flush=True)
+"""
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    acknowledged = 0
+    for rows in (1, 17, 40):
+        command = [sys.executable, "-c", WRITER, str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
+            assert writer.stdout is not None
+            for _ in range(rows):
+                acknowledged = int(writer.stdout.readline())
+            writer.kill()
+            acknowledged = max([acknowledged, *map(int, writer.stdout.read().split())])
+        with Database.open(file) as database:
+            assert database.problems() == []
+            ids = {found.id for found in database.campaigns()}
+            assert ids >= set(range(1, acknowledged + 1))
+            complete = {found.id for found in database.campaigns() if found.state == "complete"}
+            assert complete == {found.campaign_id for found in database.records()}  # both or neither
+
+
+def test_script_without_its_last_semicolon_is_refused() -> None:
+    with pytest.raises(errors.SchemaError, match="middle of a statement"):
+        list(schema.statements("CREATE TABLE a (b);\nCREATE TABLE c (d)"))
+    assert list(schema.statements("-- only a comment\n")) == []
