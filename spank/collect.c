@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "limits.h"
+#include "sbatch_options.h"
+
+#define SCRIPT_READ (SCRIPT_MAX + 4) // a whole character more, so that a cut is seen as one
+
+// Read at most `limit` bytes of `fd`; returns how many, or -1.
+static ssize_t read_up_to(int fd, char *bytes, size_t limit)
+{
+    size_t size = 0;
+    while (size < limit) {
+        ssize_t got = read(fd, bytes + size, limit - size);
+        if (got == 0) {
+            break;
+        }
+        if (got > 0) {
+            size += (size_t)got;
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return (ssize_t)size;
+}
+
+// The bytes of a file and its end, if it is a regular file (`any`: whatever it is); NULL if it cannot be read.
+// O_NONBLOCK: opening a pipe must not wait for its writer.
+static char *read_file(const char *path, size_t limit, bool any, size_t *size)
+{
+    struct stat status;
+    char *bytes = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return NULL;
+    }
+    if (any || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))) {
+        bytes = malloc(limit + 1);
+    }
+    ssize_t got = bytes ? read_up_to(fd, bytes, limit) : -1;
+    close(fd);
+    if (got < 0) {
+        free(bytes);
+        return NULL;
+    }
+    bytes[got] = '\0';
+    *size = (size_t)got;
+    return bytes;
+}
+
+// Our own command line; an argument cut at COMMAND_LINE_MAX is left out.
+static int read_arguments(struct submission *submission)
+{
+    size_t size = 0;
+    submission->arguments = read_file("/proc/self/cmdline", COMMAND_LINE_MAX, true, &size);
+    if (!submission->arguments) {
+        return 0;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++) {
+        count += submission->arguments[i] == '\0';
+    }
+    submission->argv = calloc(count + 1, sizeof *submission->argv);
+    if (!submission->argv) {
+        return -1;
+    }
+    char *next = submission->arguments;
+    for (submission->argc = 0; submission->argc < count; submission->argc++) {
+        submission->argv[submission->argc] = next;
+        next += strlen(next) + 1;
+    }
+    return 0;
+}
+
+static char *join_path(const char *directory, size_t length, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
+}
+
+static bool is_readable_file(const char *path)
+{
+    struct stat status;
+    return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// As sbatch finds its script: in the working directory, else, for a bare name, on PATH.
+static char *find_script(const char *name, const char *cwd, const char *search)
+{
+    if (name[0] == '/') {
+        return strdup(name);
+    }
+    char *path = cwd ? join_path(cwd, strnlen(cwd, PATH_MAX), name) : NULL;
+    if (is_readable_file(path) || strchr(name, '/') || !search) {
+        return path;
+    }
+    free(path);
+    while (*search) {
+        size_t length = strcspn(search, ":");
+        path = join_path(search, length, name);
+        if (length > 0 && is_readable_file(path)) {
+            return path;
+        }
+        free(path);
+        search += length + (search[length] == ':');
+    }
+    return NULL;
+}
+
+// Takes over `path`; a script that cannot be read is no script.
+static void read_script(struct submission *submission, char *path)
+{
+    char *text = path ? read_file(path, SCRIPT_READ, false, &submission->script_size) : NULL;
+    if (!text) {
+        free(path);
+        return;
+    }
+    submission->script_path = path;
+    submission->script_text = text;
+}
+
+const char *environment_value(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment && *environment; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') {
+            return *environment + length + 1;
+        }
+    }
+    return NULL;
+}
+
+int collect_command(struct submission *submission, const char *command, char *const *environment)
+{
+    submission->command = command;
+    submission->environment = environment;
+    submission->cwd = getcwd(NULL, 0);
+    if (read_arguments(submission)) {
+        return -1;
+    }
+    size_t script = strcmp(command, "sbatch") == 0 ? sbatch_script_index(submission->argc, submission->argv) : 0;
+    if (script) {
+        const char *search = environment_value(environment, "PATH");
+        read_script(submission, find_script(submission->argv[script], submission->cwd, search));
+    }
+    return 0;
+}
+
+int collect_batch_step(struct submission *submission, char *const *environment, const char *script)
+{
+    const char *cwd = environment_value(environment, "SLURM_SUBMIT_DIR");
+    submission->command = "batch";
+    submission->environment = environment;
+    if (cwd && !(submission->cwd = strdup(cwd))) {
+        return -1;
+    }
+    if (script) {
+        read_script(submission, strdup(script));
+    }
+    return 0;
+}
+
+void submission_free(struct submission *submission)
+{
+    free(submission->arguments);
+    free(submission->argv);
+    free(submission->cwd);
+    free(submission->script_path);
+    free(submission->script_text);
+    *submission = (struct submission){0};
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobstep.h"
+
+#include <slurm/slurm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "collect.h"
+#include "decision.h"
+#include "options.h"
+
+// What the batch step remembers between its start and its end; slurmstepd is a process of one step.
+static struct {
+    bool watched;
+    nanoseconds started;
+    enum verdict verdict;
+    char decision[DECISION_ID_MAX + 1];
+    uint32_t applied;
+    struct job job;
+} report;
+
+static uint32_t number_item(spank_t spank, spank_item_t item, uint32_t otherwise)
+{
+    uint32_t number = 0;
+    return spank_get_item(spank, item, &number) == ESPANK_SUCCESS ? number : otherwise;
+}
+
+// Slurm's counts in the job's environment: those of the job, where the items of a batch step tell of one task on one
+// node.
+static bool count_variable(char *const *environment, const char *name, uint32_t *count)
+{
+    const char *text = environment_value(environment, name);
+    char *end = NULL;
+    unsigned long number = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (!end || *end != '\0' || number == 0 || number > UINT32_MAX) {
+        return false;
+    }
+    *count = (uint32_t)number;
+    return true;
+}
+
+static struct job describe_job(spank_t spank, char *const *environment, uid_t uid)
+{
+    struct job job = {.id = number_item(spank, S_JOB_ID, 0), .uid = uid};
+    job.array_task = number_item(spank, S_JOB_ARRAY_TASK_ID, NO_VAL);
+    job.in_array = job.array_task != NO_VAL;
+    job.restarts = number_item(spank, S_SLURM_RESTART_COUNT, 0);
+    job.has_tasks = count_variable(environment, "SLURM_NTASKS", &job.tasks);
+    if (!count_variable(environment, "SLURM_JOB_NUM_NODES", &job.nodes)) {
+        job.nodes = number_item(spank, S_JOB_NNODES, 1);
+    }
+    return job;
+}
+
+// Hooks run as root or as the user; what came from the user is for the user's privileges only.
+static bool have_users_privileges(spank_t spank, uid_t *uid)
+{
+    return spank_get_item(spank, S_JOB_UID, uid) == ESPANK_SUCCESS && geteuid() == *uid;
+}
+
+static int read_carried(spank_t spank, struct decision *decision)
+{
+    int result = -1;
+    char *text = malloc(CARRY_MAX + 1);
+    if (text && spank_getenv(spank, CARRY_VARIABLE, text, CARRY_MAX + 1) == ESPANK_SUCCESS) {
+        result = decision_from_carried(decision, text, strlen(text));
+    }
+    free(text);
+    return result;
+}
+
+// Ask again, now that the job is all there. Later steps are to find the answer, as if it had been carried.
+static enum client_result decide_at_start(spank_t spank, const struct settings *settings, char *const *environment,
+                                          struct decision *decision)
+{
+    struct submission submission = {0};
+    enum client_result result = CLIENT_OK;
+    bool ignored = false;
+    char **argv = NULL;
+    int argc = 0;
+    enum mode mode = options_mode(environment_value(environment, OPTION_TWIN), settings->mode, &ignored);
+
+    if (mode == MODE_OFF || settings_exclude(settings, report.job.uid)) {
+        decision->verdict = VERDICT_OFF;
+    } else {
+        char *version = NULL;
+        bool has_argv = spank_get_item(spank, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argc > 0;
+        bool has_version = spank_get_item(spank, S_SLURM_VERSION, &version) == ESPANK_SUCCESS && version;
+        result = collect_batch_step(&submission, environment, has_argv ? argv[0] : NULL)
+                     ? CLIENT_FAILED
+                     : ask_decision(settings, &submission, mode, has_version ? version : "", &report.job, decision);
+        submission_free(&submission);
+    }
+    if (result == CLIENT_FAILED) {
+        decision->verdict = VERDICT_UNREACHABLE;
+    }
+    if (decision->verdict == VERDICT_DEFER) { // there is no later point to wait for
+        decision->verdict = VERDICT_NONE;
+    }
+    char *text = decision_to_carried(decision);
+    if (text) {
+        spank_setenv(spank, CARRY_VARIABLE, text, 1);
+    }
+    free(text);
+    return result;
+}
+
+// Returns how many variables were set: those that the job has already are its user's.
+static uint32_t apply(spank_t spank, const struct decision *decision)
+{
+    char seen[DECISION_ID_MAX + 1];
+    uint32_t applied = 0;
+    if (decision->verdict != VERDICT_APPLY) {
+        return 0;
+    }
+    // A step that inherits the batch script's environment has what the script has left of the settings.
+    if (spank_getenv(spank, DECISION_VARIABLE, seen, sizeof seen) == ESPANK_SUCCESS &&
+        strcmp(seen, decision->id) == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < decision->count; i++) {
+        const struct variable *variable = &decision->variables[i];
+        applied += spank_setenv(spank, variable->name, variable->value, 0) == ESPANK_SUCCESS;
+    }
+    spank_setenv(spank, DECISION_VARIABLE, decision->id, 1);
+    return applied;
+}
+
+static enum client_result send_report(const struct settings *settings, const struct outcome_end *end)
+{
+    const struct outcome outcome = {
+        .verdict = report.verdict,
+        .decision = report.decision,
+        .applied = report.applied,
+        .job = &report.job,
+        .ended = end,
+    };
+    return ask_to_note(settings, &outcome);
+}
+
+void jobstep_start(spank_t spank, const struct settings *settings)
+{
+    struct decision decision = {0};
+    enum client_result result = CLIENT_OK;
+    uid_t uid = 0;
+    char **environment = NULL;
+    if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
+        return;
+    }
+    bool carried = read_carried(spank, &decision) == 0;
+    if (number_item(spank, S_JOB_STEPID, NO_VAL) != SLURM_BATCH_SCRIPT) {
+        apply(spank, &decision);
+        decision_free(&decision);
+        return;
+    }
+    spank_get_item(spank, S_JOB_ENV, &environment);
+    report.watched = true;
+    report.started = monotonic_now();
+    report.job = describe_job(spank, environment, uid);
+    if (!carried || decision.verdict == VERDICT_UNREACHABLE) {
+        result = decide_at_start(spank, settings, environment, &decision);
+    }
+    report.applied = apply(spank, &decision);
+    report.verdict = decision.verdict;
+    memcpy(report.decision, decision.id, sizeof report.decision);
+    decision_free(&decision);
+    if (result == CLIENT_OK) { // else a second frame would cost a second deadline
+        send_report(settings, NULL);
+    }
+}
+
+void jobstep_end(spank_t spank, const struct settings *settings)
+{
+    struct outcome_end end = {.elapsed_s = (double)(monotonic_now() - report.started) / 1e9};
+    if (!report.watched || settings_killed(settings) ||
+        spank_get_item(spank, S_TASK_EXIT_STATUS, &end.exit_status) != ESPANK_SUCCESS) {
+        return;
+    }
+    report.watched = false; // once a job
+    send_report(settings, &end);
+}

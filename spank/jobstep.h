@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// In slurmstepd: give a step what its job was decided to get, and report what became of the job.
+#ifndef REPRISE_JOBSTEP_H
+#define REPRISE_JOBSTEP_H
+
+#include <slurm/spank.h>
+
+#include "settings.h"
+
+// In slurm_spank_user_init, with the user's privileges.
+void jobstep_start(spank_t spank, const struct settings *settings);
+
+// In slurm_spank_task_exit.
+void jobstep_end(spank_t spank, const struct settings *settings);
+
+#endif

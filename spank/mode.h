@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the site or the user wants of the plugin.
+#ifndef REPRISE_MODE_H
+#define REPRISE_MODE_H
+
+enum mode {
+    MODE_UNSET,
+    MODE_OFF,
+    MODE_ON,
+    MODE_OBSERVE,
+    MODE_EXPLAIN,
+};
+
+// MODE_UNSET for a word that is no mode (or NULL).
+enum mode mode_from_word(const char *word);
+
+// The word of a mode that is set.
+const char *mode_word(enum mode mode);
+
+#endif

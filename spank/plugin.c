@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points that Slurm calls, and the only place that logs. Whatever happens, they return 0: no job may suffer.
+//
+// Licence: this code is Apache-2.0. It includes Slurm's headers and is loaded into Slurm's programs, which are
+// GPL-2.0-or-later (with an exception for OpenSSL only, see Debian's slurm-wlm copyright file). Apache-2.0 is
+// compatible with GPL version 3, and "or later" allows version 3 for Slurm: the two together may be conveyed under
+// GPL-3.0.
+#include <errno.h>
+#include <slurm/spank.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "jobstep.h"
+#include "options.h"
+#include "settings.h"
+#include "submit.h"
+
+// What Slurm looks up by name; everything else is built hidden.
+#pragma GCC visibility push(default)
+SPANK_PLUGIN(reprise, 1)
+spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
+#pragma GCC visibility pop
+
+static struct settings settings;
+static bool usable; // false while, and if, the plugstack line cannot be read
+
+static void refuse_option(const char *value)
+{
+    slurm_error("reprise: --reprise=%.100s is not known: use " OPTION_VALUES, value);
+}
+
+// An admin's mistake is for admins: root's terminal and slurmd's log. Others see it with -v.
+static void read_settings(int argc, char **argv)
+{
+    char problem[512] = "";
+    usable = settings_read(&settings, argc, argv, problem, sizeof problem) == 0;
+    if (usable) {
+        return;
+    }
+    if (getuid() == 0) {
+        slurm_error("reprise: %s; the plugin is off until then", problem);
+    } else {
+        slurm_verbose("reprise: %s; the plugin is off until then", problem);
+    }
+}
+
+static void submit_and_tell(spank_t spank, spank_context_t context)
+{
+    struct submit_words words = {0};
+    submit(spank, context, &settings, &words);
+    if (words.warning) {
+        slurm_spank_log("reprise: %s", words.warning);
+    }
+    if (words.explanation) {
+        slurm_spank_log("reprise: %s", words.explanation);
+    }
+    free(words.warning);
+    free(words.explanation);
+}
+
+int slurm_spank_init(spank_t spank, int argc, char *argv[])
+{
+    int saved = errno;
+    switch (spank_context()) {
+    case S_CTX_ALLOCATOR:
+    case S_CTX_LOCAL:
+    case S_CTX_REMOTE:
+        options_register(spank, refuse_option);
+        read_settings(argc, argv);
+        break;
+    case S_CTX_SLURMD:
+        read_settings(argc, argv);
+        break;
+    case S_CTX_JOB_SCRIPT:
+    case S_CTX_ERROR:
+        break;
+    }
+    errno = saved;
+    return 0;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
+{
+    int saved = errno;
+    spank_context_t context = spank_context();
+    (void)argc;
+    (void)argv;
+    if (usable && (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL)) {
+        submit_and_tell(spank, context);
+    }
+    errno = saved;
+    return 0;
+}
+
+int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
+{
+    int saved = errno;
+    (void)argc;
+    (void)argv;
+    if (usable && spank_context() == S_CTX_REMOTE) {
+        jobstep_start(spank, &settings);
+    }
+    errno = saved;
+    return 0;
+}
+
+int slurm_spank_task_exit(spank_t spank, int argc, char *argv[])
+{
+    int saved = errno;
+    (void)argc;
+    (void)argv;
+    if (usable && spank_context() == S_CTX_REMOTE) {
+        jobstep_end(spank, &settings);
+    }
+    errno = saved;
+    return 0;
+}

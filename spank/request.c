@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+#include "allowlist.h"
+#include "json.h"
+#include "limits.h"
+
+// Variables that describe a submission. SLURM_JWT is a credential, and the carried decision is ours.
+static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_"};
+static const char *const never_sent[] = {"SLURM_JWT", CARRY_VARIABLE};
+
+static bool is_sent(const char *entry, size_t name_length)
+{
+    for (size_t i = 0; i < sizeof never_sent / sizeof *never_sent; i++) {
+        if (strlen(never_sent[i]) == name_length && strncmp(entry, never_sent[i], name_length) == 0) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < sizeof sent_prefixes / sizeof *sent_prefixes; i++) {
+        if (strncmp(entry, sent_prefixes[i], strlen(sent_prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int put_text(struct json_object *object, const char *key, const char *text)
+{
+    return json_put(object, key, json_text(text, strlen(text)));
+}
+
+// An unsigned number, or null.
+static int put_optional(struct json_object *object, const char *key, bool present, uint32_t number)
+{
+    return present ? json_put(object, key, json_object_new_int64(number)) : json_object_object_add(object, key, NULL);
+}
+
+// A new object or array under `key`, owned by `object`; NULL without memory.
+static struct json_object *put_new(struct json_object *object, const char *key, struct json_object *value)
+{
+    return json_put(object, key, value) ? NULL : value;
+}
+
+// A variable's name may be any bytes but `=`; json-c wants it as text with a NUL.
+static int put_variable(struct json_object *env, const char *entry, size_t name_length)
+{
+    struct json_object *name = json_text(entry, name_length);
+    const char *value = entry + name_length + 1;
+    int result = name ? json_put(env, json_object_get_string(name), json_text(value, strlen(value))) : -1;
+    json_object_put(name);
+    return result;
+}
+
+static int put_environment(struct json_object *body, char *const *environment)
+{
+    struct json_object *env = put_new(body, "env", json_object_new_object());
+    struct json_object *set = put_new(body, "set", json_object_new_array());
+    size_t env_size = 0;
+    size_t set_size = 0;
+    if (!env || !set) {
+        return -1;
+    }
+    for (; environment && *environment; environment++) {
+        const char *entry = *environment;
+        size_t size = strlen(entry);
+        size_t name_length = strcspn(entry, "=");
+        if (name_length == size) {
+            continue;
+        }
+        if (is_sent(entry, name_length) && env_size + size <= ENVIRONMENT_MAX) {
+            env_size += size;
+            if (put_variable(env, entry, name_length)) {
+                return -1;
+            }
+        }
+        if (allowlist_has(entry, name_length) && set_size + name_length <= SET_NAMES_MAX) {
+            set_size += name_length;
+            if (json_append(set, json_text(entry, name_length))) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int put_arguments(struct json_object *body, const struct submission *submission)
+{
+    struct json_object *argv = put_new(body, "argv", json_object_new_array());
+    for (size_t i = 0; argv && i < submission->argc; i++) {
+        if (json_append(argv, json_text(submission->argv[i], strlen(submission->argv[i])))) {
+            return -1;
+        }
+    }
+    return argv ? 0 : -1;
+}
+
+static int put_script(struct json_object *body, const struct submission *submission)
+{
+    if (!submission->script_text) {
+        return json_object_object_add(body, "script", NULL);
+    }
+    bool cut = false;
+    struct json_object *script = put_new(body, "script", json_object_new_object());
+    // NUL bytes cannot be in a script that sbatch takes; the daemon never sees one either.
+    size_t size = strnlen(submission->script_text, submission->script_size);
+    struct json_object *text = json_text_cut(submission->script_text, size, SCRIPT_MAX, &cut);
+    if (!script) {
+        json_object_put(text);
+        return -1;
+    }
+    return json_put(script, "text", text) || put_text(script, "path", submission->script_path) ||
+                   json_put(script, "truncated", json_object_new_boolean(cut))
+               ? -1
+               : 0;
+}
+
+static int put_submission(struct json_object *message, const struct submission *submission)
+{
+    struct json_object *body = put_new(message, "submission", json_object_new_object());
+    return !body || put_text(body, "command", submission->command) || put_arguments(body, submission) ||
+                   put_text(body, "cwd", submission->cwd ? submission->cwd : "") ||
+                   put_environment(body, submission->environment) || put_script(body, submission)
+               ? -1
+               : 0;
+}
+
+static int put_client(struct json_object *message, const char *slurm_version)
+{
+    struct json_object *client = put_new(message, "client", json_object_new_object());
+    return !client || put_text(client, "plugin", REPRISE_VERSION) || put_text(client, "slurm", slurm_version) ? -1 : 0;
+}
+
+static int put_job(struct json_object *message, const struct job *job)
+{
+    struct json_object *body = put_new(message, "job", json_object_new_object());
+    return !body || put_optional(body, "id", true, job->id) ||
+                   put_optional(body, "array_task", job->in_array, job->array_task) ||
+                   put_optional(body, "nodes", true, job->nodes) ||
+                   put_optional(body, "tasks", job->has_tasks, job->tasks) ||
+                   put_optional(body, "restarts", true, job->restarts)
+               ? -1
+               : 0;
+}
+
+static int put_kind(struct json_object *message, const char *kind)
+{
+    return json_put(message, "v", json_object_new_int(PROTOCOL_VERSION)) || put_text(message, "kind", kind) ? -1 : 0;
+}
+
+// Serialise and release `message`; `built` tells whether it is complete.
+static char *finish(struct json_object *message, bool built, size_t *size)
+{
+    char *text = built ? json_serialise(message, REQUEST_MAX, size) : NULL;
+    json_object_put(message);
+    return text;
+}
+
+static char *decide(const struct submission *submission, enum mode mode, const char *slurm_version,
+                    const struct job *job, size_t *size)
+{
+    struct json_object *message = json_object_new_object();
+    bool built = message && !put_kind(message, "decide") && !put_text(message, "point", job ? "start" : "submit") &&
+                 !put_text(message, "mode", mode_word(mode)) && !put_client(message, slurm_version) &&
+                 !put_submission(message, submission) && (!job || !put_job(message, job));
+    return finish(message, built, size);
+}
+
+char *request_decide(const struct submission *submission, enum mode mode, const char *slurm_version,
+                     const struct job *job, size_t *size)
+{
+    char *text = decide(submission, mode, slurm_version, job, size);
+    if (!text && submission->script_text) { // a script of control characters grows sixfold in JSON
+        struct submission without_script = *submission;
+        without_script.script_text = NULL;
+        text = decide(&without_script, mode, slurm_version, job, size);
+    }
+    return text;
+}
+
+static int put_outcome_job(struct json_object *message, const struct job *job)
+{
+    struct json_object *body = put_new(message, "job", json_object_new_object());
+    return !body || put_optional(body, "id", true, job->id) ||
+                   put_optional(body, "array_task", job->in_array, job->array_task) ||
+                   put_optional(body, "uid", true, job->uid)
+               ? -1
+               : 0;
+}
+
+static int put_end(struct json_object *message, const struct outcome_end *end)
+{
+    return json_put(message, "elapsed_s", json_object_new_double(end->elapsed_s)) ||
+                   json_put(message, "exit_status", json_object_new_int(end->exit_status))
+               ? -1
+               : 0;
+}
+
+static int put_decision(struct json_object *message, const char *id)
+{
+    return *id ? put_text(message, "decision", id) : json_object_object_add(message, "decision", NULL);
+}
+
+char *request_outcome(const struct outcome *outcome, size_t *size)
+{
+    struct json_object *message = json_object_new_object();
+    bool built =
+        message && !put_kind(message, "outcome") && !put_text(message, "state", outcome->ended ? "ended" : "started") &&
+        !put_decision(message, outcome->decision) && !put_text(message, "verdict", verdict_word(outcome->verdict)) &&
+        !put_optional(message, "applied", true, outcome->applied) && !put_outcome_job(message, outcome->job) &&
+        (!outcome->ended || !put_end(message, outcome->ended));
+    return finish(message, built, size);
+}

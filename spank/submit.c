@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "submit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "collect.h"
+#include "decision.h"
+#include "options.h"
+
+// The name of this command in the protocol; NULL for one that submits nothing which we know (scrontab, scrun).
+static const char *command_name(spank_context_t context)
+{
+    if (context == S_CTX_LOCAL) {
+        return "srun";
+    }
+    if (strcmp(program_invocation_short_name, "sbatch") == 0) {
+        return "sbatch";
+    }
+    return strcmp(program_invocation_short_name, "salloc") == 0 ? "salloc" : NULL;
+}
+
+// True for an srun whose job exists: it runs inside an allocation, or names one.
+static bool is_step(const char *command, const struct submission *submission)
+{
+    if (strcmp(command, "srun") != 0) {
+        return false;
+    }
+    for (size_t i = 1; i < submission->argc; i++) {
+        if (strncmp(submission->argv[i], "--jobid", strlen("--jobid")) == 0) {
+            return true;
+        }
+    }
+    return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
+}
+
+// Submitted from within a job: what that job was given is not this job's user's choice, and must not pass for it.
+static void forget_inherited(spank_t spank)
+{
+    struct decision inherited = {0};
+    const char *carried = getenv(CARRY_VARIABLE);
+    if (carried && decision_from_carried(&inherited, carried, strlen(carried)) == 0) {
+        for (size_t i = 0; i < inherited.count; i++) {
+            const char *value = getenv(inherited.variables[i].name);
+            if (value && strcmp(value, inherited.variables[i].value) == 0) {
+                unsetenv(inherited.variables[i].name);
+            }
+        }
+    }
+    decision_free(&inherited);
+    unsetenv(CARRY_VARIABLE);
+    unsetenv(DECISION_VARIABLE);
+    spank_job_control_unsetenv(spank, CARRY_NAME);
+}
+
+static const char *result_words(enum client_result result)
+{
+    switch (result) {
+    case CLIENT_OK:
+        return "";
+    case CLIENT_ABSENT:
+        return "no daemon is listening there: an admin can start it with `reprise serve`";
+    case CLIENT_LATE:
+        return "the daemon did not answer in time";
+    case CLIENT_BROKEN:
+        return "the daemon's answer cannot be used: its log says why";
+    case CLIENT_FAILED:
+        break;
+    }
+    return "the question could not be sent";
+}
+
+// One line; control characters would let a reply write over the user's terminal.
+static void make_printable(char *line)
+{
+    for (; *line; line++) {
+        if ((unsigned char)*line < ' ' || *line == '\x7F') {
+            *line = '?';
+        }
+    }
+}
+
+static char *explain(const struct decision *decision, enum client_result result, const struct settings *settings)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+    if (!out) {
+        return NULL;
+    }
+    fprintf(out, "%s: ", verdict_word(decision->verdict));
+    if (result != CLIENT_OK) {
+        fprintf(out, "%s: %s; the job runs unchanged", settings->socket, result_words(result));
+    } else {
+        fputs(decision->reason, out);
+    }
+    if (decision->has_score) {
+        fprintf(out, " (score %.2f", decision->score);
+        if (decision->has_record) {
+            fprintf(out, ", record %lld", (long long)decision->record);
+        }
+        fputc(')', out);
+    }
+    for (size_t i = 0; i < decision->count; i++) {
+        fprintf(out, "%s%s=%s", i ? " " : ": ", decision->variables[i].name, decision->variables[i].value);
+    }
+    if (fclose(out)) {
+        free(line);
+        return NULL;
+    }
+    make_printable(line);
+    return line;
+}
+
+// sbatch and salloc hand their job-control environment to the job. srun hands it to prologs only (seen on 22.05.8): its
+// tasks get what begins with SLURM_ in srun's own environment.
+static void carry(spank_t spank, spank_context_t context, const struct decision *decision)
+{
+    char *text = decision->verdict == VERDICT_DEFER ? NULL : decision_to_carried(decision);
+    if (text && context == S_CTX_LOCAL) {
+        setenv(CARRY_VARIABLE, text, 1);
+    } else if (text) {
+        spank_job_control_setenv(spank, CARRY_NAME, text, 1);
+    }
+    free(text);
+}
+
+// salloc's shell is no step of Slurm's, so nothing but its inherited environment reaches it.
+static void give_to_shell(const struct decision *decision)
+{
+    if (decision->verdict != VERDICT_APPLY) {
+        return;
+    }
+    for (size_t i = 0; i < decision->count; i++) {
+        setenv(decision->variables[i].name, decision->variables[i].value, 0);
+    }
+    setenv(DECISION_VARIABLE, decision->id, 1);
+}
+
+static const char *slurm_version(spank_t spank)
+{
+    char *version = NULL;
+    return spank_get_item(spank, S_SLURM_VERSION, &version) == ESPANK_SUCCESS && version ? version : "";
+}
+
+static enum mode choose_mode(const struct settings *settings, struct submit_words *words)
+{
+    const char *twin = getenv(OPTION_TWIN);
+    bool ignored = false;
+    enum mode mode = options_mode(twin, settings->mode, &ignored);
+    if (ignored && asprintf(&words->warning, OPTION_TWIN "=%.100s is ignored: use " OPTION_VALUES, twin) < 0) {
+        words->warning = NULL;
+    }
+    if (words->warning) {
+        make_printable(words->warning);
+    }
+    return settings_exclude(settings, getuid()) ? MODE_OFF : mode;
+}
+
+void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
+{
+    const char *command = command_name(context);
+    struct submission submission = {0};
+    struct decision decision = {.verdict = VERDICT_OFF};
+    enum client_result result = CLIENT_OK;
+
+    if (!command || collect_command(&submission, command, environ) || is_step(command, &submission)) {
+        goto done;
+    }
+    forget_inherited(spank);
+    enum mode mode = choose_mode(settings, words);
+    if (mode != MODE_OFF) {
+        result = ask_decision(settings, &submission, mode, slurm_version(spank), NULL, &decision);
+    }
+    carry(spank, context, &decision);
+    if (strcmp(command, "salloc") == 0) {
+        give_to_shell(&decision);
+    }
+    if (mode == MODE_EXPLAIN) {
+        words->explanation = explain(&decision, result, settings);
+    }
+done:
+    decision_free(&decision);
+    submission_free(&submission);
+}
