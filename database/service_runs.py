@@ -45,3 +45,11 @@ class ServiceRuns(Store):
             {"time": time, "interval": TOUCH_INTERVAL_S},
         )
         return SERVICE_RUN.decode(rows[0]) if rows else None
+
+    def service_runs_around(self, time: float) -> tuple[ServiceRun | None, ServiceRun | None]:
+        """The last run that started at or before this time, and the first that started after it."""
+        last = self._read(
+            "SELECT * FROM service_run WHERE started_at <= ? ORDER BY started_at DESC, id DESC LIMIT 1", (time,)
+        )
+        first = self._read("SELECT * FROM service_run WHERE started_at > ? ORDER BY started_at, id LIMIT 1", (time,))
+        return (SERVICE_RUN.decode(last[0]) if last else None, SERVICE_RUN.decode(first[0]) if first else None)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise serve`, and `reprise match` for the people who are asked why."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from matcher.errors import MatcherError, NothingKnownError
+
+if TYPE_CHECKING:
+    from database import Database
+    from database.model import Decision, Outcome, Record
+    from matcher.submission import Submission
+    from reprise.cli import Settings
+    from reprise.config import Config
+
+SCONTROL_TIMEOUT_S = 5.0
+SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
+
+
+@click.command()
+@click.pass_obj
+def serve(settings: Settings) -> None:
+    """Run the matcher daemon in the foreground until SIGTERM; SIGHUP reads configuration, model and records again.
+
+    It logs to standard error, takes its socket from systemd where one is passed, and tells systemd when it is ready.
+    """
+    from matcher import daemon
+    from reprise.config import load
+
+    daemon.run(lambda: load(settings.path))
+
+
+@click.group()
+def match() -> None:
+    """Try and explain decisions."""
+
+
+@match.command(name="try", context_settings={"ignore_unknown_options": True})
+@click.argument("script", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("sbatch_options", nargs=-1, type=click.UNPROCESSED)
+@click.option("--user", default=getpass.getuser, show_default="you", help="As if this user submitted it.")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path.cwd,
+    help="As if submitted from there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def try_(
+    settings: Settings, script: Path, sbatch_options: tuple[str, ...], user: str, directory: Path, as_json: bool
+) -> None:
+    """Show what `sbatch SBATCH_OPTIONS SCRIPT` would be given now, and why. Nothing is submitted or logged."""
+    from matcher import explain, report
+    from matcher.decide import Question, decide
+    from matcher.service import knowledge_of, model_of, policy_of
+
+    config = settings.config
+    question = Question(
+        submission=_submission(directory / script, str(script), sbatch_options, directory),
+        user=user,
+        uid=os.getuid(),
+        point="submit",
+        mode="on",
+        at=time.time(),
+    )
+    with _open(config) as database:
+        records = {record.id: record for record in database.records(status=None)}
+    knowledge = knowledge_of(list(records.values()), model_of(config), config)
+    decision = decide(question, knowledge, policy_of(config), "not-logged")
+    if as_json:
+        click.echo(json.dumps(explain.as_json([decision], [], _used(records, [decision.record_id])), indent=2))
+    else:
+        report.show(report.console(), [decision], records=records)
+
+
+@match.command(name="explain")
+@click.argument("job")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def explain_(settings: Settings, job: str, as_json: bool) -> None:
+    """Say why JOB got what it got. JOB is a job id (4711, or 4711_3 for an array task) or a decision's id.
+
+    Exit status 3: nothing is known of it.
+    """
+    from matcher import explain, report
+
+    with _open(settings.config) as database:
+        decisions, outcomes = _known(database, settings.config.site.cluster, job)
+        if not decisions and not outcomes:
+            raise NothingKnownError(_silence(database, job))
+        records = {record.id: record for record in database.records(status=None)}
+    used = _used(records, [decision.record_id for decision in decisions])
+    if as_json:
+        click.echo(json.dumps(explain.as_json(decisions, outcomes, used), indent=2))
+    else:
+        report.show(report.console(), decisions, outcomes, used)
+
+
+def _known(database: Database, cluster: str, job: str) -> tuple[Sequence[Decision], Sequence[Outcome]]:
+    """Decisions and outcomes of a job id, an array task or a decision's id, newest first."""
+    number = re.fullmatch(r"(\d{1,10})(?:_(\d{1,10}))?", job)
+    if not number:
+        decision = database.decision(job)
+        reported = () if decision.job_id is None else database.outcomes_of_job(cluster, decision.job_id)
+        return [decision], [outcome for outcome in reported if outcome.decision_id == job]
+    decisions = database.decisions_of_job(cluster, int(number[1]))
+    outcomes = database.outcomes_of_job(cluster, int(number[1]))
+    if number[2] is None:
+        return decisions, outcomes
+    outcomes = [outcome for outcome in outcomes if outcome.array_task == int(number[2])]
+    named = {outcome.decision_id for outcome in outcomes}
+    return [one for one in decisions if one.array_task == int(number[2]) or one.id in named], outcomes
+
+
+def _silence(database: Database, job: str) -> str:
+    from matcher.explain import silence_text
+
+    submitted = _submit_time(job)
+    if submitted is None:
+        return silence_text(job, None, False, None, None)
+    before, after = database.service_runs_around(submitted)
+    return silence_text(job, submitted, database.service_run_at(submitted) is not None, before, after)
+
+
+def _open(config: Config) -> Database:
+    from database import Database
+
+    return Database.open(config.database.path, read_only=True)
+
+
+def _used(records: dict[int, Record], ids: list[int | None]) -> dict[int, Record]:
+    return {key: record for key, record in records.items() if key in ids}
+
+
+def _submission(path: Path, named: str, options: tuple[str, ...], directory: Path) -> Submission:
+    from matcher.protocol import is_allowed
+    from matcher.submission import SCRIPT_LIMIT, Script, Submission
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise MatcherError(f"{path}: cannot be read ({error.strerror}): give the path of a batch script") from error
+    text = data[:SCRIPT_LIMIT].decode(errors="replace")
+    return Submission(
+        command="sbatch",
+        argv=("sbatch", *options, named),
+        cwd=str(directory.absolute()),
+        env={name: value for name, value in os.environ.items() if name.startswith(SUBMISSION_PREFIXES)},
+        set_names=tuple(name for name in os.environ if is_allowed(name)),
+        script=Script(str(path), text, truncated=len(data) > SCRIPT_LIMIT),
+    )
+
+
+def _submit_time(job: str) -> float | None:
+    """When Slurm says that the job was submitted (Unix seconds); None where it does not know, or is not there."""
+    try:
+        told = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", job],
+            capture_output=True,
+            text=True,
+            timeout=SCONTROL_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\bSubmitTime=(\S+)", told.stdout)
+    try:
+        return datetime.fromisoformat(found[1]).timestamp() if found else None
+    except ValueError:
+        return None
