@@ -94,20 +94,12 @@ static bool is_readable_file(const char *path)
     return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// As sbatch finds its script: in the working directory, else, for a bare name, on PATH.
-static char *find_script(const char *name, const char *cwd, const char *search)
+// `name` in the first directory of the colon-separated `search` that has it; NULL if none does.
+static char *find_on_path(const char *name, const char *search)
 {
-    if (name[0] == '/') {
-        return strdup(name);
-    }
-    char *path = cwd ? join_path(cwd, strnlen(cwd, PATH_MAX), name) : NULL;
-    if (is_readable_file(path) || strchr(name, '/') || !search) {
-        return path;
-    }
-    free(path);
-    while (*search) {
+    while (search && *search) {
         size_t length = strcspn(search, ":");
-        path = join_path(search, length, name);
+        char *path = join_path(search, length, name);
         if (length > 0 && is_readable_file(path)) {
             return path;
         }
@@ -115,6 +107,22 @@ static char *find_script(const char *name, const char *cwd, const char *search)
         search += length + (search[length] == ':');
     }
     return NULL;
+}
+
+// As sbatch finds its script: in the directory of --chdir (a bare name also on PATH), else in the working directory.
+// The path may be relative, as the working directory is ours too.
+static char *find_script(const char *name, const char *directory, const char *search)
+{
+    if (name[0] == '/') {
+        return strdup(name);
+    }
+    char *path = join_path(directory, strlen(directory), name);
+    if (is_readable_file(path)) {
+        return path;
+    }
+    free(path);
+    path = strchr(name, '/') ? NULL : find_on_path(name, search);
+    return path ? path : strdup(name);
 }
 
 // Takes over `path`; a script that cannot be read is no script.
@@ -148,10 +156,14 @@ int collect_command(struct submission *submission, const char *command, char *co
     if (read_arguments(submission)) {
         return -1;
     }
-    size_t script = strcmp(command, "sbatch") == 0 ? sbatch_script_index(submission->argc, submission->argv) : 0;
-    if (script) {
+    if (strcmp(command, "sbatch") != 0) {
+        return 0;
+    }
+    struct sbatch_words words = sbatch_read_words(submission->argc, submission->argv);
+    if (words.script) {
+        const char *directory = words.directory ? words.directory : submission->cwd ? submission->cwd : ".";
         const char *search = environment_value(environment, "PATH");
-        read_script(submission, find_script(submission->argv[script], submission->cwd, search));
+        read_script(submission, find_script(submission->argv[words.script], directory, search));
     }
     return 0;
 }

@@ -15,137 +15,40 @@ enum takes {
 static const char short_options[] = "A:a:b:D:M:C:S:c:d:m:e:x:B:G:hHi:J:L:k::F:w:N:n:o:Osp:q:Qt:vVW";
 
 // Long options, of 22.05 and those that came later: with no value, or only with one after a `=`.
-static const char *const without_word[] = {
-    "contiguous",    "exclusive",  "get-user-env",  "help",       "hold",          "ignore-pbs", "nice",
-    "no-kill",       "no-requeue", "oom-kill-step", "overcommit", "oversubscribe", "parsable",   "propagate",
-    "quiet",         "reboot",     "requeue",       "spread-job", "stepmgr",       "test-only",  "usage",
-    "use-min-nodes", "verbose",    "version",       "wait",
-};
+static const char without_word[] =
+    "contiguous exclusive get-user-env help hold ignore-pbs nice no-kill no-requeue oom-kill-step overcommit "
+    "oversubscribe parsable propagate quiet reboot requeue spread-job stepmgr test-only usage use-min-nodes "
+    "verbose version wait";
 
 // Long options with a value.
-static const char *const with_word[] = {
-    "account",
-    "acctg-freq",
-    "array",
-    "batch",
-    "bb",
-    "bbf",
-    "begin",
-    "chdir",
-    "cluster",
-    "cluster-constraint",
-    "clusters",
-    "comment",
-    "constraint",
-    "container",
-    "container-id",
-    "context",
-    "core-spec",
-    "cores-per-socket",
-    "cpu-freq",
-    "cpus-per-gpu",
-    "cpus-per-task",
-    "deadline",
-    "delay-boot",
-    "dependency",
-    "distribution",
-    "error",
-    "exclude",
-    "export",
-    "export-file",
-    "extra",
-    "extra-node-info",
-    "gid",
-    "gpu-bind",
-    "gpu-freq",
-    "gpus",
-    "gpus-per-node",
-    "gpus-per-socket",
-    "gpus-per-task",
-    "gres",
-    "gres-flags",
-    "hint",
-    "input",
-    "job-name",
-    "kill-on-invalid-dep",
-    "licenses",
-    "mail-type",
-    "mail-user",
-    "mcs-label",
-    "mem",
-    "mem-bind",
-    "mem-per-cpu",
-    "mem-per-gpu",
-    "mincpus",
-    "network",
-    "nodefile",
-    "nodelist",
-    "nodes",
-    "ntasks",
-    "ntasks-per-core",
-    "ntasks-per-gpu",
-    "ntasks-per-node",
-    "ntasks-per-socket",
-    "ntasks-per-tres",
-    "open-mode",
-    "output",
-    "partition",
-    "power",
-    "prefer",
-    "priority",
-    "profile",
-    "qos",
-    "reprise",
-    "reservation",
-    "segment",
-    "signal",
-    "sockets-per-node",
-    "switches",
-    "tasks-per-node",
-    "thread-spec",
-    "threads-per-core",
-    "time",
-    "time-min",
-    "tmp",
-    "tres-bind",
-    "tres-per-task",
-    "uid",
-    "wait-all-nodes",
-    "wckey",
-    "wrap",
-};
-
-struct kind {
-    enum takes takes;
-    const char *const *names;
-    size_t count;
-};
-
-#define KIND(takes, names)                                                                                             \
-    {                                                                                                                  \
-        takes, names, sizeof names / sizeof *names                                                                     \
-    }
-static const struct kind kinds[] = {
-    KIND(TAKES_NOTHING, without_word),
-    KIND(TAKES_WORD, with_word),
-};
+static const char with_word[] =
+    "account acctg-freq array batch bb bbf begin chdir cluster cluster-constraint clusters comment constraint "
+    "container container-id context core-spec cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline "
+    "delay-boot dependency distribution error exclude export export-file extra extra-node-info gid gpu-bind "
+    "gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint input job-name "
+    "kill-on-invalid-dep licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus "
+    "network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket "
+    "ntasks-per-tres open-mode output partition power prefer priority profile qos reprise reservation segment "
+    "signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time time-min tmp tres-bind "
+    "tres-per-task uid wait-all-nodes wckey wrap";
 
 // As getopt_long(3) reads a name: exactly, or as the beginning of others that all take the same.
 static enum takes long_option_takes(const char *name, size_t length)
 {
+    static const char *const lists[] = {[TAKES_NOTHING] = without_word, [TAKES_WORD] = with_word};
     enum takes found = TAKES_UNKNOWN;
     bool ambiguous = false;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        for (size_t i = 0; i < kinds[k].count; i++) {
-            const char *known = kinds[k].names[i];
-            if (strncmp(known, name, length) != 0) {
-                continue;
+    for (enum takes takes = TAKES_NOTHING; takes <= TAKES_WORD; takes++) {
+        for (const char *known = lists[takes]; *known; known += strspn(known, " ")) {
+            size_t known_length = strcspn(known, " ");
+            if (length == known_length && strncmp(known, name, length) == 0) {
+                return takes;
             }
-            if (known[length] == '\0') {
-                return kinds[k].takes;
+            if (length < known_length && strncmp(known, name, length) == 0) {
+                ambiguous = ambiguous || (found != TAKES_UNKNOWN && found != takes);
+                found = takes;
             }
-            ambiguous = ambiguous || (found != TAKES_UNKNOWN && found != kinds[k].takes);
-            found = kinds[k].takes;
+            known += known_length;
         }
     }
     return ambiguous ? TAKES_UNKNOWN : found;
@@ -178,28 +81,56 @@ static enum takes word_takes(const char *word)
     return long_option_takes(word + 2, length);
 }
 
-static bool is_wrap(const char *word)
+// True for a long option that is `name`, or its beginning of at least `unique` characters.
+static bool is_long(const char *word, const char *name, size_t unique)
 {
-    size_t length = strcspn(word, "=");
-    return length > 3 && length <= 6 && strncmp(word, "--wrap", length) == 0;
+    size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+    return length >= unique && strncmp(name, word + 2, length) == 0;
 }
 
-size_t sbatch_script_index(size_t argc, char *const *argv)
+// The value of -D or --chdir in `word`, or, if it has none of its own, `next`; NULL if it is another option.
+static const char *directory_in(const char *word, const char *next)
 {
+    if (is_long(word, "chdir", 2)) {
+        const char *value = strchr(word, '=');
+        return value ? value + 1 : next;
+    }
+    if (word[1] == '-') {
+        return NULL;
+    }
+    for (const char *option = word + 1; *option; option++) {
+        if (*option == 'D') {
+            return option[1] ? option + 1 : next;
+        }
+        const char *known = strchr(short_options, *option);
+        if (!known || known[1] == ':') {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+struct sbatch_words sbatch_read_words(size_t argc, char *const *argv)
+{
+    struct sbatch_words words = {0};
     size_t i = 1;
     while (i < argc) {
         const char *word = argv[i];
         if (word[0] != '-' || word[1] == '\0') {
-            return i;
+            words.script = i;
+            break;
         }
         if (strcmp(word, "--") == 0) {
-            return i + 1 < argc ? i + 1 : 0;
+            words.script = i + 1 < argc ? i + 1 : 0;
+            break;
         }
         enum takes takes = word_takes(word);
-        if (takes == TAKES_UNKNOWN || is_wrap(word)) {
-            return 0;
+        if (takes == TAKES_UNKNOWN || is_long(word, "wrap", 2)) {
+            break;
         }
+        const char *directory = directory_in(word, i + 1 < argc ? argv[i + 1] : NULL);
+        words.directory = directory ? directory : words.directory;
         i += takes == TAKES_WORD ? 2 : 1;
     }
-    return 0;
+    return words;
 }

@@ -5,8 +5,13 @@
 
 #include <stddef.h>
 
-// The index in `argv` of the batch script; 0 if there is none (--wrap, standard input), or if an option that we do not
-// know comes before it, so that nobody could tell whether the next word is its value.
-size_t sbatch_script_index(size_t argc, char *const *argv);
+struct sbatch_words {
+    size_t script;         // index in argv of the batch script, 0 if there is none
+    const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
+};
+
+// Walk over the options of an sbatch command line. No script: --wrap, standard input, or an option that we do not know
+// comes before it, so that nobody could tell whether the next word is its value.
+struct sbatch_words sbatch_read_words(size_t argc, char *const *argv);
 
 #endif
