@@ -112,8 +112,8 @@ class SoftTfIdf:
         common = left.keys() & right.keys()
         products = [left[token] * right[token] for token in common]
         candidates = []
-        for a in left.keys() - common:
-            for b in right.keys() - common:
+        for a in self._pairable(left.keys() - common):
+            for b in self._pairable(right.keys() - common):
                 likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=self.inner_threshold)
                 if likeness > 0:
                     candidates.append((-likeness, -left[a] * right[b], min(a, b), max(a, b), a, b))
@@ -123,3 +123,7 @@ class SoftTfIdf:
                 paired |= {("left", a), ("right", b)}
                 products.append(negative_likeness * negative_product)
         return min(1.0, math.fsum(products))
+
+    def _pairable(self, tokens: Iterable[str]) -> list[str]:
+        """Those long enough that one edit leaves them as alike as `inner_threshold` asks."""
+        return [token for token in tokens if len(token) * (1 - self.inner_threshold) > 1 - 1e-9]

@@ -1,13 +1,181 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a submission to JobMetadata."""
+"""From a submission to JobMetadata. Options win as in Slurm: command line, then environment, then `#SBATCH` lines."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from posixpath import basename, isabs, join, normpath
+
 from matcher.metadata import JobMetadata
-from matcher.submission.model import JobFacts, Submission
+from matcher.submission.directives import read_directives
+from matcher.submission.launchers import SHELLS
+from matcher.submission.model import ARGUMENT_LIMIT, MODULE_LIMIT, SCRIPT_LIMIT, TEXT_LIMIT, JobFacts, Submission
+from matcher.submission.options import TABLES, Parsed, parse_options
+from matcher.submission.program import Program, Reading, positive, read_command, read_options, read_script
+from matcher.submission.variables import Variables
+
+# Option to the variables that stand for it, the strongest first (what sbatch, srun and salloc 22.05 really read).
+ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
+    "sbatch": {
+        "account": ("SBATCH_ACCOUNT",),
+        "job-name": ("SBATCH_JOB_NAME",),
+        "partition": ("SBATCH_PARTITION",),
+    },
+    "salloc": {"account": ("SALLOC_ACCOUNT",), "partition": ("SALLOC_PARTITION",)},
+    "srun": {
+        "account": ("SLURM_ACCOUNT",),
+        "chdir": ("SLURM_REMOTE_CWD", "SLURM_WORKING_DIR"),
+        "job-name": ("SLURM_JOB_NAME",),
+        "nodes": ("SLURM_JOB_NUM_NODES",),
+        "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
+        "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
+        "partition": ("SLURM_PARTITION",),
+    },
+    "batch": {  # here Slurm tells what the job got
+        "account": ("SLURM_JOB_ACCOUNT",),
+        "job-name": ("SLURM_JOB_NAME",),
+        "nodes": ("SLURM_JOB_NUM_NODES",),
+        "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
+        "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
+        "partition": ("SLURM_JOB_PARTITION",),
+    },
+}
+_NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORECASE)
+_SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 
 
 def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFacts | None = None) -> JobMetadata:
-    """The metadata of the submitted job. Never raises: what cannot be understood stays unknown."""
-    facts = facts or JobFacts()
-    return JobMetadata(user, submit_time=submit_time, nodes=facts.nodes, tasks=facts.tasks, directory=submission.cwd)
+    """The metadata of the submitted job. Never raises: what cannot be understood stays unknown.
+
+    `user` is the caller's name, `submit_time` in Unix seconds; `facts` are used where the job has started.
+    """
+    table = TABLES.get(submission.command)
+    given = parse_options(table, submission.argv[1:]) if table else Parsed()
+    text = _script_text(submission, given)
+    directives = (
+        read_directives(text) if submission.command in ("sbatch", "batch") and "wrap" not in given.values else {}
+    )
+    options = directives | _from_environment(submission) | given.values
+    reading = _read(submission, given, text)
+    program = reading.program
+    nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts())
+    arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
+    return JobMetadata(
+        user=user,
+        job_name=options.get("job-name", _default_name(submission, given))[:TEXT_LIMIT],
+        program=program.name[:TEXT_LIMIT],
+        path=program.path[:TEXT_LIMIT],
+        options=read_options(arguments),
+        submit_time=submit_time,
+        nodes=nodes,
+        tasks=tasks,
+        tasks_per_node=tasks_per_node,
+        partition=options.get("partition", "")[:TEXT_LIMIT],
+        account=options.get("account", "")[:TEXT_LIMIT],
+        directory=_directory(submission, options)[:TEXT_LIMIT],
+        launcher=program.launcher,
+        modules=tuple(name[:TEXT_LIMIT] for name in reading.modules[:MODULE_LIMIT]),
+    )
+
+
+def _script_text(submission: Submission, given: Parsed) -> str:
+    if "wrap" in given.values:
+        return given.values["wrap"][:SCRIPT_LIMIT]
+    return submission.script.text[:SCRIPT_LIMIT] if submission.script else ""
+
+
+def _from_environment(submission: Submission) -> dict[str, str]:
+    values = {}
+    for option, names in ENVIRONMENT.get(submission.command, {}).items():
+        for name in names:
+            if name in submission.env:
+                values[option] = submission.env[name]
+                break
+    return values
+
+
+def _read(submission: Submission, given: Parsed, text: str) -> Reading:
+    """The program, out of the script or out of the command that srun or salloc is to run."""
+    if submission.command == "srun":
+        return Reading(read_command(("srun", *submission.argv[1:])))
+    if submission.command == "salloc":
+        return Reading(read_command(given.rest))
+    arguments = given.rest[1:] if submission.command == "sbatch" else None
+    interpreter = _interpreter(text)
+    if interpreter and interpreter not in SHELLS and "wrap" not in given.values:
+        spooled = submission.command == "batch"  # under a name of slurmd's
+        path = "" if spooled or not submission.script else submission.script.path
+        return Reading(Program(path, tuple(arguments or ())))
+    submit_directory = submission.env.get("SLURM_SUBMIT_DIR", "") if submission.command == "batch" else submission.cwd
+    known = {"SLURM_SUBMIT_DIR": submit_directory} if submit_directory else {}
+    return read_script(text, Variables(known, arguments))
+
+
+def _interpreter(text: str) -> str:
+    """The program that the script's first line names, "" where it names none."""
+    found = _SHEBANG.match(text)
+    if not found:
+        return ""
+    name = basename(found.group(1))
+    return basename(found.group(2) or "") if name == "env" else name
+
+
+def _default_name(submission: Submission, given: Parsed) -> str:
+    """The name that Slurm gives a job that is given none."""
+    match submission.command:
+        case "salloc":
+            return "interactive"
+        case "srun":
+            return basename(given.rest[0]) if given.rest else ""
+        case "sbatch" if "wrap" in given.values:
+            return "wrap"
+        case "sbatch" if given.rest:
+            return basename(given.rest[0])
+        case "sbatch":
+            return "sbatch"  # the script comes on standard input
+    return ""
+
+
+def _directory(submission: Submission, options: Mapping[str, str]) -> str:
+    if submission.command == "batch" and submission.cwd:
+        return submission.cwd  # there --chdir has been followed already
+    base = submission.cwd or submission.env.get("SLURM_SUBMIT_DIR", "")
+    chosen = options.get("chdir", "")
+    if not chosen:
+        return base
+    return normpath(join(base, chosen)) if base or isabs(chosen) else chosen
+
+
+def _size(options: Mapping[str, str], program: Program, facts: JobFacts) -> tuple[int | None, int | None, int | None]:
+    """(nodes, tasks, tasks per node), each None unless it is certain.
+
+    Where Slurm is told no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks.
+    """
+    nodes = node_count(options.get("nodes", ""))
+    tasks = positive(options.get("ntasks", ""))
+    per_node = positive(options.get("ntasks-per-node", ""))
+    if nodes and tasks:
+        nodes = min(nodes, tasks)
+    nodes = facts.nodes or nodes
+    if not tasks and nodes and per_node:
+        tasks = nodes * per_node
+    tasks = facts.tasks or tasks or program.tasks
+    if nodes and tasks:
+        even = tasks // nodes if tasks % nodes == 0 else None
+        per_node = even if per_node in (None, even) else None
+    return nodes, tasks, per_node
+
+
+def node_count(text: str) -> int | None:
+    """The nodes that `--nodes` asks for, where it leaves no choice: `4`, `4-4`, `1k`; else None."""
+    found = _NODES.fullmatch(text)
+    if not found:
+        return None
+    least, most = (_scaled(group) for group in (found.group(1), found.group(2) or found.group(1)))
+    return least if least == most and least else None
+
+
+def _scaled(number: str) -> int:
+    factor = {"k": 1024, "m": 1024 * 1024}.get(number[-1].lower(), 1)
+    return int(number.rstrip("kKmM")) * factor
