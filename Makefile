@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
+SYSUSERSDIR ?= /usr/lib/sysusers.d
 DESTDIR ?=
 export PREFIX SYSCONFDIR DESTDIR
 
@@ -70,11 +71,13 @@ install-tools: ## install the benchmark programs for campaigns
 
 .PHONY: install-etc
 install-etc: ## install configuration (never over yours), components and systemd units
-	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(PREFIX)/share/reprise
+	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
+	  $(DESTDIR)$(PREFIX)/share/reprise
 	@test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
 	  install -m 644 etc/reprise.toml $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
 	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
 	@install -m 644 etc/systemd/* $(DESTDIR)$(UNITDIR)/
+	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
 	@install -m 644 etc/plugstack.conf.d/reprise.conf $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
 
 .PHONY: install-python
@@ -90,7 +93,8 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
-	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket
+	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
+	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
 # -- to test -----------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,7 @@ class Daemon:
 
     def __init__(self, cluster: VirtualCluster) -> None:
         self.cluster = cluster
+        self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Daemon:
         self.start()
@@ -73,7 +75,7 @@ class Daemon:
 
     def stop(self) -> None:
         """SIGTERM, and wait for its end. Harmless when it does not run."""
-        if self._process.poll() is None:
+        if self._process and self._process.poll() is None:
             self.signal("TERM")
             self._process.wait(timeout=20)
 
