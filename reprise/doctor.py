@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise doctor`: what is wrong with this installation, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from database import filesystem, health
+from reprise import __version__, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
+from reprise.cli import Settings
+from reprise.config import DEFAULT_PATH, Config, ConfigError
+from reprise.doctor_probes import Run, run
+from reprise.doctor_report import Finding, from_error, ok
+from reprise.doctor_service import Ask
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Say what is wrong with this installation, and what to do; exit status 1 if anything does not work."""
+    findings = examine(ctx.obj, run, _ping)
+    if as_json:
+        click.echo(json.dumps(doctor_report.document(findings), indent=2))
+    else:
+        for line in doctor_report.lines(findings):
+            click.echo(line)
+    if not doctor_report.is_healthy(findings):
+        ctx.exit(1)
+
+
+def examine(settings: Settings, run: Run, ask: Ask) -> list[Finding]:
+    """All findings. `run` runs commands, `ask` pings the daemon on a socket."""
+    config: Config | None = None
+    try:
+        config = settings.config
+        findings = [
+            ok("config", str(settings.path or (DEFAULT_PATH if DEFAULT_PATH.exists() else "no file, all defaults")))
+        ]
+    except ConfigError as error:
+        findings = [from_error("config", error, "correct the file")]
+    seen, slurm = doctor_slurm.look(run)
+    stack, entry = doctor_plugstack.examine(slurm.plugstack, config.matcher.socket if config else None)
+    findings += [*seen, doctor_slurm.plugin(slurm, entry), *stack]
+    return findings + _service(config, run, ask) if config else findings
+
+
+def _service(config: Config, run: Run, ask: Ask) -> list[Finding]:
+    def load_model() -> object:
+        from matcher.linkage.model import load
+
+        return load(config.matcher.model, config.matcher.threshold)
+
+    socket, directory = config.matcher.socket, config.artifacts.directory
+    return [
+        doctor_service.daemon(ask, socket, __version__),
+        *doctor_service.socket(socket),
+        *doctor_service.database(config.database.path, health.examine),
+        doctor_service.model(load_model, config.matcher.model),
+        doctor_service.openmpi(run, config),
+        *doctor_service.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),
+    ]
+
+
+def _ping(path: Path) -> dict[str, object]:
+    from matcher.client import PING, ask
+
+    return ask(path, PING, timeout_s=1.0)

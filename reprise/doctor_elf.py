@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The value of an exported number in a shared object (elf(5)), without running any of its code."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+_DYNAMIC_SYMBOLS = 11  # SHT_DYNSYM
+_NO_BITS = 8  # SHT_NOBITS: zeros that are not in the file
+_SECTION = "IIQQQQIIQQ"  # name, type, flags, address, offset, size, link, info, alignment, entry size
+_SYMBOL = "IBBHQQ"  # name, info, other, section, value, size
+
+
+def unsigned_int(path: Path, name: str) -> int:
+    """The 32-bit number that the 64-bit shared object at `path` exports under `name`.
+
+    Raises ValueError where it is no such file or has no such symbol, OSError where it cannot be read.
+    """
+    data = path.read_bytes()
+    if data[:5] != b"\x7fELF\x02" or data[5:6] not in (b"\x01", b"\x02"):
+        raise ValueError("is not a 64-bit shared object")
+    order = "<" if data[5] == 1 else ">"
+    try:
+        return _number_at(data, order, _place_of(data, order, name.encode()))
+    except struct.error as error:
+        raise ValueError("is a damaged shared object") from error
+
+
+def _place_of(data: bytes, order: str, name: bytes) -> int | None:
+    """Where in the file the symbol's value begins; None for one that begins as zero."""
+    (table,) = struct.unpack_from(order + "Q", data, 0x28)
+    size, count = struct.unpack_from(order + "HH", data, 0x3A)
+    sections = [struct.unpack_from(order + _SECTION, data, table + index * size) for index in range(count)]
+    for section in sections:
+        if section[1] != _DYNAMIC_SYMBOLS or section[6] >= count:
+            continue
+        names = sections[section[6]][4]
+        for place in range(section[4], section[4] + section[5], struct.calcsize(order + _SYMBOL)):
+            symbol = struct.unpack_from(order + _SYMBOL, data, place)
+            begin = names + symbol[0]
+            if data[begin : begin + len(name) + 1] == name + b"\0" and 0 < symbol[3] < count:
+                home = sections[symbol[3]]
+                return None if home[1] == _NO_BITS else home[4] + symbol[4] - home[3]
+    raise ValueError(f"does not export {name.decode()}")
+
+
+def _number_at(data: bytes, order: str, place: int | None) -> int:
+    return 0 if place is None else int(struct.unpack_from(order + "I", data, place)[0])

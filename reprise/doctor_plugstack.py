@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plugstack.conf as Slurm reads it (spank(8)), and whether our line in it is as it should be.
+
+Slurm reads the file anew for each command of each user, as that user. Seen on 22.05: a file that the user cannot read
+stops the submission; a line that Slurm does not understand costs every user two lines of error; directories and links
+that lead nowhere are passed over.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.doctor_probes import hidden_by
+from reprise.doctor_report import Finding, ok, problem, warning
+
+CHECK = "plugstack"
+PLUGIN = "spank_reprise.so"
+KEYWORDS = ("required", "optional")
+
+# What the plugin's arguments may be; spank/settings.c reads them.
+ARGUMENTS = {
+    "socket": r"/.{0,106}",
+    "deadline_ms": r"[1-9][0-9]{0,2}|1000",
+    "default": r"on|off|observe",
+    "minimum_uid": r"[0-9]+",
+    "kill_switch": r"/.*",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A plugin's line: its place ("file:line"), "required" or "optional", the plugin's path and its arguments."""
+
+    place: str
+    keyword: str
+    plugin: str
+    arguments: tuple[str, ...]
+
+    def value(self, name: str) -> str | None:
+        """The value of a `name=value` argument; the last one counts."""
+        values = [text.partition("=")[2] for text in self.arguments if text.startswith(f"{name}=")]
+        return values[-1] if values else None
+
+
+def read(path: Path) -> Iterator[Entry | Finding]:
+    """The entries that Slurm reaches from `path`, includes followed, and what is wrong on the way."""
+    yield from _read(path, ())
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
+    try:
+        real = path.resolve()
+        if real in above:
+            yield problem(CHECK, f"{path} includes itself", "remove that include line")
+            return
+        if not path.is_file():
+            return
+        hidden, text = hidden_by(path), path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        yield problem(
+            CHECK, f"{path} cannot be read ({error.strerror})", "run this as root, or correct its permissions"
+        )
+        return
+    if hidden:
+        mode = "a+x" if hidden.is_dir() else "a+r"
+        yield problem(CHECK, f"{path} may not be read by every user, whose jobs it stops", f"chmod {mode} {hidden}")
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        place = f"{path}:{number}"
+        if words[0] in KEYWORDS and len(words) > 1:
+            yield Entry(place, words[0], words[1], tuple(words[2:]))
+        elif words[0] == "include" and len(words) > 1:
+            for name in sorted(glob.glob(str(path.parent / words[1]))):  # noqa: PTH207 (an absolute pattern)
+                yield from _read(Path(name), (*above, real))
+        else:
+            yield problem(
+                CHECK,
+                f"{place}: Slurm does not understand {' '.join(words[:2])!r} and tells every user so",
+                "remove the line, or the file if it is not meant for Slurm",
+            )
+
+
+def examine(path: Path, listened: Path | None) -> tuple[list[Finding], Entry | None]:
+    """What is to be said of the stack at `path`, and our plugin's entry if there is one.
+
+    `listened` is the socket of the daemon, None if unknown.
+    """
+    if not path.exists():
+        remedy = f"write `include {path.parent}/plugstack.conf.d/*.conf` into it and put our file there"
+        return [problem(CHECK, f"{path} does not exist", remedy)], None
+    parts = list(read(path))
+    findings = [part for part in parts if isinstance(part, Finding)]
+    ours = [part for part in parts if isinstance(part, Entry) and Path(part.plugin).name == PLUGIN]
+    if not ours:
+        remedy = f"copy Reprise's plugstack.conf to where {path} includes it"
+        return [*findings, problem(CHECK, f"no line that {path} reaches names {PLUGIN}", remedy)], None
+    if len(ours) > 1:
+        places = ", ".join(entry.place for entry in ours)
+        findings.append(problem(CHECK, f"{PLUGIN} is loaded {len(ours)} times ({places})", "keep one of the lines"))
+    findings += _judge(ours[0], listened)
+    if not findings:
+        findings.append(ok(CHECK, f"{ours[0].place} loads {PLUGIN}"))
+    return findings, ours[0]
+
+
+def _judge(entry: Entry, listened: Path | None) -> Iterator[Finding]:
+    if entry.keyword == "required":
+        yield problem(
+            CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "write `optional` there"
+        )
+    for text in entry.arguments:
+        name, _, value = text.partition("=")
+        if name not in ARGUMENTS:
+            known = ", ".join(f"{known}=" for known in ARGUMENTS)
+            yield problem(CHECK, f"{entry.place}: unknown argument {text!r}", f"use {known}")
+        elif not re.fullmatch(ARGUMENTS[name], value):
+            yield problem(
+                CHECK, f"{entry.place}: bad value in {text!r}", "see the comments in Reprise's plugstack.conf"
+            )
+    asked = entry.value("socket") or "/run/reprise/matcher.sock"
+    if listened and asked != str(listened):
+        yield problem(
+            CHECK,
+            f"{entry.place}: the plugin asks at {asked}, the daemon listens at {listened}",
+            "make socket= and matcher.socket the same",
+        )
+    switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
+    if switch.exists():
+        yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to switch Reprise on")
+    if entry.value("default") == "off":
+        yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on are served")

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise doctor` against installations with one thing wrong in each."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from database import Database, health
+from matcher.errors import DaemonUnreachableError
+from reprise import __version__, doctor, doctor_elf, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
+from reprise.cli import Settings
+from reprise.config import Config, load
+from reprise.doctor_probes import Ran, hidden_by, run
+from reprise.doctor_report import Finding, Level
+
+ROOT = Path(__file__).parents[2]
+SOCKET = Path("/run/reprise/matcher.sock")
+VERSION_22_05_8 = 22 << 16 | 5 << 8 | 8
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that all users may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        yield path
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def commands(**answers: Ran) -> Callable[[Sequence[str]], Ran]:
+    return lambda argv: answers.get(argv[0], Ran(None, stderr=f"{argv[0]}: No such file or directory"))
+
+
+def shared_object(directory: Path, source: str) -> Path:
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("needs a C compiler")
+    path = directory / "spank_reprise.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    return path
+
+
+def only(findings: Sequence[Finding], level: Level, *words: str) -> None:
+    assert [finding.level for finding in findings] == [level], findings
+    assert bool(findings[0].remedy) is (level is not Level.OK)
+    for word in words:
+        assert word in findings[0].text + ": " + findings[0].remedy
+
+
+# --- Slurm and the plugin
+
+
+SCONTROL = """\
+Configuration data as of 2026-01-01
+PluginDir               = /usr/lib64/slurm:/opt/more
+PlugStackConfig         = (null)
+SLURM_CONF              = /opt/etc/slurm.conf
+"""
+
+
+def test_slurm_says_where_things_are() -> None:
+    run_them = commands(sbatch=Ran(0, "slurm-wlm 22.05.8\n"), scontrol=Ran(0, SCONTROL))
+    findings, slurm = doctor_slurm.look(run_them)
+    only(findings, Level.OK, "22.05.8")
+    assert slurm.plugin_directories == (Path("/usr/lib64/slurm"), Path("/opt/more"))
+    assert slurm.plugstack == Path("/opt/etc/plugstack.conf")
+
+
+def test_no_slurm() -> None:
+    findings, slurm = doctor_slurm.look(commands())
+    only(findings, Level.PROBLEM, "sbatch", "No such file")
+    assert slurm.plugstack == Path("/etc/slurm/plugstack.conf")
+
+
+def test_slurm_without_a_controller_is_a_warning() -> None:
+    findings, _ = doctor_slurm.look(
+        commands(sbatch=Ran(0, "slurm 23.11.1"), scontrol=Ran(1, "", "Unable to contact\n"))
+    )
+    assert [finding.level for finding in findings] == [Level.OK, Level.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("slurm-wlm 22.05.8", (22, 5, 8)),
+        ("slurm 23.11.0-rc1", (23, 11, 0)),
+        ("slurm 24.05", (24, 5, 0)),
+        ("what", None),
+    ],
+)
+def test_versions_of_slurm(text: str, version: tuple[int, int, int] | None) -> None:
+    assert doctor_slurm.read_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("value", "level", "words"),
+    [
+        (VERSION_22_05_8, Level.OK, "built for Slurm 22.05"),
+        (VERSION_22_05_8 - 8, Level.OK, "built for Slurm 22.05"),
+        (24 << 16 | 11 << 8, Level.PROBLEM, "was built for Slurm 24.11, which is 22.05 here"),
+        (0, Level.PROBLEM, "was built for Slurm 0.00"),
+    ],
+)
+def test_plugin_must_be_of_this_slurm_release(place: Path, value: int, level: Level, words: str) -> None:
+    shared_object(place, f"const unsigned int other = 1; unsigned int plugin_version = {value};").chmod(0o755)
+    slurm = doctor_slurm.Slurm((22, 5, 8), (Path("/nowhere"), place), place)
+    only([doctor_slurm.plugin(slurm, None)], level, words)
+
+
+def test_plugin_that_is_missing_hidden_or_something_else(place: Path) -> None:
+    slurm = doctor_slurm.Slurm((22, 5, 8), (place,), place)
+    only([doctor_slurm.plugin(slurm, None)], Level.PROBLEM, "is not in", "make install-plugin")
+    only([doctor_slurm.plugin(doctor_slurm.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    file.chmod(0o700)
+    only([doctor_slurm.plugin(slurm, None)], Level.PROBLEM, "may not be read by every user")
+    write(file, "#!/bin/sh\n")
+    only([doctor_slurm.plugin(slurm, None)], Level.PROBLEM, "is not a 64-bit shared object")
+
+
+def test_plugin_named_by_its_path(place: Path) -> None:
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    file.chmod(0o755)
+    entry = doctor_plugstack.Entry("a:1", "optional", str(file), ())
+    only([doctor_slurm.plugin(doctor_slurm.Slurm((22, 5, 0), (), place), entry)], Level.OK, str(file))
+
+
+def test_shared_object_cut_anywhere_is_an_error_of_one_kind(place: Path) -> None:
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    content = file.read_bytes()
+    assert doctor_elf.unsigned_int(file, "plugin_version") == VERSION_22_05_8
+    for size in range(0, len(content), 101):
+        file.write_bytes(content[:size])
+        with pytest.raises(ValueError, match=r"shared object|does not export"):
+            doctor_elf.unsigned_int(file, "plugin_version")
+
+
+# --- plugstack.conf
+
+
+def stack(place: Path, line: str, mode: int = 0o644, top: str = "include plugstack.conf.d/*.conf\n") -> Path:
+    write(place / "plugstack.conf.d" / "reprise.conf", line, mode)
+    return write(place / "plugstack.conf", top)
+
+
+def judged(path: Path) -> list[Finding]:
+    return doctor_plugstack.examine(path, SOCKET)[0]
+
+
+def test_plugin_reached_through_an_include(place: Path) -> None:
+    text = "# ours\noptional spank_reprise.so deadline_ms=50 default=on # as usual\n"
+    path = stack(place, text)
+    findings, entry = doctor_plugstack.examine(path, SOCKET)
+    only(findings, Level.OK, "reprise.conf:2")
+    assert entry is not None and entry.value("deadline_ms") == "50"
+    only(judged(stack(place, text, top=f"include {place}/plugstack.conf.d/*\n")), Level.OK)
+
+
+def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
+    only(judged(stack(place, (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text())), Level.OK)
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [
+        ("required spank_reprise.so", Level.PROBLEM, "write `optional`"),
+        ("optional other.so", Level.PROBLEM, "names spank_reprise.so"),
+        ("# optional spank_reprise.so", Level.PROBLEM, "names spank_reprise.so"),
+        ("optional spank_reprise.so sokcet=/a", Level.PROBLEM, "unknown argument 'sokcet=/a'"),
+        ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "bad value in 'deadline_ms=1001'"),
+        ("optional spank_reprise.so default=explain", Level.PROBLEM, "bad value in 'default=explain'"),
+        ("optional spank_reprise.so minimum_uid", Level.PROBLEM, "bad value in 'minimum_uid'"),
+        ("optional spank_reprise.so socket=/run/other.sock", Level.PROBLEM, "the plugin asks at /run/other.sock"),
+        ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
+        ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to switch Reprise on"),
+        ("optional spank_reprise.so\noptional /opt/spank_reprise.so", Level.PROBLEM, "is loaded 2 times"),
+        (
+            "optional spank_reprise.so\nhello world",
+            Level.PROBLEM,
+            "reprise.conf:2: Slurm does not understand 'hello world'",
+        ),
+        ("optional spank_reprise.so\noptional", Level.PROBLEM, "does not understand 'optional'"),
+        ("optional spank_reprise.so\ninclude ../plugstack.conf", Level.PROBLEM, "includes itself"),
+    ],
+)
+def test_one_thing_wrong_in_plugstack(place: Path, line: str, level: Level, words: str) -> None:
+    only(judged(stack(place, line + "\n")), level, words)
+
+
+def test_plugstack_that_is_missing_or_that_some_users_cannot_read(place: Path) -> None:
+    only(judged(place / "plugstack.conf"), Level.PROBLEM, "does not exist")
+    path = stack(place, "optional spank_reprise.so\n", mode=0o600)
+    only(judged(path), Level.PROBLEM, "may not be read by every user", "chmod a+r")
+    (path.parent / "plugstack.conf.d" / "reprise.conf").chmod(0o644)
+    (path.parent / "plugstack.conf.d").chmod(0o750)
+    only(judged(path), Level.PROBLEM, "chmod a+x", "plugstack.conf.d")
+
+
+def test_what_slurm_passes_over_is_passed_over(place: Path) -> None:
+    path = stack(place, "optional spank_reprise.so\n")
+    (place / "plugstack.conf.d" / "directory.conf").mkdir()
+    (place / "plugstack.conf.d" / "dangling.conf").symlink_to("/nowhere")
+    only(judged(path), Level.OK)
+
+
+def test_arguments_are_those_that_the_plugin_reads() -> None:
+    source = (ROOT / "spank" / "settings.c").read_text()
+    table = source[source.index("} arguments[] = {") :]
+    assert re.findall(r'^    \{"(\w+)"', table, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
+
+
+# --- the daemon and its files
+
+
+def test_daemon_that_answers_and_those_that_do_not() -> None:
+    def fails(path: Path) -> Mapping[str, Any]:
+        raise DaemonUnreachableError(f"{path}: no matcher answers (refused): start it")
+
+    def breaks(path: Path) -> Mapping[str, Any]:
+        raise RuntimeError
+
+    healthy = {"v": 1, "kind": "ok", "version": __version__, "records": 3}
+    for ask, level, words in (
+        (lambda _: healthy, Level.OK, "knows 3 records"),
+        (fails, Level.PROBLEM, "no matcher answers (refused)"),
+        (breaks, Level.PROBLEM, "RuntimeError"),
+        (lambda _: healthy | {"version": "0.0"}, Level.PROBLEM, "is Reprise 0.0"),
+        (lambda _: {"v": 1, "kind": "error"}, Level.PROBLEM, "'error'"),
+    ):
+        only([doctor_service.daemon(ask, SOCKET, __version__)], level, words)
+
+
+def test_socket_permissions(place: Path) -> None:
+    path = place / "s"
+    assert list(doctor_service.socket(path)) == []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        for file_mode, directory_mode, level, words in (
+            (0o666, 0o755, Level.OK, "every user may connect"),
+            (0o660, 0o755, Level.PROBLEM, "mode 0660"),
+            (0o666, 0o750, Level.PROBLEM, "may not be entered"),
+            (0o666, 0o1777, Level.PROBLEM, "anyone may replace"),
+        ):
+            path.chmod(file_mode)
+            place.chmod(directory_mode)
+            only(list(doctor_service.socket(path)), level, words)
+    path.unlink()
+    only(list(doctor_service.socket(write(path, ""))), Level.PROBLEM, "is not a socket")
+
+
+def test_database_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    only(list(doctor_service.database(path, health.examine)), Level.PROBLEM, "there is no database", "reprise db init")
+    Database.open(path, create=True).close()
+    only(list(doctor_service.database(path, health.examine)), Level.OK, "sound")
+
+
+@pytest.mark.parametrize(
+    ("releases", "answer", "level", "words"),
+    [
+        ([], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4 (none declared"),
+        (["4.1.4", "5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4"),
+        (["5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.PROBLEM, "declared are 5.0.7"),
+        ([], Ran(None, stderr="ompi_info: No such file"), Level.WARNING, "No such file"),
+        ([], Ran(0, "MPICH 4"), Level.WARNING, "openmpi.ompi_info"),
+    ],
+)
+def test_open_mpi(releases: list[str], answer: Ran, level: Level, words: str) -> None:
+    config = Config.model_validate({"openmpi": {"releases": releases}})
+    only([doctor_service.openmpi(commands(ompi_info=answer), config)], level, words)
+
+
+def test_artifacts_are_for_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = place / "artifacts"
+    only(list(doctor_service.artifacts(directory, 4, "")), Level.WARNING, "does not exist")
+    file = write(directory / "a", "x")
+    assert [finding.level for finding in doctor_service.artifacts(directory, 4, "")] == [Level.WARNING]  # in /tmp
+    monkeypatch.setattr(doctor_service, "PRIVATE_DIRECTORIES", ())
+    local = "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
+    only(list(doctor_service.artifacts(directory, 1, local)), Level.OK, "readable by all")
+    only(list(doctor_service.artifacts(directory, 4, local)), Level.WARNING, "local file system (ext4)")
+    only(list(doctor_service.artifacts(directory, 4, local.replace("ext4", "nfs4"))), Level.OK)
+    file.chmod(0o600)
+    only(list(doctor_service.artifacts(directory, 1, "")), Level.PROBLEM, "1 files", "chmod a+r")
+    directory.chmod(0o700)
+    only(list(doctor_service.artifacts(directory, 1, "")), Level.PROBLEM, "chmod a+rx")
+    shutil.rmtree(directory)
+    only(list(doctor_service.artifacts(write(directory, ""), 1, "")), Level.PROBLEM, "Not a directory")
+
+
+def test_hidden_by_names_the_outermost_barrier(place: Path) -> None:
+    file = write(place / "a" / "b" / "c", "", 0o644)
+    assert hidden_by(file) is None
+    (place / "a" / "b").chmod(0o750)
+    (place / "a").chmod(0o750)
+    assert hidden_by(file) == place / "a"
+
+
+# --- the whole
+
+
+def installation(place: Path) -> Settings:
+    text = f'[database]\npath = "{place}/none.db"\n[artifacts]\ndirectory = "{place}/none"\n'
+    settings = Settings(write(place / "reprise.toml", text + f'[matcher]\nsocket = "{place}/none.sock"\n'))
+    assert settings.config == load(settings.path)
+    return settings
+
+
+def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
+    def ask(path: Path) -> Mapping[str, Any]:
+        raise DaemonUnreachableError(f"{path}: no matcher answers: start it")
+
+    findings = doctor.examine(installation(place), commands(), ask)
+    assert [finding.check for finding in findings if finding.check != "plugstack"] == [
+        "config",
+        "slurm",
+        "plugin",
+        "daemon",
+        "database",
+        "model",
+        "openmpi",
+        "artifacts",
+    ]
+    lines = doctor_report.lines(findings)
+    assert len(lines) == len(findings) and not any("\n" in line for line in lines)
+    document = doctor_report.document(findings)
+    assert document["version"] == 1 and document["ok"] is False
+
+
+def test_command_with_a_bad_configuration_says_so_and_checks_the_rest(place: Path) -> None:
+    settings = Settings(write(place / "reprise.toml", "[matcher]\nsokcet = 1\n"))
+    result = CliRunner().invoke(doctor.doctor, ["--json"], obj=settings)
+    document = json.loads(result.output)
+    assert result.exit_code == 1
+    assert document["findings"][0]["level"] == "problem" and "did you mean 'socket'?" in result.output
+    assert {"slurm", "plugin"} <= {finding["check"] for finding in document["findings"]}
+
+
+def test_probe_of_a_command_never_raises() -> None:
+    assert run(["true"]) == Ran(0)
+    assert run(["false"]).complaint == "exit status 1"
+    assert "No such file" in run(["/no/such/command"]).complaint
