@@ -80,7 +80,6 @@ CREATE TABLE record (
   CHECK ((scope = 'cluster') <= (metadata = '{}'))
 );
 
-CREATE INDEX record_by_status ON record (status, component);
 CREATE INDEX record_by_campaign ON record (campaign_id);
 CREATE INDEX record_by_artifact ON record (artifact_sha256);
 

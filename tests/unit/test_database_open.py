@@ -91,6 +91,21 @@ def test_roots_new_database_belongs_to_the_owner_of_its_directory(public_directo
         database.add_campaign(campaign())
 
 
+def test_a_look_by_root_does_not_lock_the_owner_out(public_directory: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    os.chown(public_directory, 65534, 65534)
+    file = public_directory / "reprise.db"
+    Database.open(file, create=True).close()
+    with Database.open(file, read_only=True) as looker:
+        assert looker.campaigns() == []
+        with as_nobody(), Database.open(file) as database:
+            database.add_campaign(campaign())
+        assert len(looker.campaigns()) == 1
+    with as_nobody(), Database.open(file) as database:
+        database.add_campaign(campaign())
+
+
 def test_missing_file(tmp_path: Path) -> None:
     refused(tmp_path / "none.db", errors.MissingError, "there is no database", "reprise db init")
     assert not list(tmp_path.iterdir())
