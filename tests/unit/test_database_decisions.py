@@ -165,6 +165,18 @@ def test_runs_of_the_daemon(database: Database) -> None:
     }
 
 
+def test_runs_before_and_after_a_time(database: Database) -> None:
+    for version, at in (("1.0", 1000.0), ("1.1", 3000.0)):
+        database.begin_service_run(version, at)
+    around = {time: database.service_runs_around(time) for time in (999.0, 1000.0, 2000.0, 3000.0)}
+    assert {time: tuple(run.version if run else None for run in runs) for time, runs in around.items()} == {
+        999.0: (None, "1.0"),
+        1000.0: ("1.0", "1.1"),
+        2000.0: ("1.0", "1.1"),
+        3000.0: ("1.1", None),
+    }
+
+
 def test_clock_set_back_does_not_break_a_run(database: Database) -> None:
     number = database.begin_service_run("1.0", 1000.0)
     database.touch_service_run(number, 900.0)
