@@ -30,10 +30,28 @@ const char *verdict_word(enum verdict verdict)
     return verdicts[verdict].word;
 }
 
+// True if there is a NUL, as a byte or as \u0000: json-c would take a name to end there.
+static bool holds_nul(const char *text, size_t size)
+{
+    static const char escaped[] = "\\u0000";
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\0') {
+            return true;
+        }
+        if (text[i] == '\\') {
+            if (size - i >= sizeof escaped - 1 && memcmp(text + i, escaped, sizeof escaped - 1) == 0) {
+                return true;
+            }
+            i++; // whatever is escaped
+        }
+    }
+    return false;
+}
+
 // Parse one JSON object of version PROTOCOL_VERSION and nothing after it; NULL for anything else.
 static struct json_object *parse_message(const char *text, size_t size)
 {
-    if (size == 0 || size > REPLY_MAX || memchr(text, '\0', size)) {
+    if (size == 0 || size > REPLY_MAX || holds_nul(text, size)) {
         return NULL;
     }
     struct json_tokener *tokener = json_tokener_new_ex(REPLY_DEPTH_MAX);

@@ -119,15 +119,13 @@ static char *explain(const struct decision *decision, enum client_result result,
 
 // sbatch and salloc hand their job-control environment to the job. srun hands it to prologs only (seen on 22.05.8): its
 // tasks get what begins with SLURM_ in srun's own environment.
-static void carry(spank_t spank, spank_context_t context, const struct decision *decision)
+static void carry(spank_t spank, spank_context_t context, const char *text)
 {
-    char *text = decision->verdict == VERDICT_DEFER ? NULL : decision_to_carried(decision);
     if (text && context == S_CTX_LOCAL) {
         setenv(CARRY_VARIABLE, text, 1);
     } else if (text) {
         spank_job_control_setenv(spank, CARRY_NAME, text, 1);
     }
-    free(text);
 }
 
 // salloc's shell is no step of Slurm's, so nothing but its inherited environment reaches it.
@@ -164,11 +162,19 @@ static enum mode choose_mode(const struct settings *settings, struct submit_word
 
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
 {
+    // Slurm calls once for each component of a heterogeneous job; they are one job, with one decision.
+    static bool decided;
+    static char *carried;
+    if (decided) {
+        carry(spank, context, carried);
+        return;
+    }
+    decided = true;
+
     const char *command = command_name(context);
     struct submission submission = {0};
     struct decision decision = {.verdict = VERDICT_OFF};
     enum client_result result = CLIENT_OK;
-
     if (!command || collect_command(&submission, command, environ) || is_step(command, &submission)) {
         goto done;
     }
@@ -177,7 +183,8 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     if (mode != MODE_OFF) {
         result = ask_decision(settings, &submission, mode, slurm_version(spank), NULL, &decision);
     }
-    carry(spank, context, &decision);
+    carried = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
+    carry(spank, context, carried);
     if (strcmp(command, "salloc") == 0) {
         give_to_shell(&decision);
     }

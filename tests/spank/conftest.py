@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the plugin's sources with the address and undefined-behaviour sanitizers, around a stub of Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spank.daemon import FakeDaemon
+
+HERE = Path(__file__).parent
+SPANK = HERE.parents[1] / "spank"
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+FLAGS = [
+    "-std=c11",
+    "-g",
+    "-O1",
+    "-D_POSIX_C_SOURCE=200809L",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    '-DREPRISE_VERSION="test"',
+]
+
+
+def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path:
+    words = ["cc", *FLAGS, *flags, *map(str, sources), "-o", str(target), "-ljson-c"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="session")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with `stub` (the plugin in a stub Slurm), `probe` (its pure functions) and `getopt_table.so`."""
+    directory = tmp_path_factory.mktemp("spank")
+    sources = sorted(SPANK.glob("*.c"))
+    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "json", "sbatch_options")]
+    build(directory / "stub", HERE / "stub_slurm.c", *sources)
+    build(directory / "probe", HERE / "probe.c", *pure)
+    build(directory / "getopt_table.so", HERE / "getopt_table.c", flags=["-shared", "-fPIC"])
+    return directory
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The pure functions: `ask("reply", [b"..."])` gives one answer a question; None where it is refused."""
+
+    program: Path
+
+    def ask(self, what: str, questions: Sequence[bytes]) -> list[Any]:
+        lines = "".join(f"{what} {question.hex()}\n" for question in questions)
+        done = subprocess.run([self.program], input=lines, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return [None if line == "-" else json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="session")
+def probe(binaries: Path) -> Probe:
+    return Probe(binaries / "probe")
+
+
+@dataclass
+class Played:
+    """What a script did: a hook's `calls` as (name, return code, milliseconds), log lines as (level, text)."""
+
+    calls: list[tuple[str, int, int]] = field(default_factory=list)
+    log: list[tuple[str, str]] = field(default_factory=list)
+    option: int | None = None
+    control: dict[str, str] = field(default_factory=dict)
+    job: dict[str, str] = field(default_factory=dict)
+    own: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def carried(self) -> dict[str, Any] | None:
+        """What sbatch and salloc hand to the job."""
+        return json.loads(self.control["REPRISE"]) if "REPRISE" in self.control else None
+
+    def read(self, line: str) -> None:
+        kind, _, rest = line.partition(" ")
+        if kind == "call":
+            name, code, elapsed, errno = rest.split()
+            assert errno == "errno-preserved", line
+            self.calls.append((name, int(code), int(elapsed)))
+        elif kind == "log":
+            level, _, text = rest.partition(" ")
+            self.log.append((level, text))
+        elif kind == "option":
+            self.option = int(rest)
+        elif kind in ("control", "job", "own"):
+            name, _, value = rest.partition("=")
+            getattr(self, kind)[name] = value
+
+
+@dataclass
+class Stub:
+    """Plays scripts (see stub_slurm.c) in a process that looks like `argv`."""
+
+    program: Path
+    directory: Path
+    socket: Path
+
+    def play(
+        self, *lines: str, argv: Sequence[str] = ("sbatch", "job.sh"), env: Mapping[str, str] | None = None
+    ) -> Played:
+        script = self.directory / "stub.script"
+        script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogateescape")
+        done = subprocess.run(
+            argv,
+            executable=self.program,
+            cwd=self.directory,
+            env={"PATH": os.defpath, "STUB_SCRIPT": str(script), **(env or {})},
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        played = Played()
+        for line in done.stdout.splitlines():
+            played.read(line)
+        assert all(code == 0 for _, code, _ in played.calls)
+        return played
+
+    def settings(self, *arguments: str) -> list[str]:
+        """Script lines with the plugstack arguments that keep a test to itself."""
+        own = (f"socket={self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
+        return [f"plugstack {argument}" for argument in (*own, *arguments)]
+
+    def submit(
+        self,
+        argv: Sequence[str] = ("sbatch", "job.sh"),
+        *,
+        env: Mapping[str, str] | None = None,
+        option: str = "",
+        settings: Sequence[str] = (),
+        before: Sequence[str] = (),
+    ) -> Played:
+        """A submission with this command line and environment."""
+        context = "local" if argv[0] == "srun" else "allocator"
+        chosen = [f"option {option}"] if option else []
+        lines = [f"context {context}", *self.settings(*settings), *before, "call init", *chosen, "call init_post_opt"]
+        return self.play(*lines, argv=argv, env=env)
+
+
+@pytest.fixture
+def stub(binaries: Path, tmp_path: Path) -> Stub:
+    return Stub(binaries / "stub", tmp_path, tmp_path / "m.sock")
+
+
+@pytest.fixture
+def daemon(stub: Stub) -> Any:
+    with FakeDaemon(stub.socket).listening() as listening:
+        yield listening

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher that says what a test tells it to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Message = dict[str, Any]
+Conversation = Callable[[socket.socket, Message], None]
+OK: Message = {"v": 1, "kind": "ok"}
+
+
+def decision(verdict: str = "none", env: Mapping[str, str] | None = None, **fields: Any) -> Message:
+    """A reply to `decide` that is as the protocol says."""
+    reply = {"v": 1, "kind": "decision", "id": "d-1", "verdict": verdict, "reason": "because", "env": dict(env or {})}
+    return {**reply, "score": None, "record": None, **fields}
+
+
+def frame(body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + body
+
+
+def read_exactly(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = peer.recv(size - len(data))
+        if not part:
+            raise ConnectionError(f"the peer closed after {len(data)} of {size} bytes")
+        data += part
+    return data
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, and the user id of who sent it, as the kernel tells it."""
+
+    message: Message
+    uid: int
+
+
+@dataclass
+class FakeDaemon:
+    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
+
+    `converse`, if set, takes over what happens once a request has been read.
+    """
+
+    path: Path
+    reply: Message = field(default_factory=decision)
+    at_start: Message | None = None
+    converse: Conversation | None = None
+    asked: list[Asked] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[FakeDaemon]:
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        server.bind(str(self.path))
+        self.path.chmod(0o666)
+        server.listen(64)
+        thread = threading.Thread(target=self._serve, args=(server,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            server.close()
+            self.path.unlink()
+
+    def _serve(self, server: socket.socket) -> None:
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
+
+    def _talk(self, peer: socket.socket) -> None:
+        with peer, contextlib.suppress(OSError):
+            _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            (size,) = struct.unpack(">I", read_exactly(peer, 4))
+            message = json.loads(read_exactly(peer, size))
+            self.asked.append(Asked(message, uid))
+            if self.converse:
+                self.converse(peer, message)
+            else:
+                peer.sendall(frame(json.dumps(self.answer_to(message)).encode()))
+
+    def answer_to(self, message: Message) -> Message:
+        if message["kind"] != "decide":
+            return OK
+        return self.at_start if self.at_start and message["point"] == "start" else self.reply
+
+    def of_kind(self, kind: str, point: str = "") -> list[Asked]:
+        """The requests so far of a kind (and, of `decide`, a point)."""
+        return [a for a in self.asked if a.message["kind"] == kind and (not point or a.message["point"] == point)]
+
+
+def say_nothing(peer: socket.socket, _: Message) -> None:
+    """Never answers; returns when the client has given up."""
+    while peer.recv(4096):
+        pass
+
+
+def say(data: bytes) -> Conversation:
+    """Send these bytes, and close."""
+    return lambda peer, _: peer.sendall(data)
+
+
+def say_slowly(data: bytes, every_s: float) -> Conversation:
+    """Send a byte at a time."""
+
+    def converse(peer: socket.socket, _: Message) -> None:
+        for byte in data:
+            peer.sendall(bytes([byte]))
+            time.sleep(every_s)
+
+    return converse

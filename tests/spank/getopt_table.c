@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded into sbatch: prints the options that it knows, as it hands them to getopt_long(3), and ends.
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int getopt_long(int argc, char *const *argv, const char *short_options, const struct option *option, int *index)
+{
+    (void)argc;
+    (void)argv;
+    (void)index;
+    printf("%s\n", short_options);
+    for (; option->name; option++) {
+        printf("%s %d\n", option->name, option->has_arg);
+    }
+    exit(0);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugin's pure functions as a filter: a line `WHAT HEX` in, a line of JSON (or -) out.
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../spank/allowlist.h"
+#include "../../spank/decision.h"
+#include "../../spank/json.h"
+#include "../../spank/sbatch_options.h"
+
+static size_t from_hex(const char *hex, char *bytes)
+{
+    size_t size = 0;
+    for (unsigned int byte = 0; sscanf(hex, "%2x", &byte) == 1; hex += 2) {
+        bytes[size++] = (char)byte;
+    }
+    return size;
+}
+
+static void print(struct json_object *value)
+{
+    puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
+    json_object_put(value);
+}
+
+static void print_decision(const struct decision *decision)
+{
+    struct json_object *env = json_object_new_object();
+    for (size_t i = 0; i < decision->count; i++) {
+        json_object_object_add(env, decision->variables[i].name, json_object_new_string(decision->variables[i].value));
+    }
+    struct json_object *value = json_object_new_object();
+    json_object_object_add(value, "id", *decision->id ? json_object_new_string(decision->id) : NULL);
+    json_object_object_add(value, "verdict", json_object_new_string(verdict_word(decision->verdict)));
+    json_object_object_add(value, "env", env);
+    print(value);
+}
+
+static void probe_decision(const char *bytes, size_t size, int (*read)(struct decision *, const char *, size_t))
+{
+    struct decision decision = {0};
+    if (read(&decision, bytes, size)) {
+        puts("-");
+        return;
+    }
+    char *carried = decision_to_carried(&decision);
+    struct decision again = {0};
+    if (decision.verdict != VERDICT_DEFER && (!carried || decision_from_carried(&again, carried, strlen(carried)))) {
+        puts("lost on the way");
+    } else {
+        print_decision(decision.verdict == VERDICT_DEFER ? &decision : &again);
+    }
+    free(carried);
+    decision_free(&again);
+    decision_free(&decision);
+}
+
+// Arguments are separated by newlines.
+static void probe_words(char *bytes, size_t size)
+{
+    char *argv[64];
+    size_t argc = 0;
+    bytes[size] = '\0';
+    for (char *word = strtok(bytes, "\n"); word && argc < 64; word = strtok(NULL, "\n")) {
+        argv[argc++] = word;
+    }
+    struct sbatch_words words = sbatch_read_words(argc, argv);
+    struct json_object *value = json_object_new_array();
+    json_object_array_add(value, json_object_new_int64((int64_t)words.script));
+    json_object_array_add(value, words.directory ? json_object_new_string(words.directory) : NULL);
+    print(value);
+}
+
+static void probe_text(const char *bytes, size_t size)
+{
+    bool cut = false;
+    struct json_object *text = json_text_cut(bytes, size, SCRIPT_MAX, &cut);
+    struct json_object *value = json_object_new_array();
+    json_object_array_add(value, text);
+    json_object_array_add(value, json_object_new_boolean(cut));
+    print(value);
+}
+
+int main(void)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    while (getline(&line, &capacity, stdin) > 0) {
+        char *hex = strchr(line, ' ');
+        char *bytes = malloc(strlen(line) + 1);
+        if (!hex || !bytes) {
+            return 2;
+        }
+        *hex++ = '\0';
+        size_t size = from_hex(hex, bytes);
+        if (strcmp(line, "reply") == 0) {
+            probe_decision(bytes, size, decision_from_reply);
+        } else if (strcmp(line, "carried") == 0) {
+            probe_decision(bytes, size, decision_from_carried);
+        } else if (strcmp(line, "words") == 0) {
+            probe_words(bytes, size);
+        } else if (strcmp(line, "text") == 0) {
+            probe_text(bytes, size);
+        } else {
+            puts(allowlist_has(bytes, size) ? "true" : "false");
+        }
+        free(bytes);
+    }
+    free(line);
+    return 0;
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slurmstepd, in a stub of Slurm: what a job gets, what is asked at its start, what is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from tests.spank.conftest import Played, Stub
+from tests.spank.daemon import FakeDaemon, decision, say_nothing
+
+BATCH_STEP = 0xFFFFFFFB
+NO_VAL = 0xFFFFFFFE
+ITEM = {"uid": 0, "job": 2, "step": 3, "nodes": 4, "exit_status": 13, "restarts": 29, "array_task": 31}
+CARRIED = {"v": 1, "id": "d-9", "verdict": "apply", "env": {"OMPI_MCA_a": "1", "SRO_B": "2"}}
+
+
+def start(
+    stub: Stub,
+    carried: object = None,
+    *,
+    step: int = BATCH_STEP,
+    uid: int | None = None,
+    env: Sequence[str] = (),
+    items: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    then: Sequence[str] = (),
+) -> Played:
+    """The start of a step whose job carries this."""
+    text = carried if isinstance(carried, str) else json.dumps(carried)
+    lines = [
+        "context remote",
+        *stub.settings(*settings),
+        f"item {ITEM['uid']} {os.geteuid() if uid is None else uid}",
+        f"item {ITEM['job']} 4711",
+        f"item {ITEM['step']} {step}",
+        f"item {ITEM['array_task']} {NO_VAL}",
+        *items,
+        *([f"job SLURM_SPANK_REPRISE={text}"] if carried is not None else []),
+        *(f"job {entry}" for entry in env),
+        "call init",
+        "call init_post_opt",
+        "call user_init",
+        *then,
+    ]
+    return stub.play(*lines, argv=("slurmstepd",))
+
+
+def given(played: Played) -> dict[str, str]:
+    return {name: value for name, value in played.job.items() if name.startswith(("OMPI_", "SRO_", "REPRISE_"))}
+
+
+@pytest.mark.parametrize("step", [BATCH_STEP, 0])
+def test_what_is_carried_reaches_every_step(stub: Stub, daemon: FakeDaemon, step: int) -> None:
+    played = start(stub, CARRIED, step=step)
+    assert given(played) == {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
+    assert daemon.of_kind("decide") == []
+
+
+def test_a_variable_that_the_job_has_is_not_overwritten(stub: Stub, daemon: FakeDaemon) -> None:
+    played = start(stub, CARRIED, env=["SRO_B=mine"])
+    assert given(played)["SRO_B"] == "mine"
+    assert daemon.asked[0].message["applied"] == 1
+
+
+def test_a_setting_that_the_script_has_removed_stays_removed_in_its_steps(stub: Stub) -> None:
+    played = start(stub, CARRIED, step=0, env=["REPRISE_DECISION=d-9", "SRO_B=2"])
+    assert "OMPI_MCA_a" not in played.job
+
+
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout"])
+def test_other_verdicts_change_nothing(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
+    played = start(stub, {**CARRIED, "verdict": verdict, "env": {}})
+    assert given(played) == {}
+    assert [request.message["kind"] for request in daemon.asked] == ["outcome"]
+
+
+def test_off_is_reported_and_not_asked_about(stub: Stub, daemon: FakeDaemon) -> None:
+    start(stub, {"v": 1, "verdict": "off", "env": {}})
+    (only,) = daemon.asked
+    assert (only.message["kind"], only.message["verdict"], only.message["decision"]) == ("outcome", "off", None)
+
+
+def test_another_users_privileges_are_not_used(stub: Stub, daemon: FakeDaemon) -> None:
+    assert given(start(stub, CARRIED, uid=os.geteuid() + 4242)) == {}
+    assert daemon.asked == []
+
+
+def test_the_kill_switch_stops_what_was_carried(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "disabled").touch()
+    assert given(start(stub, CARRIED)) == {}
+    assert daemon.asked == []
+
+
+UNUSABLE = [None, "", "nonsense", {"v": 1, "verdict": "unreachable", "env": {}}, "x" * 70_000]
+FORGED = {"v": 1, "id": "d", "verdict": "apply", "env": {"LD_PRELOAD": "/tmp/x.so"}}
+
+
+@pytest.mark.parametrize(
+    "carried", [*UNUSABLE, FORGED], ids=["missing", "empty", "nonsense", "unreachable", "long", "forged"]
+)
+def test_with_nothing_usable_carried_the_batch_step_asks(stub: Stub, daemon: FakeDaemon, carried: object) -> None:
+    daemon.reply = decision("apply", {"SRO_LATE": "1"})
+    spooled = stub.directory / "slurm_script"
+    spooled.write_text("#!/bin/sh\nsrun a\n")
+    played = start(
+        stub,
+        carried,
+        env=[
+            "SLURM_SUBMIT_DIR=/home/a",
+            "SLURM_JOB_NUM_NODES=4",
+            "SLURM_NTASKS=8",
+            "SLURM_X=1",
+            "SRO_MINE=1",
+            "HOME=/h",
+        ],
+        items=[f"script {spooled}", f"item {ITEM['restarts']} 2", f"item {ITEM['nodes']} 1"],
+    )
+    assert given(played) == {"SRO_LATE": "1", "SRO_MINE": "1", "REPRISE_DECISION": "d-1"}
+    assert json.loads(played.job["SLURM_SPANK_REPRISE"])["env"] == {"SRO_LATE": "1"}
+    (request,) = daemon.of_kind("decide", "start")
+    assert request.message["job"] == {"id": 4711, "array_task": None, "nodes": 4, "tasks": 8, "restarts": 2}
+    submission = request.message["submission"]
+    assert (submission["command"], submission["argv"], submission["cwd"]) == ("batch", [], "/home/a")
+    assert submission["set"] == ["SRO_MINE"]
+    assert submission["script"] == {"path": str(spooled), "text": "#!/bin/sh\nsrun a\n", "truncated": False}
+    assert set(submission["env"]) == {"SLURM_SUBMIT_DIR", "SLURM_JOB_NUM_NODES", "SLURM_NTASKS", "SLURM_X"}
+    assert "LD_PRELOAD" not in played.job
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_only_the_batch_step_asks_and_reports(stub: Stub, daemon: FakeDaemon, step: int) -> None:
+    start(stub, step=step, then=[f"item {ITEM['exit_status']} 0", "call task_exit"])
+    assert daemon.asked == []
+
+
+@pytest.mark.parametrize(
+    ("env", "settings"), [(["REPRISE=off"], []), ([], ["default=off"]), ([], ["minimum_uid=4294967294"])]
+)
+def test_off_holds_at_the_start_too(
+    stub: Stub, daemon: FakeDaemon, env: Sequence[str], settings: Sequence[str]
+) -> None:
+    start(stub, env=env, settings=settings)
+    (only,) = daemon.asked
+    assert (only.message["kind"], only.message["verdict"]) == ("outcome", "off")
+
+
+def test_defer_at_the_start_is_none(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("defer")
+    played = start(stub)
+    assert json.loads(played.job["SLURM_SPANK_REPRISE"])["verdict"] == "none"
+    assert daemon.of_kind("outcome")[0].message["verdict"] == "none"
+
+
+def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: FakeDaemon) -> None:
+    end = [f"item {ITEM['exit_status']} 256", "call task_exit", "call task_exit"]
+    start(stub, CARRIED, items=[f"item {ITEM['array_task']} 3"], then=end)
+    first, last = (request.message for request in daemon.asked)
+    job = {"id": 4711, "array_task": 3, "uid": os.geteuid()}
+    common = {"v": 1, "kind": "outcome", "decision": "d-9", "verdict": "apply", "applied": 2, "job": job}
+    assert first == {**common, "state": "started"}
+    assert 0 <= last.pop("elapsed_s") < 10
+    assert last == {**common, "state": "ended", "exit_status": 256}
+
+
+def test_a_hung_daemon_costs_one_deadline_at_the_start_and_one_at_the_end(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.converse = say_nothing
+    end = [f"item {ITEM['exit_status']} 0", "call task_exit"]
+    played = start(stub, settings=["deadline_ms=150"], then=end)
+    waited = {name: elapsed for name, _, elapsed in played.calls}
+    assert 145 <= waited["user_init"] < 290
+    assert 145 <= waited["task_exit"] < 290
+    assert [request.message["kind"] for request in daemon.asked] == ["decide", "outcome"]
+
+
+@pytest.mark.parametrize("context", ["slurmd", "job_script", "error"])
+def test_other_contexts_do_nothing(stub: Stub, daemon: FakeDaemon, context: str) -> None:
+    hooks = [f"call {hook}" for hook in ("init", "init_post_opt", "user_init", "task_exit")]
+    played = stub.play(f"context {context}", *stub.settings(), *hooks)
+    assert (played.control, played.job, daemon.asked) == ({}, {}, [])

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The submitting command, in a stub of Slurm: what is asked, what is carried, what a bad daemon can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.spank.conftest import SPANK, Stub
+from tests.spank.daemon import FakeDaemon, decision, frame, say, say_nothing, say_slowly
+from tests.spank.test_wire import VECTORS, body
+
+APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
+UNREACHABLE = {"v": 1, "verdict": "unreachable", "env": {}}
+OFF = {"v": 1, "verdict": "off", "env": {}}
+
+
+def asked(daemon: FakeDaemon) -> dict[str, Any]:
+    (only,) = daemon.asked
+    return only.message
+
+
+def test_a_decision_is_carried_and_nothing_else_changes(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    played = stub.submit()
+    assert played.carried == {"v": 1, "id": "d-1", "verdict": "apply", "env": APPLY["env"]}
+    assert set(played.own) == {"PATH", "STUB_SCRIPT"}
+    assert played.log == []
+
+
+def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_text("#!/bin/sh\nsrun ./a\n")
+    env = {
+        "SBATCH_PARTITION": "p",
+        "SLURM_X": "1",
+        "SALLOC_Y": "2",
+        "HOME": "/h",
+        "OMPI_MCA_btl": "tcp",
+        "SLURM_JWT": "key",
+    }
+    stub.submit(("sbatch", "-N2", "job.sh", "arg"), env=env)
+    message = asked(daemon)
+    assert (message["v"], message["kind"], message["point"], message["mode"]) == (1, "decide", "submit", "on")
+    assert message["client"] == {"plugin": "test", "slurm": "22.05.8"}
+    submission = message["submission"]
+    assert submission.pop("script") == {
+        "path": str(stub.directory / "job.sh"),
+        "text": "#!/bin/sh\nsrun ./a\n",
+        "truncated": False,
+    }
+    assert submission == {
+        "command": "sbatch",
+        "argv": ["sbatch", "-N2", "job.sh", "arg"],
+        "cwd": str(stub.directory),
+        "env": {"SBATCH_PARTITION": "p", "SLURM_X": "1", "SALLOC_Y": "2"},
+        "set": ["OMPI_MCA_btl"],
+    }
+    assert "job" not in message
+
+
+def test_the_script_is_looked_for_where_sbatch_looks(stub: Stub, daemon: FakeDaemon) -> None:
+    for name in ("sub", "bin"):
+        (stub.directory / name).mkdir()
+        (stub.directory / name / f"{name}.sh").write_text(name)
+    (stub.directory / "here.sh").write_text("here")
+    path = {"PATH": f"/nowhere::{stub.directory}/bin"}
+    for argv in (["-D", "sub", "sub.sh"], ["bin.sh"], ["-Dsub", "here.sh"], ["./here.sh"], ["bin/bin.sh"]):
+        stub.submit(["sbatch", *argv], env=path)
+    texts = [request.message["submission"]["script"]["text"] for request in daemon.asked]
+    assert texts == ["sub", "bin", "here", "here", "bin"]
+
+
+@pytest.mark.parametrize("name", ["missing", "pipe", "directory", "unreadable/x"])
+def test_a_script_that_is_no_readable_file_is_null(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    os.mkfifo(stub.directory / "pipe")
+    (stub.directory / "directory").mkdir()
+    stub.submit(["sbatch", name])
+    assert asked(daemon)["submission"]["script"] is None
+
+
+def test_a_long_script_is_cut_and_says_so(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_text("#" * 200_000)
+    stub.submit()
+    script = asked(daemon)["submission"]["script"]
+    assert (len(script["text"]), script["truncated"]) == (131_072, True)
+
+
+def test_a_script_that_would_burst_the_frame_is_left_out(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_bytes(b"\x01" * 120_000)
+    stub.submit()
+    assert asked(daemon)["submission"]["script"] is None
+
+
+def test_bytes_of_any_kind_arrive_as_text(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_bytes(b"a\xffb\x00c")
+    stub.submit(["sbatch", "-J", "\udcff", "job.sh"], env={"SLURM_A": "\udcfe"})
+    submission = asked(daemon)["submission"]
+    assert submission["argv"][2] == submission["env"]["SLURM_A"] == "\ufffd"
+    assert submission["script"]["text"] == "a\ufffdb"
+
+
+def test_huge_surroundings_are_capped(stub: Stub, daemon: FakeDaemon) -> None:
+    env = {f"SLURM_{i}": "x" * 1000 for i in range(100)} | {f"OMPI_MCA_{i}": "1" for i in range(5000)}
+    stub.submit(["sbatch", "--wrap", "x" * 100_000], env=env)
+    submission = asked(daemon)["submission"]
+    assert submission["argv"] == ["sbatch", "--wrap"]
+    assert 30 <= len(submission["env"]) <= 32
+    assert 1000 < len(submission["set"]) < 1600
+
+
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout"])
+def test_other_verdicts_are_carried_without_variables(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
+    daemon.reply = decision(verdict)
+    assert stub.submit().carried == {"v": 1, "id": "d-1", "verdict": verdict, "env": {}}
+
+
+def test_defer_carries_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("defer")
+    assert stub.submit().carried is None
+
+
+@pytest.mark.parametrize("mode", ["on", "observe", "explain"])
+def test_the_option_goes_before_the_environment_and_that_before_the_site(
+    stub: Stub, daemon: FakeDaemon, mode: str
+) -> None:
+    stub.submit(option=mode, env={"REPRISE": "off"})
+    stub.submit(env={"REPRISE": mode}, settings=["default=off"])
+    assert [request.message["mode"] for request in daemon.asked] == [mode, mode]
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"option": "off", "env": {"REPRISE": "on"}},
+        {"env": {"REPRISE": "off"}},
+        {"settings": ["default=off"]},
+        {"settings": ["minimum_uid=4294967294"], "option": "on"},
+    ],
+)
+def test_off_asks_nothing_and_carries_off(stub: Stub, daemon: FakeDaemon, off: dict[str, Any]) -> None:
+    assert stub.submit(**off).carried == OFF
+    assert daemon.asked == []
+
+
+def test_the_kill_switch_goes_before_all(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "disabled").touch()
+    assert stub.submit(option="on").carried == OFF
+    assert daemon.asked == []
+
+
+def test_a_wrong_option_is_refused_in_one_line(stub: Stub) -> None:
+    played = stub.play("context allocator", *stub.settings(), "call init", "option maybe")
+    assert played.option == -1
+    assert played.log == [("error", "reprise: --reprise=maybe is not known: use on, off, observe or explain")]
+
+
+def test_a_wrong_option_cannot_hurt_a_job_that_runs(stub: Stub) -> None:
+    played = stub.play("context remote", *stub.settings(), "call init", "option maybe")
+    assert (played.option, played.log) == (0, [])
+
+
+def test_a_wrong_word_in_the_environment_is_passed_over_in_one_line(stub: Stub, daemon: FakeDaemon) -> None:
+    played = stub.submit(env={"REPRISE": "may\x1bbe"})
+    assert played.log == [("user", "reprise: REPRISE=may?be is ignored: use on, off, observe or explain")]
+    assert asked(daemon)["mode"] == "on"
+
+
+def test_explain_prints_one_line(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = {**APPLY, "reason": "like\n\x1b[2Jothers"}
+    played = stub.submit(option="explain")
+    line = "reprise: apply: like??[2Jothers (score 0.93, record 12): OMPI_MCA_a=1 SRO_B=two words"
+    assert played.log == [("user", line)]
+
+
+def test_explain_says_that_nobody_answered(stub: Stub) -> None:
+    ((level, line),) = stub.submit(option="explain").log
+    assert level == "user"
+    assert line.startswith(f"reprise: unreachable: {stub.socket}: no daemon is listening there")
+
+
+def test_a_second_component_of_a_job_is_decided_like_the_first(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    lines = ["context allocator", *stub.settings(), "call init", "call init_post_opt", "call init_post_opt"]
+    played = stub.play(*lines, argv=["sbatch", "a.sh", ":", "b.sh"])
+    assert played.carried and played.carried["id"] == "d-1"
+    assert len(daemon.asked) == 1
+
+
+def test_salloc_gives_its_shell_what_it_has_not(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    played = stub.submit(["salloc", "-N1"], env={"SRO_B": "mine"})
+    assert played.own["OMPI_MCA_a"] == "1"
+    assert played.own["SRO_B"] == "mine"
+    assert played.own["REPRISE_DECISION"] == "d-1"
+    assert asked(daemon)["submission"]["script"] is None
+
+
+def test_srun_carries_in_its_own_environment(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    played = stub.submit(["srun", "a.out"])
+    assert json.loads(played.own["SLURM_SPANK_REPRISE"])["env"] == APPLY["env"]
+    assert "OMPI_MCA_a" not in played.own
+    assert asked(daemon)["submission"]["command"] == "srun"
+
+
+@pytest.mark.parametrize("step", [{"env": {"SLURM_JOB_ID": "7"}}, {"argv": ["srun", "--jobid=7", "a"]}])
+def test_srun_in_a_job_leaves_that_jobs_decision(stub: Stub, daemon: FakeDaemon, step: dict[str, Any]) -> None:
+    env = {"SLURM_SPANK_REPRISE": "kept", **step.get("env", {})}
+    played = stub.submit(step.get("argv", ["srun", "a"]), env=env)
+    assert daemon.asked == []
+    assert played.own["SLURM_SPANK_REPRISE"] == "kept"
+
+
+@pytest.mark.parametrize("command", ["scrontab", "scrun"])
+def test_commands_that_are_not_known_are_left_alone(stub: Stub, daemon: FakeDaemon, command: str) -> None:
+    assert stub.submit([command, "x"]).control == {}
+    assert daemon.asked == []
+
+
+def test_a_job_submitted_from_a_job_inherits_no_decision(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("defer")
+    outer = {"v": 1, "id": "d-0", "verdict": "apply", "env": {"SRO_A": "given", "SRO_B": "given"}}
+    env = {"SLURM_SPANK_REPRISE": json.dumps(outer), "REPRISE_DECISION": "d-0", "SLURM_JOB_ID": "7"}
+    played = stub.submit(
+        env={**env, "SRO_A": "given", "SRO_B": "mine"}, before=[f"control REPRISE={json.dumps(outer)}"]
+    )
+    assert played.carried is None
+    assert not {"SLURM_SPANK_REPRISE", "REPRISE_DECISION", "SRO_A"} & set(played.own)
+    assert asked(daemon)["submission"]["set"] == ["SRO_B"]
+
+
+def test_no_daemon_costs_nothing_and_changes_nothing(stub: Stub) -> None:
+    played = stub.submit()
+    assert played.carried == UNREACHABLE
+    assert played.log == []
+    assert played.calls[-1][2] < 50
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
+def test_what_is_no_socket_is_no_daemon(stub: Stub, kind: str) -> None:
+    if kind == "file":
+        stub.socket.touch()
+    elif kind == "directory":
+        stub.socket.mkdir()
+    else:
+        stub.socket.symlink_to("nowhere")
+    assert stub.submit().carried == UNREACHABLE
+
+
+WHOLE = frame(json.dumps(APPLY).encode())
+
+
+@pytest.mark.parametrize("cut", [0, 1, 3, 4, 5, len(WHOLE) - 1])
+def test_a_daemon_that_dies_while_it_answers_has_not_answered(stub: Stub, daemon: FakeDaemon, cut: int) -> None:
+    daemon.converse = say(WHOLE[:cut])
+    assert stub.submit().carried == UNREACHABLE
+
+
+@pytest.mark.parametrize("vector", VECTORS["frames"], ids=lambda vector: vector["name"])
+def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, vector: dict[str, Any]) -> None:
+    padded = json.dumps(APPLY).encode().ljust(vector["pad"]) if "pad" in vector else b""
+    daemon.converse = say(bytes.fromhex(vector["header"]) + padded)
+    carried = stub.submit().carried
+    assert carried
+    assert (carried["verdict"] == "apply") is vector["reply"]
+
+
+def test_a_wrong_answer_is_no_answer(stub: Stub, daemon: FakeDaemon) -> None:
+    wrong = next(vector for vector in VECTORS["replies"] if vector["name"].startswith("one good name beside"))
+    daemon.converse = say(frame(body(wrong)))
+    assert stub.submit().carried == UNREACHABLE
+
+
+def say_a_header(peer: socket.socket, message: dict[str, Any]) -> None:
+    peer.sendall(WHOLE[:4])
+    say_nothing(peer, message)
+
+
+@pytest.mark.parametrize("converse", [say_nothing, say_slowly(WHOLE, 0.02), say_a_header])
+def test_a_slow_daemon_costs_the_deadline_and_no_more(stub: Stub, daemon: FakeDaemon, converse: Any) -> None:
+    daemon.converse = converse
+    played = stub.submit(settings=["deadline_ms=150"])
+    assert played.carried == UNREACHABLE
+    assert 145 <= played.calls[-1][2] < 400
+
+
+def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
+    clients = []
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(stub.socket))
+        server.listen(0)
+        for _ in range(2):
+            client = socket.socket(socket.AF_UNIX)
+            client.setblocking(False)
+            clients.append(client)
+            client.connect_ex(str(stub.socket))
+        played = stub.submit(settings=["deadline_ms=150"])
+        for client in clients:
+            client.close()
+    assert played.carried == UNREACHABLE
+    assert 145 <= played.calls[-1][2] < 400
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("deadline_ms=0", "a number from 1 to 1000"),
+        ("deadline_ms=1001", "a number from 1 to 1000"),
+        ("deadline_ms=1x", "a number from 1 to 1000"),
+        ("deadline_ms", "give deadline_ms=VALUE"),
+        ("default=explain", "on, off or observe"),
+        ("minimum_uid=-1", "a user id"),
+        ("socket=relative", "an absolute path"),
+        ("socket=/" + "x" * 107, "at most 107 bytes"),
+        ("sockets=/x", "is not known: use socket="),
+        ("", "is not known"),
+    ],
+)
+def test_a_wrong_plugstack_argument_turns_the_plugin_off_with_one_line(
+    stub: Stub, daemon: FakeDaemon, argument: str, words: str
+) -> None:
+    played = stub.submit(settings=[argument])
+    ((level, line),) = played.log
+    assert level == ("error" if os.getuid() == 0 else "verbose")
+    assert words in line
+    assert played.carried is None
+    assert daemon.asked == []
+
+
+def test_closed_standard_descriptors_do_not_matter(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    lines = ["context allocator", *stub.settings(), "call init", "call init_post_opt"]
+    (stub.directory / "stub.script").write_text("".join(f"{line}\n" for line in lines))
+    shell = ["bash", "-c", 'exec -a sbatch "$0" job.sh <&- 2>&-', str(stub.program)]
+    env = {"PATH": os.defpath, "STUB_SCRIPT": str(stub.directory / "stub.script")}
+    done = subprocess.run(shell, cwd=stub.directory, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0
+    assert '"verdict":"apply"' in done.stdout
+
+
+def test_the_installed_object_exports_only_what_slurm_looks_up() -> None:
+    subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", "--format=posix", str(SPANK / "spank_reprise.so")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    hooks = {f"slurm_spank_{name}" for name in ("init", "init_post_opt", "user_init", "task_exit")}
+    marks = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
+    assert {line.split()[0] for line in symbols.stdout.splitlines()} == hooks | marks

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the plugin believes of a reply, and of what comes back from a job's environment; and what it sends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spank.conftest import SPANK, Probe
+
+ROOT = SPANK.parent
+VECTORS = json.loads((ROOT / "tests/vectors/protocol.json").read_text(encoding="utf-8"))
+PROTOCOL = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
+
+
+def body(vector: dict[str, Any]) -> bytes:
+    if "json" in vector:
+        return json.dumps(vector["json"]).encode()
+    if "hex" in vector:
+        return bytes.fromhex(vector["hex"])
+    if "parts" in vector:
+        return b"".join(text.encode() * count for text, count in vector["parts"])
+    return str(vector["text"]).encode()
+
+
+@pytest.mark.parametrize("what", ["replies", "carried"])
+def test_every_vector_is_judged_as_the_protocol_says(probe: Probe, what: str) -> None:
+    vectors = VECTORS[what]
+    answers = probe.ask({"replies": "reply", "carried": "carried"}[what], [body(vector) for vector in vectors])
+    got = {vector["name"]: answer for vector, answer in zip(vectors, answers, strict=True)}
+    assert got == {vector["name"]: vector.get("expect") for vector in vectors}
+
+
+def test_no_part_of_a_reply_is_believed(probe: Probe) -> None:
+    whole = body(VECTORS["replies"][0])
+    answers = probe.ask("reply", [whole[:size] for size in range(len(whole))])
+    assert answers == [None] * len(whole)
+
+
+def test_no_flipped_byte_gives_a_variable_outside_the_list(probe: Probe) -> None:
+    whole = body(VECTORS["replies"][1])
+    flipped = [whole[:i] + bytes([whole[i] ^ bit]) + whole[i + 1 :] for i in range(len(whole)) for bit in (1, 32, 128)]
+    allowed = re.compile(r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|ROMIO|SRO|SBB|FASTIO|REPRISE)_[A-Za-z0-9_]+")
+    names = [name for answer in probe.ask("reply", flipped) if answer for name in answer["env"]]
+    assert names
+    assert all(allowed.fullmatch(name) for name in names)
+
+
+def documented_patterns() -> list[str]:
+    section = PROTOCOL.split("## The allow-list")[1]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
+    source = (SPANK / "allowlist.c").read_text().split("patterns[] = {")[1].split("};")[0]
+    assert re.findall(r'"([^"]+)"', source) == documented_patterns()
+    names = [pattern.replace("*", "x") for pattern in documented_patterns()]
+    assert probe.ask("name", [name.encode() for name in names]) == [True] * len(names)
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
+def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
+    patterns = [re.escape(pattern).replace(r"\*", "[A-Za-z0-9_]+") for pattern in documented_patterns()]
+    candidates = [*names, *(f"SRO_{name}" for name in names), *(f"ROMIO_HINTS{name}" for name in names)]
+    expected = [any(re.fullmatch(p, name) for p in patterns) for name in candidates]
+    assert probe.ask("name", [name.encode("utf-8", "surrogatepass") for name in candidates]) == expected
+
+
+def test_the_limits_are_the_documented_ones() -> None:
+    limits = dict(re.findall(r"#define (\w+) (\d+)", (SPANK / "limits.h").read_text()))
+    rows = dict(re.findall(r"^\| ([\w ]+?) \| ([\d,]+) bytes", PROTOCOL, re.MULTILINE))
+    rows = {name: value.replace(",", "") for name, value in rows.items()}
+    assert limits["REQUEST_MAX"] == rows["request"]
+    assert limits["REPLY_MAX"] == rows["reply"]
+    assert limits["SCRIPT_MAX"] == rows["script text in a request"]
+    variables = re.search(
+        r"variables in a decision \| (\d+), names at most (\d+) bytes, values at most ([\d,]+)", PROTOCOL
+    )
+    assert variables
+    documented = [number.replace(",", "") for number in variables.groups()]
+    assert documented == [limits[n] for n in ("VARIABLES_MAX", "VARIABLE_NAME_MAX", "VARIABLE_VALUE_MAX")]
+    carried = re.search(r"at most ([\d,]+) bytes\. What comes back", PROTOCOL.replace("\n", " "))
+    assert carried and carried[1].replace(",", "") == limits["CARRY_MAX"]
+    deadline = re.search(r"\(([\d,]+) ms unless set otherwise, ([\d,]+) ms at\s+most\)", PROTOCOL)
+    assert deadline
+    assert [n.replace(",", "") for n in deadline.groups()] == [limits["DEADLINE_MS_DEFAULT"], limits["DEADLINE_MS_MAX"]]
+    assert f"string of 1 to {limits['DECISION_ID_MAX']} letters" in PROTOCOL
+    assert f"string, at most {limits['REASON_MAX']} bytes" in PROTOCOL
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: bytes) -> None:
+    ((text, cut),) = probe.ask("text", [data]) if data else [("", False)]
+    expected = data.decode("utf-8", "surrogateescape")
+    expected = re.sub("[\udc80-\udcff]", "\ufffd", expected)
+    assert (text, cut) == (expected, False)
+
+
+@pytest.mark.parametrize("character", ["x", "\u00e9", "\u2713", "\U0001f600"])
+@pytest.mark.parametrize("offset", range(4))
+def test_a_long_script_is_cut_between_characters(probe: Probe, character: str, offset: int) -> None:
+    limit = 131072
+    whole = "a" * (limit - 4 + offset) + character * 4
+    ((text, cut),) = probe.ask("text", [whole.encode()[: limit + 4]])
+    assert cut is (len(whole.encode()) > limit)
+    assert whole.startswith(text)
+    assert limit - 4 < len(text.encode()) <= limit
+
+
+def sbatch_options(binaries: Path, directory: Path) -> tuple[str, dict[str, int]]:
+    conf = directory / "slurm.conf"
+    conf.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=n\nPartitionName=p Nodes=n\n")
+    with conf.open("a") as out:
+        out.write(f"PlugStackConfig={directory}/none\n")
+    env = {**os.environ, "SLURM_CONF": str(conf), "LD_PRELOAD": str(binaries / "getopt_table.so")}
+    done = subprocess.run(["sbatch", "x"], env=env, capture_output=True, text=True, timeout=30, check=True)
+    short, *rows = done.stdout.splitlines()
+    return short, {name: int(takes) for name, takes in (row.split() for row in rows)}
+
+
+def test_the_option_tables_are_those_of_the_installed_sbatch(binaries: Path, tmp_path: Path) -> None:
+    source = (SPANK / "sbatch_options.c").read_text()
+
+    def table(name: str) -> set[str]:
+        text = source.split(f"{name}[] =")[1].split(";")[0]
+        return set("".join(re.findall(r'"([^"]*)"', text)).split())
+
+    short, long = sbatch_options(binaries, tmp_path)
+    assert table("short_options") == {short.lstrip("+")}
+    assert {name for name, takes in long.items() if takes == 1} <= table("with_word")
+    assert {name for name, takes in long.items() if takes != 1} <= table("without_word")
+    assert not table("with_word") & table("without_word")
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "directory"),
+    [
+        ("job.sh", 1, None),
+        ("-N 2 job.sh", 3, None),
+        ("-N2 job.sh", 2, None),
+        ("-HN2 job.sh", 2, None),
+        ("-HN 2 job.sh", 3, None),
+        ("-HOs job.sh -N 2", 2, None),
+        ("-k job.sh", 2, None),
+        ("-koff job.sh", 2, None),
+        ("--time 5 job.sh", 3, None),
+        ("--time=5 job.sh", 2, None),
+        ("--part main job.sh", 3, None),
+        ("--nice job.sh", 2, None),
+        ("--nice=5 job.sh", 2, None),
+        ("--exclusive job.sh", 2, None),
+        ("--reprise off job.sh", 3, None),
+        ("--not-ours=x job.sh", 2, None),
+        ("--not-ours x job.sh", 0, None),
+        ("-Z job.sh", 0, None),
+        ("-: job.sh", 0, None),
+        ("-- job.sh", 2, None),
+        ("-- -job.sh", 2, None),
+        ("--", 0, None),
+        ("- x", 1, None),
+        ("-N2", 0, None),
+        ("-N", 0, None),
+        ("", 0, None),
+        ("--wrap x job.sh", 0, None),
+        ("--wrap=x", 0, None),
+        ("--wr=x job.sh", 0, None),
+        ("--wait job.sh", 2, None),
+        ("--job-name --wrap job.sh", 3, None),
+        ("-D dir job.sh", 3, "dir"),
+        ("-Ddir job.sh", 2, "dir"),
+        ("-HD dir job.sh", 3, "dir"),
+        ("-JD job.sh", 2, None),
+        ("--chdir=dir job.sh", 2, "dir"),
+        ("--chd dir job.sh", 3, "dir"),
+        ("-D a -D b job.sh", 5, "b"),
+        ("job.sh -D dir", 1, None),
+        ("-J -D job.sh", 3, None),
+    ],
+)
+def test_the_script_is_found_among_the_arguments(probe: Probe, line: str, script: int, directory: str | None) -> None:
+    words = "\n".join(["sbatch", *line.split()]).encode()
+    assert probe.ask("words", [words]) == [[script, directory]]
