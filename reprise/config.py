@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -142,25 +142,27 @@ def load(path: Path | None = None) -> Config:
     try:
         return Config.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_first_problem(error)}") from error
+        raise ConfigError(f"{path}: {first_problem(error, Config)}") from error
 
 
-def _first_problem(error: ValidationError) -> str:
-    """The first problem as one line; a misspelt key comes with a suggestion."""
+def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem of a file that `model` describes, as one line; a misspelt key comes with a suggestion."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        known = _keys_beside(problem["loc"])
+        known = _keys_beside(problem["loc"], model)
         near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
         return f"unknown setting {where!r}: {hint}"
-    return f"setting {where!r}: {problem['msg'].removeprefix('Value error, ')} (it is {problem['input']!r})"
+    what = problem["msg"].removeprefix("Value error, ")
+    if not where or problem["type"] == "missing":
+        return f"setting {where!r}: is missing: add it" if where else what
+    return f"setting {where!r}: {what} (it is {repr(problem['input'])[:200]})"
 
 
-def _keys_beside(location: tuple[Any, ...]) -> list[str]:
-    model: type[BaseModel] = Config
+def _keys_beside(location: tuple[Any, ...], model: type[BaseModel]) -> list[str]:
     for part in location[:-1]:
-        annotation = model.model_fields[str(part)].annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        field = model.model_fields.get(str(part))  # None for an index of a list
+        choices = (field.annotation, *get_args(field.annotation)) if field else ()
+        model = next((c for c in choices if isinstance(c, type) and issubclass(c, BaseModel)), model)
     return list(model.model_fields)

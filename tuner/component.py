@@ -76,7 +76,7 @@ class Publication:
 
 
 class Runner(Protocol):
-    """Runs a plan to its end on the campaign's executor, e.g. for a proof. Raises TunerError if it cannot be started."""
+    """Runs a plan to its end on the campaign's executor, e.g. for a proof. Raises TunerError where it cannot."""
 
     def __call__(self, plan: TrialPlan) -> TrialOutput: ...
 

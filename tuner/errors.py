@@ -12,3 +12,7 @@ class TunerError(Exception):
 
 class ObjectiveError(TunerError):
     """A trial ran, but its output does not hold the objective; the trial is failed, the campaign goes on."""
+
+
+class CampaignFailedError(TunerError):
+    """A campaign has no result and would have none if it were resumed."""

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A component whose benchmark is a line of shell: what campaigns are tested with, here and on the virtual cluster.
+
+`python -m tests.fake_component ...` is the command `reprise ...` with this kind of component known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from database.model import Artifact
+from reprise.cli import main
+from reprise.config import Config
+from tuner import registry
+from tuner.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from tuner.errors import ObjectiveError
+from tuner.space import Parameter, Parametrization, Space
+
+FILE = """\
+name: fake
+version: "1"
+description: A component for tests.
+kind: fake
+"""
+
+# Every run leaves a line in the log; `before` is what a test wants to happen, with n the number of the run from 1.
+PROGRAM = """
+exec 9>>"$FAKE_LOG"; flock 9
+rank=${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-0}}
+[ "$rank" != 0 ] || echo "$FAKE_POINT" >&9
+n=$(wc -l <"$FAKE_LOG")
+exec 9>&-
+%s
+echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
+"""
+
+
+class FakeComponent:
+    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain)."""
+
+    def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self.name = str(definition["name"])
+        self.version = str(definition["version"])
+        self.settings = settings
+        self.space = Space((Parameter("size", (0, 1, 2, 4, 8), "log"), Parameter("kind", ("a", "b", "c"), "category")))
+
+    def problems(self) -> Sequence[Problem]:
+        return [Problem(key, self.space, {"size": 0, "kind": "a"}) for key in self.settings.get("problems", ["one"])]
+
+    def value(self, point: Parametrization) -> float:
+        """2.0 for the default, 1.0 at the optimum (4, c)."""
+        if self.settings.get("flat"):
+            return 2.0
+        return 1.0 + 0.15 * abs(float(point["size"]) - 4) + 0.2 * "cba".index(str(point["kind"]))
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        point = shlex.quote(f"{problem} {parametrization['size']} {parametrization['kind']}")
+        return TrialPlan(
+            argv=["bash", "run.sh"],
+            nodes=int(self.settings.get("nodes", 1)),
+            tasks_per_node=int(self.settings.get("tasks_per_node", 1)),
+            environment={
+                "FAKE_LOG": str(self.settings["log"]),
+                "FAKE_POINT": point.strip("'"),
+                "FAKE_VALUE": repr(self.value(parametrization)),
+                "FAKE_ZERO": "0",
+                "FAKE_DIRECTORY": "{directory}/here",
+            },
+            files={"run.sh": PROGRAM % self.settings.get("before", ":")},
+            timeout_s=float(self.settings.get("timeout_s", 30)),
+        )
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        lines = [line.split() for line in output.stdout.splitlines() if line.startswith("value ")]
+        tasks = int(self.settings.get("nodes", 1)) * int(self.settings.get("tasks_per_node", 1))
+        if len(lines) not in (1, tasks) or any("REPRISE=off" not in line for line in lines):
+            raise ObjectiveError(f"{len(lines)} tasks of {tasks} answered: {output.stdout!r}")
+        return Sample(float(lines[0][1]), unit="us")
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
+        best = max(comparisons, key=lambda comparison: comparison.gain_low)
+        if best.gain_low <= 0 or run(self.plan(best.problem, best.winner)).exit_status != 0:
+            return None
+        text = repr(dict(best.winner))
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        artifacts.mkdir(parents=True, exist_ok=True)
+        path = artifacts / digest
+        path.write_text(text)
+        return Publication(
+            parametrization=best.winner,
+            environment={"SRO_SIZE": str(best.winner["size"])},
+            conflicts=["SRO_*"],
+            context={"nodes": 4},
+            default=best.default,
+            tuned=best.tuned,
+            gain=best.gain,
+            gain_low=best.gain_low,
+            gain_high=best.gain_high,
+            artifact=Artifact(digest, str(path), "fake", len(text), time.time()),
+        )
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> FakeComponent:
+    return FakeComponent(definition, settings)
+
+
+def register() -> None:
+    registry.KINDS["fake"] = "tests.fake_component"
+
+
+if __name__ == "__main__":
+    register()
+    main()

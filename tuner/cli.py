@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise tune`: run campaigns, resume them, and look at what they found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from database.facade import Database
+    from database.model import Campaign
+    from reprise.cli import Settings
+    from tuner.campaign import Definition
+
+INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
+
+
+@click.group()
+def tune() -> None:
+    """Run campaigns that find the best settings."""
+
+
+@tune.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--executor", type=click.Choice(["allocation", "slurm", "local"]), help="Instead of the file's.")
+@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_obj
+def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json: bool) -> None:
+    """Run the campaign that FILE describes, to its end."""
+    from tuner import session
+
+    definition = _definition(file, executor)
+    if not yes and sys.stdin.isatty():
+        click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
+    with _open(settings) as database:
+        campaign = session.begin(database, definition, settings.config, time.time())
+        _go(database, campaign, settings, as_json)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_obj
+def resume(settings: Settings, campaign: int, as_json: bool) -> None:
+    """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
+    with _open(settings) as database:
+        _go(database, database.campaign(campaign), settings, as_json)
+
+
+@tune.command(name="list")
+@click.pass_obj
+def list_(settings: Settings) -> None:
+    """Show all campaigns, newest first."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from tuner import overview
+
+    with _open(settings, read_only=True) as database:
+        rows = Table("id", "name", "component", "begun", "state", "trials", box=None)
+        for campaign in database.campaigns():
+            begun = datetime.fromtimestamp(campaign.created_at).astimezone()
+            count = len(database.trials(campaign.id))
+            state = overview.state_of(campaign, settings.config)
+            rows.add_row(str(campaign.id), campaign.name, campaign.component, f"{begun:%F %R}", state, str(count))
+    Console(highlight=False).print(rows)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def status(settings: Settings, campaign: int, as_json: bool) -> None:
+    """Show one campaign: its state, what it found, and its record."""
+    with _open(settings, read_only=True) as database:
+        _show(database, campaign, settings, as_json)
+
+
+def _definition(file: Path, executor: str | None) -> Definition:
+    from tuner import campaign
+
+    data = campaign.read_mapping(file)
+    definition = campaign.check(data, str(file))
+    if executor is None:
+        return definition
+    chosen = {**definition.model_dump(mode="json"), "executor": {**data.get("executor", {}), "kind": executor}}
+    return campaign.check(chosen, str(file))
+
+
+def _open(settings: Settings, *, read_only: bool = False) -> Database:
+    from database.facade import Database
+
+    return Database.open(settings.config.database.path, read_only=read_only)
+
+
+def _go(database: Database, campaign: Campaign, settings: Settings, as_json: bool) -> None:
+    from tuner import progress, session
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    report = progress.for_terminal()
+    report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
+    try:
+        session.run(database, campaign, settings.config, report)
+    except KeyboardInterrupt:
+        click.echo(f"campaign {campaign.id} is stopped: go on with `reprise tune resume {campaign.id}`", err=True)
+        sys.exit(INTERRUPTED_STATUS)
+    _show(database, campaign.id, settings, as_json)
+
+
+def _interrupt(*_: object) -> None:
+    """SIGTERM is taken like Ctrl-C: the allocation is released and the campaign can be resumed."""
+    raise KeyboardInterrupt
+
+
+def _show(database: Database, campaign_id: int, settings: Settings, as_json: bool) -> None:
+    from rich.console import Console
+
+    from tuner import overview
+
+    described: dict[str, Any] = overview.describe(database, database.campaign(campaign_id), settings.config)
+    console = Console(stderr=as_json, highlight=False)
+    if described["problems"]:
+        console.print(overview.table(described))
+    console.print(overview.last_words(described), markup=False, soft_wrap=True)
+    if as_json:
+        click.echo(json.dumps(described, sort_keys=True))

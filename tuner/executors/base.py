@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every executor is: something that runs a trial to its end and says what became of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Protocol, Self
+
+from database.model import TrialState
+from tuner.component import TrialOutput, TrialPlan
+from tuner.errors import TunerError
+
+OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; benchmarks print kilobytes
+NO_OUTPUT = TrialOutput(-1, "", "", 0.0)
+
+# A coordinator that itself runs in a job, or that a user has set up, must not leak into the trials.
+LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE")
+KEPT = ("SLURM_CONF",)
+
+Started = Callable[[int | None], None]  # told the Slurm job id, if any, when a trial starts
+Say = Callable[[str], None]  # told, in one line, what an executor waits for
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """How a trial ended. COMPLETE: the program ended with status 0. `message` says why where it did not."""
+
+    state: TrialState
+    output: TrialOutput
+    slurm_job_id: int | None = None
+    message: str = ""
+
+
+class Executor(Protocol):
+    """Runs trials, one at a time. Entering it clears away what an earlier coordinator of the campaign left running."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release everything."""
+
+    def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
+        """Run a plan in its directory. Raises TunerError where no trial can run at all."""
+
+
+def prepare(plan: TrialPlan, directory: Path) -> None:
+    """Make the trial's directory anew, with the plan's files. Raises TunerError."""
+    try:
+        if directory.exists():
+            shutil.rmtree(directory)
+        directory.mkdir(parents=True)
+        for name, text in plan.files.items():
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise TunerError(f"{name}: a trial's file must lie in the trial's directory: correct the component")
+            (directory / path).parent.mkdir(parents=True, exist_ok=True)
+            (directory / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TunerError(
+            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+        ) from error
+
+
+def variables(plan: TrialPlan, directory: Path) -> dict[str, str]:
+    """The variables that a trial sets, zeros and empty values included. Trials are never tuned themselves."""
+    planned = {name: value.replace("{directory}", str(directory)) for name, value in plan.environment.items()}
+    return {**planned, "REPRISE": "off"}
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for trials and for Slurm's commands, without what Slurm or a user said to the coordinator."""
+    return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(LEAKING)}
+
+
+def host_environment() -> dict[str, str]:
+    return clean(os.environ)
+
+
+def read_output(directory: Path, exit_status: int, elapsed_s: float) -> TrialOutput:
+    """What a trial wrote to `stdout` and `stderr` in its directory; missing files are empty."""
+    return TrialOutput(exit_status, _read(directory / "stdout"), _read(directory / "stderr"), elapsed_s)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def ended(output: TrialOutput, job_id: int | None = None) -> TrialResult:
+    """The result of a program that ran to its end."""
+    if output.exit_status == 0:
+        return TrialResult(TrialState.COMPLETE, output, job_id)
+    said = last_line(output.stderr) or last_line(output.stdout) or "it said nothing"
+    return TrialResult(TrialState.FAILED, output, job_id, f"exit status {output.exit_status}: {said}")
+
+
+def timed_out(output: TrialOutput, timeout_s: float, job_id: int | None = None) -> TrialResult:
+    return TrialResult(TrialState.TIMEOUT, output, job_id, f"was stopped after {timeout_s:g} s")
+
+
+def last_line(text: str) -> str:
+    """The last line that says something, at most 300 characters."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" \t-*=")]
+    return lines[-1][:300] if lines else ""

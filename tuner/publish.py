@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign leaves: its summary, and a record where something was gained beyond doubt."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from database.facade import Database
+from database.model import Campaign, CampaignState, Record
+from tuner.campaign import Definition
+from tuner.component import Comparison, Publication
+from tuner.coordinator import ProblemResult
+
+
+def finish(
+    database: Database,
+    campaign: Campaign,
+    definition: Definition,
+    results: Sequence[ProblemResult],
+    publication: Publication | None,
+    now: float,
+) -> int | None:
+    """End the campaign in one transaction. Returns the record's id, None where the gain's lower bound is not over 0."""
+    summary = {"problems": [_problem(result) for result in results]}
+    if publication is None or publication.gain_low <= 0:
+        database.set_campaign_state(campaign.id, CampaignState.COMPLETE, summary)
+        return None
+    record = Record(
+        component=campaign.component,
+        component_version=campaign.component_version,
+        scope=definition.scope,
+        created_at=now,
+        context={**campaign.context, **publication.context},
+        metadata=campaign.spec["metadata"],
+        parametrization=publication.parametrization,
+        environment=publication.environment,
+        conflicts=publication.conflicts,
+        default=publication.default,
+        tuned=publication.tuned,
+        gain=publication.gain,
+        gain_low=publication.gain_low,
+        gain_high=publication.gain_high,
+    )
+    return database.publish(record, publication.artifact, campaign_id=campaign.id, summary=summary)
+
+
+def _problem(result: ProblemResult) -> dict[str, Any]:
+    return {
+        "problem": result.problem,
+        "trials": result.trials,
+        "failed": result.failed,
+        "stopped": result.stopped,
+        "note": result.note,
+        "default": dataclasses.asdict(result.default),
+        "comparison": _comparison(result.comparison) if result.comparison else None,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "winner": dict(comparison.winner),
+        "default": dataclasses.asdict(comparison.default),
+        "tuned": dataclasses.asdict(comparison.tuned),
+        "gain": comparison.gain,
+        "gain_low": comparison.gain_low,
+        "gain_high": comparison.gain_high,
+    }

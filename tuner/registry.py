@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a component's name to the component: the file that describes it, and the module of its kind.
+
+A component file has `name`, `version`, `description` and `kind`; the rest is the kind's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from tuner.campaign import CampaignError, read_mapping
+from tuner.component import Component
+
+# kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
+KINDS: dict[str, str] = {"collectives": "tuner.collectives.component"}
+
+REQUIRED = ("name", "version", "description", "kind")
+
+
+def read(name: str, config: Config) -> dict[str, Any]:
+    """What the file of a component says. Raises CampaignError with one line."""
+    path = config.tuner.components / f"{name}.yaml"
+    if not path.is_file():
+        raise CampaignError(f"component {name!r}: {_hint(name, config.tuner.components)}")
+    definition = read_mapping(path)
+    for key in REQUIRED:
+        if not isinstance(definition.get(key), str) or not definition[key]:
+            raise CampaignError(f"{path}: {key!r} must be a text: add it (in quotes where it looks like a number)")
+    if definition["name"] != name:
+        raise CampaignError(f"{path}: its name is {definition['name']!r}: rename the file or correct the name")
+    if definition["kind"] not in KINDS:
+        raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: known are {', '.join(KINDS)}")
+    return definition
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+    """The component. Raises TunerError where its definition or the campaign's settings for it are wrong."""
+    module = importlib.import_module(KINDS[definition["kind"]])
+    component: Component = module.build(definition, settings, config)
+    return component
+
+
+def _hint(name: str, directory: Path) -> str:
+    known = sorted(path.stem for path in directory.glob("*.yaml")) if directory.is_dir() else []
+    if not known:
+        return f"there are no component files in {directory}: install them, or set tuner.components"
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"is not in {directory}: known are {', '.join(known)}"

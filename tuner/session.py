@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's life: begun, run by one coordinator at a time, interrupted, resumed, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from database.facade import Database
+from database.model import Campaign, CampaignState
+from reprise.config import Config
+from tuner import registry
+from tuner.campaign import Application, CampaignError, Definition, check
+from tuner.component import Component, Problem
+from tuner.coordinator import Coordinator
+from tuner.errors import CampaignFailedError, TunerError
+from tuner.executors.allocation import AllocationExecutor
+from tuner.executors.base import Executor, Say
+from tuner.executors.job import JobExecutor
+from tuner.executors.launch import Launcher
+from tuner.executors.local import LocalExecutor
+from tuner.executors.slurm import Slurm, SlurmCommands
+from tuner.journal import Journal
+from tuner.progress import Report
+from tuner.publish import finish
+from tuner.trials import Trials
+
+LOCK = "lock"
+
+
+def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
+    """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
+    described = registry.read(definition.component, config)
+    component = registry.build(described, definition.settings, config)
+    if not component.problems():
+        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    spec = {
+        "definition": definition.model_dump(mode="json"),
+        "component": described,
+        "metadata": _metadata(definition.application, now) if definition.application else {},
+    }
+    campaign = Campaign(definition.name, component.name, component.version, now, spec, {"cluster": config.site.cluster})
+    return database.campaign(database.add_campaign(campaign))
+
+
+def run(
+    database: Database,
+    campaign: Campaign,
+    config: Config,
+    report: Report,
+    slurm: Slurm | None = None,
+    clock: Callable[[], float] = time.time,
+) -> int | None:
+    """Run a campaign from where it is to its end; returns the id of its record, if there is one.
+
+    Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
+    """
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    directory = directory_of(campaign, config)
+    with _locked(campaign, directory):
+        state = database.campaign(campaign.id).state
+        if state in (CampaignState.COMPLETE, CampaignState.FAILED):
+            raise TunerError(f"campaign {campaign.id} is {state} already: `reprise tune status {campaign.id}` shows it")
+        database.set_campaign_state(campaign.id, CampaignState.RUNNING, {})
+        try:
+            component = registry.build(campaign.spec["component"], definition.settings, config)
+            problems = component.problems()
+            executor = build_executor(
+                definition, config, component, problems, job_name(campaign, directory), report.say, slurm
+            )
+            with report.running(), executor:
+                journal = Journal(database, campaign.id, clock)
+                trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s)
+                results = Coordinator(definition, problems, trials, report).run()
+                found = [result.comparison for result in results if result.comparison]
+                publication = component.publish(found, trials.prove, config.artifacts.directory) if found else None
+            return finish(database, campaign, definition, results, publication, clock())
+        except CampaignFailedError as error:
+            database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
+            raise
+        except BaseException as error:
+            why = str(error) or type(error).__name__
+            database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
+            raise
+
+
+def build_executor(
+    definition: Definition,
+    config: Config,
+    component: Component,
+    problems: Sequence[Problem],
+    name: str,
+    say: Say,
+    slurm: Slurm | None = None,
+) -> Executor:
+    """The executor that a definition asks for; `name` is that of its jobs."""
+    section = definition.executor
+    if section.kind == "local":
+        return LocalExecutor()
+    launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
+    commands = slurm or SlurmCommands()
+    options = section.sbatch_options()
+    if section.kind == "slurm":
+        return JobExecutor(commands, name, launcher, options, say)
+    plans = [component.plan(problem.key, problem.default) for problem in problems]
+    nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
+    return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
+
+
+def directory_of(campaign: Campaign, config: Config) -> Path:
+    """The campaign's directory; its time keeps campaigns of different databases apart."""
+    begun = datetime.fromtimestamp(campaign.created_at, UTC)
+    return config.tuner.work / f"{campaign.id}-{begun:%Y%m%dT%H%M%S}"
+
+
+def job_name(campaign: Campaign, directory: Path) -> str:
+    """The name of the campaign's jobs, by which a later coordinator finds them: no other campaign has it."""
+    return f"reprise-{campaign.id}-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
+
+
+def is_running(campaign: Campaign, config: Config) -> bool:
+    """Whether a coordinator is at work on it."""
+    try:
+        with (directory_of(campaign, config) / LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _locked(campaign: Campaign, directory: Path) -> Iterator[None]:
+    """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / LOCK).open("a+")
+    except OSError as error:
+        raise TunerError(
+            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            who = file.read(200).strip() or "another process"
+            raise TunerError(
+                f"campaign {campaign.id} is being run by {who}: wait for it, or stop it there and resume"
+            ) from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield
+
+
+def _metadata(application: Application, now: float) -> dict[str, Any]:
+    """What linkage knows of the application's job, as if its user submitted it now."""
+    from matcher.submission import Submission, parse
+
+    try:
+        text = application.script.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise CampaignError(
+            f"{application.script}: cannot be read ({error.strerror}): name the batch script of the application"
+        ) from error
+    directory = application.directory or application.script.parent
+    submission = Submission.for_script(str(application.script), text, application.options, str(directory))
+    return parse(submission, user=application.user, submit_time=now).to_json()
