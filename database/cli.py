@@ -71,6 +71,28 @@ def records(ctx: click.Context, as_json: bool, show_all: bool) -> None:
         click.echo(listing.plain(rows))
 
 
+@db.command()
+@click.argument("record_id", metavar="ID", type=int)
+@click.pass_context
+def retire(ctx: click.Context, record_id: int) -> None:
+    """Take record ID out of use: no job is given it any more. The daemon notices within a second."""
+    _set_status(ctx, record_id, RecordStatus.RETIRED)
+
+
+@db.command()
+@click.argument("record_id", metavar="ID", type=int)
+@click.pass_context
+def activate(ctx: click.Context, record_id: int) -> None:
+    """Put record ID (back) into use."""
+    _set_status(ctx, record_id, RecordStatus.ACTIVE)
+
+
+def _set_status(ctx: click.Context, record_id: int, status: RecordStatus) -> None:
+    with Database.open(ctx.obj.config.database.path) as database:
+        database.set_record_status(record_id, status)
+    click.echo(f"record {record_id} is {status}")
+
+
 def _draw(rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table

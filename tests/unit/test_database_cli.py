@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
-from database import Database, listing
+from database import Database, NotFoundError, listing
 from database.cli import db
 from database.model import RecordStatus, Scope
 from tests.unit.database_values import artifact, campaign, record
@@ -163,3 +163,18 @@ def test_failure_is_one_line_without_traceback(tmp_path: Path) -> None:
         said = done.stdout + done.stderr
         assert done.returncode == 1
         assert said.count("\n") == 1 and "run `reprise db init`" in said
+
+
+def test_a_record_is_taken_out_of_use_and_put_back(path: Path) -> None:
+    with Database.open(path) as database:
+        number = database.add_record(record())
+    assert run(path, "retire", str(number)).output == f"record {number} is retired\n"
+    with Database.open(path) as database:
+        assert database.records() == []
+    assert run(path, "activate", str(number)).output == f"record {number} is active\n"
+    with Database.open(path) as database:
+        assert [found.id for found in database.records()] == [number]
+
+
+def test_a_record_that_is_not_there_cannot_be_retired(path: Path) -> None:
+    assert isinstance(run(path, "retire", "7").exception, NotFoundError)
