@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the collectives share: the build of Debian 12, comparisons, and an Open MPI that is a function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from database.model import Measurement
+from tuner.collectives.build import OpenMPIBuild, parse
+from tuner.collectives.catalogue import CATALOGUE, compared_bytes
+from tuner.collectives.rules import decide, read
+from tuner.component import Comparison, TrialOutput, TrialPlan
+
+BUILD: OpenMPIBuild = parse((Path(__file__).parent / "data/ompi_info_4.1.4.txt").read_text())
+
+
+def comparison(problem: str, algorithm: int, gain: float, low: float, high: float, segment: int = 0) -> Comparison:
+    tuned = 1 - gain
+    return Comparison(
+        problem,
+        {"algorithm": algorithm, "segment": segment, "fanout": 4},
+        Measurement(1.0, 0.9, 1.1, 5),
+        Measurement(tuned, 0.9 * tuned, 1.1 * tuned, 5),
+        gain,
+        low,
+        high,
+    )
+
+
+def rules_path(plan: TrialPlan) -> Path:
+    return Path(plan.environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"])
+
+
+def open_mpi(reader: Callable[[str], object] = read) -> Callable[[TrialPlan], TrialOutput]:
+    """A runner that behaves as 4.1.4's probe does; `reader` may be another release's, or a blind one."""
+
+    def run(plan: TrialPlan) -> TrialOutput:
+        rules = reader(rules_path(plan).read_text())
+        lines = []
+        for call in plan.argv[1:]:
+            name, size, ranks = call.split(":")[0], *map(int, call.split(":")[1:])
+            row = decide(rules, CATALOGUE[name].id, ranks, compared_bytes(name, size, ranks))  # type: ignore[arg-type]
+            wrong = row is not None and row.algorithm not in BUILD.algorithms[name]
+            lines.append(json.dumps({"collective": name, "size": size, "ranks": ranks, "rc": 13 if wrong else 0}))
+        return TrialOutput(0, "\n".join(lines), "", 0.1)
+
+    return run

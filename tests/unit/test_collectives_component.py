@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The component: problems, trials, objective, and what is published."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from database.model import Measurement
+from reprise.config import Config
+from tests.unit.collectives_values import BUILD, comparison, open_mpi
+from tuner.collectives import component as module
+from tuner.collectives.build import OpenMPIBuild
+from tuner.collectives.component import CollectivesComponent
+from tuner.collectives.evidence import combined_gain, combined_measurement
+from tuner.collectives.rules import Row, decide, read
+from tuner.collectives.settings import read as read_settings
+from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS
+from tuner.component import TrialOutput, TrialPlan
+from tuner.errors import ObjectiveError, TunerError
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = {"collectives": ["bcast"], "sizes": [65536, 1024, 1048576], "nodes": 4}
+
+
+def make(config: dict[str, Any] | None = None, build: OpenMPIBuild = BUILD, **settings: Any) -> CollectivesComponent:
+    checked = read_settings({}, {**SETTINGS, **settings})
+    return CollectivesComponent("openmpi-collectives", "1", checked, build, Config.model_validate(config or {}))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for place in (tmp_path, *tmp_path.parents[:3]):
+        if str(place).startswith("/tmp/"):
+            place.chmod(0o755)
+    return tmp_path / "artifacts"
+
+
+def test_there_is_a_problem_for_each_collective_and_size() -> None:
+    keys = [problem.key for problem in make(collectives=["bcast", "barrier"]).problems()]
+    assert keys == ["bcast/1024", "bcast/65536", "bcast/1048576", "barrier/0"]
+
+
+def test_the_default_is_measured_without_any_setting() -> None:
+    plan = make(repetitions=50).plan("bcast/1024", DEFAULT)
+    assert not plan.environment
+    assert not plan.files
+    assert list(plan.argv[1:]) == ["--collective", "bcast", "--size", "1024", "--warmup", "200", "--repetitions", "50"]
+    assert (plan.nodes, plan.tasks_per_node) == (4, 1)
+
+
+def test_a_trial_uses_the_channel_that_jobs_will_use() -> None:
+    plan = make().plan("bcast/1024", {"algorithm": 2, "segment": 512, "fanout": 3})
+    assert plan.environment == {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{directory}/rules.conf",
+    }
+    rules = read(plan.files["rules.conf"])
+    assert decide(rules, 7, 4, 1024) == Row(1024, 2, 3, 512)
+    assert decide(rules, 7, 2, 1024) == Row(0, 0)
+
+
+def test_han_is_kept_from_hiding_tuned_where_it_would() -> None:
+    newer = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30})
+    plan = make(build=newer).plan("bcast/1024", {"algorithm": 2, "segment": 512, "fanout": 3})
+    assert plan.environment["OMPI_MCA_coll_han_priority"] == "0"
+    assert not make(build=newer).plan("bcast/1024", DEFAULT).environment
+
+
+def result(size: int = 1024, avg: str = "1.5e-3") -> str:
+    return f'{{"collective": "bcast", "size": {size}, "ranks": 4, "avg_s": {avg}, "batches_s": [1e-3, 2e-3]}}'
+
+
+def test_the_objective_is_the_mean_over_the_ranks() -> None:
+    sample = make().read("bcast/1024", TrialOutput(0, f"noise\n{{no json\n{result()}\n", "", 1.0))
+    assert (sample.value, tuple(sample.samples), sample.unit) == (1.5e-3, (1e-3, 2e-3), "s")
+
+
+@pytest.mark.parametrize("text", ["", result(size=65536), "{}", result(avg="0"), result(avg="NaN"), "[1]", "{" * 9])
+def test_an_output_without_the_time_is_an_error_and_no_zero(text: str) -> None:
+    with pytest.raises(ObjectiveError, match="bcast/1024"):
+        make().read("bcast/1024", TrialOutput(1, text, "mpirun: lost a node", 1.0))
+
+
+COMPARISONS = [
+    comparison("bcast/1024", 7, 0.02, -0.05, 0.08),
+    comparison("bcast/65536", 4, 0.75, 0.70, 0.80, 32768),
+    comparison("bcast/1048576", 3, 0.50, 0.45, 0.55, 8192),
+]
+
+
+def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
+    published = make({"site": {"cluster": "c1"}}).publish(COMPARISONS, open_mpi(), directory)
+    assert published and published.artifact
+    path = Path(published.artifact.path)
+    assert path.name == f"{published.artifact.sha256}.conf"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert published.environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(path)
+    rules = read(path.read_text())
+    found = [decide(rules, 7, 4, size) for size in (1024, 65535, 65536, 1 << 20)]
+    assert [row.algorithm for row in found if row] == [0, 0, 4, 3]
+    assert published.context == {"cluster": "c1", "nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
+    assert math.isclose(published.gain, 1 - math.sqrt(0.25 * 0.5))
+    assert [row["applied"] for row in published.parametrization["rules"]] == [False, True, True]  # type: ignore[attr-defined]
+
+
+def test_a_size_without_gain_ends_the_rule_of_the_size_below(directory: Path) -> None:
+    comparisons = [COMPARISONS[1], comparison("bcast/1048576", 3, 0.1, -0.1, 0.2)]
+    published = make().publish(comparisons, open_mpi(), directory)
+    assert published and published.artifact
+    row = decide(read(Path(published.artifact.path).read_text()), 7, 4, 1 << 20)
+    assert row and row.algorithm == 0
+
+
+def test_the_same_result_twice_is_one_file(directory: Path) -> None:
+    first, second = (make().publish(COMPARISONS, open_mpi(), directory) for _ in range(2))
+    assert first and second and first.artifact and second.artifact
+    assert first.artifact.path == second.artifact.path
+    assert [path.name for path in directory.iterdir()] == [Path(first.artifact.path).name]
+
+
+def test_nothing_is_published_where_nothing_is_better(directory: Path) -> None:
+    def run(_: TrialPlan) -> TrialOutput:
+        raise AssertionError("nothing to prove")
+
+    assert make().publish([comparison("bcast/1024", 7, 0.02, -0.05, 0.08)], run, directory) is None
+    assert make().publish([comparison("bcast/1024", 0, 0.02, 0.01, 0.08)], run, directory) is None
+    assert not directory.exists()
+
+
+def test_nothing_is_published_without_proof(directory: Path) -> None:
+    with pytest.raises(TunerError, match="not in effect"):
+        make().publish(COMPARISONS, open_mpi(lambda _: {}), directory)
+    assert not list(directory.iterdir())
+
+
+def test_nothing_is_published_for_other_releases(directory: Path) -> None:
+    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7"):
+        make({"openmpi": {"releases": ["4.1.4", "5.0.7"]}}).publish(COMPARISONS, open_mpi(), directory)
+    newer = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30})
+    with pytest.raises(TunerError, match=r"made for 4\.1 only"):
+        make(build=newer).publish(COMPARISONS, open_mpi(), directory)
+
+
+def test_a_directory_that_keeps_jobs_out_is_refused(directory: Path) -> None:
+    directory.mkdir(mode=0o700)
+    with pytest.raises(TunerError, match=r"chmod o\+x"):
+        make().publish(COMPARISONS, open_mpi(), directory)
+
+
+def test_combined_bounds_hold_the_gain_and_shrink_with_more_problems() -> None:
+    gain, low, high = combined_gain(COMPARISONS[1:])
+    assert low < gain < high
+    assert combined_gain(COMPARISONS[1:2]) == pytest.approx((0.75, 0.70, 0.80))
+    assert low > combined_gain([COMPARISONS[1]])[0] - 0.5
+    one = Measurement(2.0, 1.0, 4.0, 3)
+    both = combined_measurement([one, one])
+    assert both.mean == pytest.approx(2.0)
+    assert 1.0 < both.low < 2.0 < both.high < 4.0
+    assert both.n == 6
+    assert combined_measurement([Measurement(1.0, -0.5, 2.5, 2)]).low == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"collectives": ["bcats"]}, "'bcats' cannot be tuned: known are allgather"),
+        ({"collectives": ["reduce"], "sizes": [6]}, "multiples of 4"),
+        ({"nodes": 1}, "2 tasks or more"),
+        ({"size": [1]}, "did you mean 'sizes'"),
+        ({"sizes": []}, "sizes"),
+        ({"sizes": [8, 8]}, "given twice"),
+        ({"nodes": "four"}, "nodes: .*'four'"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(TunerError, match=why) as caught:
+        make(**settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_setting_is_named() -> None:
+    with pytest.raises(TunerError, match="'nodes' is missing"):
+        read_settings({}, {"collectives": ["bcast"], "sizes": [8]})
+
+
+def test_the_shipped_component_file_states_the_defaults_of_the_code() -> None:
+    definition = yaml.safe_load((ROOT / "etc/components/openmpi-collectives.yaml").read_text())
+    assert definition["defaults"]["segments"] == list(SEGMENTS)
+    assert definition["defaults"]["fanouts"] == list(FANOUTS)
+    assert read_settings(definition["defaults"], SETTINGS) == read_settings({}, SETTINGS)
+
+
+def test_build_asks_the_configured_ompi_info(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(module, "describe", lambda command: asked.append(command) or BUILD)
+    config = Config.model_validate({"openmpi": {"ompi_info": "/opt/ompi/bin/ompi_info"}})
+    built = module.build({"name": "x", "version": "3"}, SETTINGS, config)
+    assert (built.name, built.version, asked) == ("x", "3", ["/opt/ompi/bin/ompi_info"])

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the build says, and the spaces that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.collectives_values import BUILD
+from tuner.collectives.build import describe, parse
+from tuner.collectives.catalogue import CATALOGUE
+from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS, space
+from tuner.errors import TunerError
+
+
+@pytest.mark.parametrize(("name", "points"), [("allreduce", 1400), ("bcast", 2000), ("gather", 800), ("reduce", 1600)])
+def test_the_default_grid_has_the_published_size(name: str, points: int) -> None:
+    assert space(name, 65536, 4, BUILD, SEGMENTS, FANOUTS).grid_size == points
+
+
+def test_the_default_is_a_point_of_every_space() -> None:
+    for name in CATALOGUE:
+        assert DEFAULT in space(name, 65536, 4, BUILD, SEGMENTS, FANOUTS).points
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "point", "expected"),
+    [
+        ("bcast", 65536, (0, 1024, 2), (0, 0, 4)),
+        ("bcast", 65536, (1, 1024, 2), (1, 0, 4)),
+        ("bcast", 65536, (2, 1024, 2), (2, 1024, 2)),
+        ("bcast", 65536, (2, 1024, 512), (2, 1024, 7)),
+        ("bcast", 65536, (3, 65536, 512), (3, 0, 4)),
+        ("bcast", 65536, (3, 32768, 512), (3, 32768, 4)),
+        ("bcast", 65536, (8, 32768, 512), (8, 0, 4)),
+        ("gather", 1024, (3, 512, 8), (3, 512, 4)),
+        ("allreduce", 65536, (5, 1024, 8), (5, 1024, 4)),
+        ("allreduce", 65536, (4, 1024, 8), (4, 0, 4)),
+    ],
+)
+def test_points_that_behave_alike_are_one(
+    name: str, size: int, point: tuple[int, int, int], expected: tuple[int, int, int]
+) -> None:
+    names = ("algorithm", "segment", "fanout")
+    grid = space(name, size, 8, BUILD, SEGMENTS, FANOUTS)
+    assert grid.canonical(dict(zip(names, point, strict=True))) == dict(zip(names, expected, strict=True))
+
+
+def test_a_canonical_point_stands_for_itself() -> None:
+    for name in CATALOGUE:
+        grid = space(name, 4096, 8, BUILD, SEGMENTS, FANOUTS)
+        assert all(grid.canonical(point) == point for point in grid.points)
+        assert len(grid.points) == len({grid.key(point) for point in grid.points})
+
+
+def test_the_catalogue_names_only_algorithms_that_the_build_has() -> None:
+    for name, kind in CATALOGUE.items():
+        assert kind.segment | kind.fanout <= set(BUILD.algorithms[name].values())
+
+
+def test_the_build_is_read_with_its_version_and_priorities() -> None:
+    assert BUILD.version == "4.1.4"
+    assert BUILD.release == (4, 1, 4)
+    assert BUILD.algorithms["bcast"][4] == "split_binary_tree"
+    assert BUILD.priorities["tuned"] > BUILD.priorities["han"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "names no Open MPI version"),
+        ("ompi:version:full:4.1.4", "has no coll_tuned"),
+        (
+            "ompi:version:full:4.1.4\nmca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:0:ignore\n"
+            "mca:coll:tuned:param:coll_tuned_bcast_algorithm_count:value:10",
+            "counts 10 algorithms of bcast but names",
+        ),
+    ],
+)
+def test_a_build_that_cannot_be_tuned_is_named(text: str, why: str) -> None:
+    with pytest.raises(TunerError, match=why):
+        parse(text)
+
+
+def test_a_missing_ompi_info_gives_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match=r"set openmpi\.ompi_info"):
+        describe(str(tmp_path / "ompi_info"))

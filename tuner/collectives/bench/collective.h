@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collectives that the benchmark and the probe can call, by name.
+#ifndef REPRISE_COLLECTIVE_H
+#define REPRISE_COLLECTIVE_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+// Largest buffer of one rank, in bytes. Beyond it a benchmark says more about the pager than about the network, and
+// counts of MPI calls stay below INT_MAX.
+#define COLLECTIVE_BUFFER_MAX ((size_t)1 << 30)
+
+// A collective with the buffers of one rank for one message size on one communicator; the root is rank 0.
+//
+// `size` is what OSU's benchmarks print: the whole message for bcast, reduce, allreduce and reduce_scatter, one rank's
+// part for allgather, alltoall, gather and scatter. Reductions sum floats. barrier takes no data.
+struct collective {
+    const struct collective_kind *kind;
+    MPI_Comm comm;
+    int rank;
+    int ranks;
+    size_t size;
+    char *send;
+    char *recv;
+    int *parts; // elements per rank, only for reduce_scatter
+};
+
+enum collective_status {
+    COLLECTIVE_OK,
+    COLLECTIVE_UNKNOWN,    // no collective has this name
+    COLLECTIVE_SIZE_ODD,   // a reduction sums 4-byte floats, and the size is no multiple of 4
+    COLLECTIVE_SIZE_LARGE, // the buffer of one rank would exceed COLLECTIVE_BUFFER_MAX
+    COLLECTIVE_NO_MEMORY,
+};
+
+// Fill `c` and allocate its buffers; on failure nothing is allocated. `collective_close` frees them.
+enum collective_status collective_open(struct collective *c, const char *name, size_t size, MPI_Comm comm);
+void collective_close(struct collective *c);
+
+// Call it once; returns MPI's return code.
+int collective_call(struct collective *c);
+
+// Write known data, then (after a call) compare what arrived with what must arrive: 0 if equal, -1 if not.
+void collective_fill(struct collective *c);
+int collective_verify(const struct collective *c);
+
+// One sentence for a person: cause and remedy.
+const char *collective_message(enum collective_status status);
+
+// All names, separated by ", ".
+const char *collective_names(void);
+
+#endif

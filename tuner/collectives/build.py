@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the installed Open MPI says of itself: `ompi_info --all --parsable`, read into values.
+
+A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may hold colons.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tuner.errors import TunerError
+
+TIMEOUT_S = 30.0
+_ALGORITHM = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
+_COUNT = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm_count:value:(\d+)")
+_PRIORITY = re.compile(r"mca:coll:([a-z_0-9]+):param:coll_\1_priority:value:(-?\d+)")
+_VERSION = re.compile(r"ompi:version:full:(\d+(?:\.\d+)+\S*)")
+
+
+@dataclass(frozen=True)
+class OpenMPIBuild:
+    """One build of Open MPI.
+
+    `algorithms` maps a collective to its algorithms, id to name, where id 0 means "let the built-in rules decide".
+    `priorities` maps a `coll` component to its priority: on equal terms the highest gets a communicator's collective.
+    """
+
+    version: str
+    algorithms: Mapping[str, Mapping[int, str]]
+    priorities: Mapping[str, int]
+
+    @cached_property
+    def release(self) -> tuple[int, ...]:
+        """The version as numbers, e.g. (4, 1, 4)."""
+        return parse_release(self.version)
+
+
+def parse_release(version: str) -> tuple[int, ...]:
+    """`4.1.4` and `4.1.4rc1` are (4, 1, 4). Raises TunerError for what is no release."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if not match:
+        raise TunerError(f"{version!r} is no Open MPI release: write it as in '4.1.4'")
+    return tuple(int(part) for part in match.groups())
+
+
+def parse(text: str) -> OpenMPIBuild:
+    """Read the output of `ompi_info --all --parsable`. Raises TunerError where it does not describe `coll_tuned`."""
+    version = ""
+    algorithms: dict[str, dict[int, str]] = {}
+    counts: dict[str, int] = {}
+    priorities: dict[str, int] = {}
+    for line in text.splitlines():
+        if match := _ALGORITHM.fullmatch(line):
+            algorithms.setdefault(match[1], {})[int(match[2])] = match[3]
+        elif match := _COUNT.fullmatch(line):
+            counts[match[1]] = int(match[2])
+        elif match := _PRIORITY.fullmatch(line):
+            priorities[match[1]] = int(match[2])
+        elif match := _VERSION.fullmatch(line):
+            version = match[1]
+    if not version:
+        raise TunerError(
+            "ompi_info names no Open MPI version: set openmpi.ompi_info to the command of the build in use"
+        )
+    if not algorithms:
+        raise TunerError(
+            f"Open MPI {version} has no coll_tuned, which rules files are for: build it with that component"
+        )
+    for collective, known in algorithms.items():
+        # The enumeration and the count (id 0 included) come from different places of Open MPI's code.
+        count = counts.get(collective, 0)
+        if sorted(known) != list(range(count)):
+            raise TunerError(
+                f"Open MPI {version} counts {count} algorithms of {collective} but names the ids {sorted(known)}: "
+                "it cannot be tuned until they agree; use a released build"
+            )
+    return OpenMPIBuild(version, algorithms, priorities)
+
+
+def describe(command: str) -> OpenMPIBuild:
+    """Ask the build that `command` (an `ompi_info`) belongs to. Raises TunerError with one line."""
+    argv = [command, "--all", "--parsable"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
+    except OSError as error:
+        raise TunerError(
+            f"{command}: cannot be run ({error.strerror}): install Open MPI or set openmpi.ompi_info to its path"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise TunerError(f"{command}: no answer within {TIMEOUT_S:.0f} s: run it by hand to see why") from error
+    if done.returncode:
+        words = done.stderr.strip().splitlines() or ["nothing said"]
+        raise TunerError(f"{command}: exit {done.returncode} ({words[-1]}): run it by hand to see why")
+    return parse(done.stdout)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open MPI's collectives as a tunable component: what is measured, through which channel, and what is published.
+
+A trial gets its parametrization through a rules file, as jobs do later: the variables that force an algorithm pass the
+fan-out differently, so that they would measure something else. The default is measured without file and switch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from tuner import artifacts
+from tuner.collectives import settings as campaign_settings
+from tuner.collectives.build import OpenMPIBuild, describe, parse_release
+from tuner.collectives.catalogue import CATALOGUE
+from tuner.collectives.compiler import compile_rules, emit
+from tuner.collectives.evidence import combined_gain, combined_measurement
+from tuner.collectives.proof import Proof, prove
+from tuner.collectives.rules import Row
+from tuner.collectives.settings import Settings
+from tuner.collectives.spaces import DEFAULT, space
+from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from tuner.errors import ObjectiveError, TunerError
+from tuner.space import Parametrization
+
+BENCHMARK = "reprise-collbench"
+PROBE = "reprise-rulesprobe"
+RULES_FILE = "rules.conf"
+KIND = "openmpi-rules"
+
+# A job whose user set one of these made a choice of its own, perhaps in a parameter file.
+CONFLICTS = (
+    "OMPI_MCA_coll",
+    "OMPI_MCA_coll_tuned_*",
+    "OMPI_MCA_coll_han_*",
+    "OMPI_MCA_coll_hcoll_*",
+    "OMPI_MCA_coll_ucc_*",
+    "OMPI_MCA_mca_base_*",
+)
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+    """The component for a campaign's settings, on the installed Open MPI. Raises TunerError with one line."""
+    checked = campaign_settings.read(definition.get("defaults", {}), settings)
+    return CollectivesComponent(
+        definition["name"], definition["version"], checked, describe(config.openmpi.ompi_info), config
+    )
+
+
+class CollectivesComponent:
+    """The `Component` of this package."""
+
+    def __init__(self, name: str, version: str, settings: Settings, mpi: OpenMPIBuild, config: Config) -> None:
+        self.name = name
+        self.version = version
+        self.settings = settings
+        self.mpi = mpi
+        self.config = config
+        for collective in settings.collectives:
+            if collective not in CATALOGUE or collective not in mpi.algorithms:
+                known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
+                raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: known are {known}")
+            odd = [size for size in settings.sizes if CATALOGUE[collective].sums and size % 4]
+            if odd:
+                raise TunerError(
+                    f"settings: sizes: {collective} sums 4-byte floats and cannot have {odd[0]}: use multiples of 4"
+                )
+        if settings.tasks < 2:
+            raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
+        self._problems = {
+            problem.key: (problem, collective, size) for problem, collective, size in self._all_problems()
+        }
+
+    def problems(self) -> Sequence[Problem]:
+        return [problem for problem, _, _ in self._problems.values()]
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        _, collective, size = self._problems[problem]
+        argv = [str(self.config.tuner.libexec / BENCHMARK), "--collective", collective, "--size", str(size)]
+        argv += ["--warmup", str(self.settings.warmup)]
+        if self.settings.repetitions is not None:
+            argv += ["--repetitions", str(self.settings.repetitions)]
+        if parametrization["algorithm"] == DEFAULT["algorithm"]:
+            return self._launch(argv, {}, {})
+        rules = compile_rules({collective: {self.settings.tasks: [_row(size, parametrization)]}}, self.mpi)
+        text = emit(rules, [f"trial of {problem}"], self.mpi)
+        return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text})
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        _, collective, size = self._problems[problem]
+        for line in output.stdout.splitlines():
+            if line.startswith("{"):
+                try:
+                    result = json.loads(line)
+                    named = (result["collective"], result["size"], result["ranks"])
+                    value, batches = float(result["avg_s"]), tuple(float(v) for v in result["batches_s"])
+                except (ValueError, KeyError, TypeError):
+                    continue
+                if not math.isfinite(value) or value <= 0:
+                    raise ObjectiveError(
+                        f"{problem}: the benchmark measured {value} s, which is no time: run it by hand"
+                    )
+                # Barriers have one size, which the benchmark may name as it likes.
+                if named == (collective, size, self.settings.tasks):
+                    return Sample(value, batches)
+        words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+        raise ObjectiveError(
+            f"{problem}: the output holds no time of {collective} at {size} bytes among {self.settings.tasks} tasks "
+            f"(exit {output.exit_status}: {words}): run the trial's script by hand"
+        )
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path) -> Publication | None:
+        kept = [c for c in comparisons if self._is_better(c)]
+        if not kept:
+            return None
+        self._check_releases()
+        rows: dict[str, list[Row]] = {}
+        for comparison in comparisons:  # what is not kept must be there too: it ends the rule of the size below
+            _, collective, size = self._problems[comparison.problem]
+            row = _row(size, comparison.winner) if comparison in kept else Row(size, 0)
+            rows.setdefault(collective, []).append(row)
+        rules = compile_rules({name: {self.settings.tasks: found} for name, found in rows.items()}, self.mpi)
+        text = emit(rules, self._provenance(), self.mpi)
+        probe = self._launch([str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
+        proof = prove(rules, text, self.settings.tasks, probe, run, artifacts_directory)
+        artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
+        gain, low, high = combined_gain(kept)
+        return Publication(
+            parametrization=self._parametrization(comparisons, kept, proof),
+            environment=self._environment(artifact.path),
+            conflicts=CONFLICTS,
+            context={
+                "cluster": self.config.site.cluster,
+                "nodes": self.settings.nodes,
+                "tasks_per_node": self.settings.tasks_per_node,
+                "openmpi": [self.mpi.version],
+            },
+            default=combined_measurement([c.default for c in kept]),
+            tuned=combined_measurement([c.tuned for c in kept]),
+            gain=gain,
+            gain_low=low,
+            gain_high=high,
+            artifact=artifact,
+        )
+
+    def _all_problems(self) -> list[tuple[Problem, str, int]]:
+        """One problem per collective and size; a barrier has no size."""
+        found = []
+        for collective in self.settings.collectives:
+            for size in sorted(self.settings.sizes) if CATALOGUE[collective].sized else [0]:
+                grid = space(
+                    collective, size, self.settings.tasks, self.mpi, self.settings.segments, self.settings.fanouts
+                )
+                found.append((Problem(f"{collective}/{size}", grid, DEFAULT), collective, size))
+        return found
+
+    def _launch(self, argv: Sequence[str], environment: Mapping[str, str], files: Mapping[str, str]) -> TrialPlan:
+        s = self.settings
+        return TrialPlan(argv, s.nodes, s.tasks_per_node, environment, files, s.timeout_s)
+
+    def _environment(self, path: str) -> dict[str, str]:
+        """What makes a rules file take effect. From 5.0 on, han would hide tuned."""
+        environment = {
+            "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+            "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
+        }
+        if self.mpi.priorities.get("han", 0) >= self.mpi.priorities.get("tuned", 30):
+            environment["OMPI_MCA_coll_han_priority"] = "0"
+        return environment
+
+    def _is_better(self, comparison: Comparison) -> bool:
+        return comparison.gain_low > 0 and comparison.winner["algorithm"] != DEFAULT["algorithm"]
+
+    def _check_releases(self) -> None:
+        """Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`."""
+        if self.mpi.release[:2] != (4, 1):
+            raise TunerError(f"Open MPI {self.mpi.version}: rules files are made for 4.1 only: nothing is published")
+        for release in self.config.openmpi.releases:
+            if parse_release(release) != self.mpi.release:
+                raise TunerError(
+                    f"openmpi.releases: jobs may load {release}, and the rules file is proved for {self.mpi.version} "
+                    "only: nothing is published; remove that release if jobs no longer load it"
+                )
+
+    def _provenance(self) -> list[str]:
+        s = self.settings
+        return [
+            f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
+            f"for {self.config.site.cluster}: {s.nodes} nodes, {s.tasks_per_node} tasks on each",
+            f"for Open MPI {self.mpi.version}",
+        ]
+
+    def _parametrization(
+        self, comparisons: Sequence[Comparison], kept: Sequence[Comparison], proof: Proof
+    ) -> dict[str, object]:
+        """The table, why each choice is in it, and the proof."""
+        table = []
+        for comparison in comparisons:
+            problem, collective, _ = self._problems[comparison.problem]
+            chosen = comparison.winner if comparison in kept else problem.default
+            table.append(
+                {
+                    "problem": comparison.problem,
+                    **chosen,
+                    "algorithm_name": self.mpi.algorithms[collective][int(chosen["algorithm"])],
+                    "applied": comparison in kept,
+                    "default_s": comparison.default.mean,
+                    "tuned_s": comparison.tuned.mean,
+                    "gain": comparison.gain,
+                    "gain_low": comparison.gain_low,
+                    "gain_high": comparison.gain_high,
+                }
+            )
+        return {
+            "rules": table,
+            "proof": {"calls": [str(call) for call in proof.calls], "rows": proof.rows, "launches": proof.launches},
+        }
+
+
+def _row(size: int, parametrization: Parametrization) -> Row:
+    return Row(size, int(parametrization["algorithm"]), int(parametrization["fanout"]), int(parametrization["segment"]))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign over Open MPI's collectives may set; the component file has `defaults` for some of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from tuner.collectives.spaces import FANOUTS, SEGMENTS
+from tuner.errors import TunerError
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) != len(values):
+        raise ValueError("a value is given twice: give each once")
+    return values
+
+
+Size = Annotated[int, Field(ge=1, le=2**30)]
+Distinct = AfterValidator(_distinct)
+
+
+class Settings(BaseModel):
+    """Sizes and segment sizes in bytes, times in seconds. Sizes are as benchmarks state them: a rank's part for gather,
+    scatter, allgather and alltoall, the whole message for the others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    collectives: Annotated[list[str], Distinct] = Field(min_length=1)
+    sizes: Annotated[list[Size], Distinct] = Field(min_length=1)
+    nodes: int = Field(ge=1)
+    tasks_per_node: int = Field(1, ge=1)
+    segments: Annotated[list[Annotated[int, Field(ge=0)]], Distinct] = Field(list(SEGMENTS), min_length=1)
+    fanouts: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(list(FANOUTS), min_length=1)
+    warmup: int = Field(200, ge=0)
+    repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")
+    timeout_s: float = Field(120.0, gt=0)
+
+    @property
+    def tasks(self) -> int:
+        return self.nodes * self.tasks_per_node
+
+
+def read(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> Settings:
+    """Check the settings. Raises TunerError with one line."""
+    try:
+        return Settings.model_validate({**defaults, **settings})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            raise TunerError(
+                f"settings: unknown setting {where!r}: {_hint(where, list(Settings.model_fields))}"
+            ) from error
+        if problem["type"] == "missing":
+            raise TunerError(f"settings: {where!r} is missing: add it to the campaign's settings") from error
+        what = problem["msg"].removeprefix("Value error, ")
+        raise TunerError(f"settings: {where}: {what} (it is {problem['input']!r})") from error
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"

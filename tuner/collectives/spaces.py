@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search space of one collective at one message size: algorithm, segment size, fan-out (Sartori 2024, table 2.1).
+
+The default lists give (number of algorithm ids, 0 included) x 200 points, the size of the published spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuner.collectives.build import OpenMPIBuild
+from tuner.collectives.catalogue import CATALOGUE
+from tuner.space import Parameter, Parametrization, Space
+
+SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 is no segmentation
+FANOUTS: tuple[int, ...] = tuple(2**i for i in range(1, 11))
+DEFAULT_FANOUT = 4  # Open MPI's; stands for every fan-out where the algorithm ignores it
+
+# What a job without any setting has: the built-in rules decide.
+DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANOUT}
+
+
+def space(
+    collective: str, size: int, comm_size: int, build: OpenMPIBuild, segments: Sequence[int], fanouts: Sequence[int]
+) -> Space:
+    """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks."""
+    algorithms = build.algorithms[collective]
+
+    def canonical(point: Parametrization) -> Parametrization:
+        return canonical_point(collective, algorithms[int(point["algorithm"])], size, comm_size, point)
+
+    return Space(
+        (
+            Parameter("algorithm", tuple(sorted(algorithms)), "category"),
+            Parameter("segment", tuple(segments), "log"),
+            Parameter("fanout", tuple(fanouts), "log"),
+        ),
+        canonical,
+    )
+
+
+def canonical_point(
+    collective: str, algorithm: str, size: int, comm_size: int, point: Parametrization
+) -> Parametrization:
+    """The point that stands for all that behave alike: ignored parameters at their default, no segments where one holds
+    the whole message, no more children than there are other ranks."""
+    kind = CATALOGUE[collective]
+    segment, fanout = int(point["segment"]), int(point["fanout"])
+    if algorithm not in kind.segment or segment >= size:
+        segment = 0
+    fanout = min(fanout, comm_size - 1) if algorithm in kind.fanout else DEFAULT_FANOUT
+    return {"algorithm": int(point["algorithm"]), "segment": segment, "fanout": fanout}
