@@ -18,20 +18,12 @@ from tests.spank.daemon import FakeDaemon
 HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-FLAGS = [
-    "-std=c11",
-    "-g",
-    "-O1",
-    "-D_POSIX_C_SOURCE=200809L",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    '-DREPRISE_VERSION="test"',
-]
+FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
+VERSION = '-DREPRISE_VERSION="test"'
 
 
 def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path:
-    words = ["cc", *FLAGS, *flags, *map(str, sources), "-o", str(target), "-ljson-c"]
+    words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target

@@ -93,7 +93,10 @@ class FakeDaemon:
             if self.converse:
                 self.converse(peer, message)
             else:
-                peer.sendall(frame(json.dumps(self.answer_to(message)).encode()))
+                self.send_answer(peer, message)
+
+    def send_answer(self, peer: socket.socket, message: Message) -> None:
+        peer.sendall(frame(json.dumps(self.answer_to(message)).encode()))
 
     def answer_to(self, message: Message) -> Message:
         if message["kind"] != "decide":
