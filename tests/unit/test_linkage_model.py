@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model files: the preset is the published one, and a wrong file gets one line with the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from matcher.linkage import LinkageError, load
+
+GOOD = """
+name = "mine"
+version = 2
+threshold = 0.5
+[evidence]
+text = "none"
+[[fields]]
+name = "user"
+weight = 3
+parts = [{ feature = "user", comparer = "exact" }]
+[[fields]]
+name = "time"
+parts = [
+  { feature = "hour", comparer = "circular", period = 24, weight = 3 },
+  { feature = "day", comparer = "circular", period = 31 },
+]
+"""
+
+
+def test_the_thesis_preset_has_the_published_fields() -> None:
+    model = load("thesis")
+    assert [field.name for field in model.fields] == [
+        *("user", "job name", "program", "command line", "submit time", "nodes")
+    ]
+    assert model.label == "thesis/1"
+    assert 0 < model.threshold < 1 and model.evidence
+
+
+def test_weights_are_normalised_over_fields_and_within_them(tmp_path: Path) -> None:
+    path = tmp_path / "model.toml"
+    path.write_text(GOOD)
+    assert load(path).shares() == [[0.75], [0.1875, 0.0625]]
+
+
+def test_a_threshold_can_be_overridden() -> None:
+    assert load("thesis", 0.9).threshold == 0.9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"exact"', '"exakt"', "unknown comparer 'exakt': known are exact"),
+        ("weight = 3\n", "weight = 0\n", "fields.0.weight: Input should be greater than 0"),
+        ("weight = 3 }", "weight = -1 }", "fields.1.parts.0.weight: Input should be greater than 0"),
+        ("weight = 3\n", "weight = inf\n", "fields.0.weight"),
+        ('"user", comp', '"uid", comp', "unknown feature 'uid': known are user"),
+        ('"hour"', '"path"', "comparer 'circular' cannot compare feature 'path'"),
+        ("period = 24", "periode = 24", "fields.1.parts.0"),
+        ("period = 31", "period = 31, phase = 2", "unknown key 'fields.1.parts.1.phase'"),
+        ('name = "time"', 'name = "user"', "two fields are called 'user'"),
+        ("threshold = 0.5", "threshold = 1.5", "threshold: Input should be less than or equal to 1"),
+        ("version = 2", "", "version: Field required"),
+        ('text = "none"', "", "evidence"),
+        ("threshold = 0.5", "threshold =", "is not valid TOML"),
+        ("threshold = 0.5", "threshhold = 0.5\nthreshold = 0.5", "unknown key 'threshhold'"),
+    ],
+)
+def test_a_wrong_file_gets_one_line_that_names_it(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "model.toml"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(LinkageError) as error:
+        load(path)
+    message = str(error.value)
+    assert message.startswith(str(path)) and words in message and "\n" not in message
+    assert error.value.exit_status == 1
+
+
+def test_an_unknown_preset_and_an_unreadable_file_say_so(tmp_path: Path) -> None:
+    with pytest.raises(LinkageError, match=r"no model 'thesys': give a preset \(thesis\) or the path"):
+        load("thesys")
+    with pytest.raises(LinkageError, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(LinkageError, match="save it as UTF-8"):
+        load(tmp_path / "bytes")
