@@ -113,7 +113,12 @@ def _known(database: Database, cluster: str, job: str) -> tuple[Sequence[Decisio
     """Decisions and outcomes of a job id, an array task or a decision's id, newest first."""
     number = re.fullmatch(r"(\d{1,10})(?:_(\d{1,10}))?", job)
     if not number:
-        decision = database.decision(job)
+        from database import NotFoundError
+
+        try:
+            decision = database.decision(job)
+        except NotFoundError as error:
+            raise NothingKnownError(str(error)) from error
         reported = () if decision.job_id is None else database.outcomes_of_job(cluster, decision.job_id)
         return [decision], [outcome for outcome in reported if outcome.decision_id == job]
     decisions = database.decisions_of_job(cluster, int(number[1]))

@@ -14,6 +14,7 @@ from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
+from matcher.protocol import environment_problem
 from matcher.secrets import masked
 from matcher.submission import JobFacts, Submission, parse
 
@@ -100,7 +101,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
         record_id=used[0].record.id if applies else None,
         fields=[field.to_json() for field in told.fields] if told else (),
         alternatives=_alternatives(looked_at, used, model.threshold),
-        injected={k: v for one in used for k, v in one.record.environment.items()} if applies else {},
+        injected=_environment(used) if applies else {},
         job_id=question.job_id,
         array_task=question.array_task,
     )
@@ -153,14 +154,20 @@ def _may_serve(candidate: _Candidate) -> bool:
 
 
 def _chosen(looked_at: Sequence[_Candidate], threshold: float) -> list[_Candidate]:
-    """One record for each component, the best first; none that sets a variable that one before it sets."""
+    """One record for each component, the best first; none that sets a variable that one before it sets, and no more
+    variables together than a decision carries."""
     used: list[_Candidate] = []
     for candidate in looked_at:
         if not _may_serve(candidate) or (candidate.score is not None and candidate.score < threshold):
             continue
-        if all(_independent(candidate.record, other.record) for other in used):
+        together = _environment([*used, candidate])
+        if all(_independent(candidate.record, other.record) for other in used) and not environment_problem(together):
             used.append(candidate)
     return used
+
+
+def _environment(used: Iterable[_Candidate]) -> dict[str, str]:
+    return {name: value for candidate in used for name, value in candidate.record.environment.items()}
 
 
 def _independent(one: Record, other: Record) -> bool:
@@ -194,7 +201,7 @@ def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
     best = looked_at[0]
     if best.score is None or best.score >= threshold:
         return f"{_named(best)} {best.refusal.why if best.refusal else ''}"
-    return f"no tuned job is alike: {_named(best)} is the nearest, under the threshold {threshold:.2f}"
+    return f"no tuned job is alike: {_named(best)} is the nearest, under the threshold {threshold:.4f}"
 
 
 def _named(candidate: _Candidate) -> str:
@@ -202,7 +209,7 @@ def _named(candidate: _Candidate) -> str:
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
-    return f"record {record.id} ({described(record)}, score {candidate.score:.2f})"
+    return f"record {record.id} ({described(record)}, score {candidate.score:.4f})"
 
 
 def described(record: Record) -> str:
@@ -231,10 +238,12 @@ def _alternatives(
 
 def _why_not(candidate: _Candidate, used: Sequence[_Candidate], threshold: float) -> str:
     if candidate.score is not None and candidate.score < threshold:
-        return f"scores under the threshold {threshold:.2f}"
+        return f"scores under the threshold {threshold:.4f}"
     if candidate.refusal:
         return candidate.refusal.why
     if candidate in used:
         return ""
     better = next((c for c in used if not _independent(candidate.record, c.record)), None)
-    return f"record {better.record.id} is preferred" if better else ""
+    if better:
+        return f"record {better.record.id} is preferred"
+    return "its variables do not fit beside those of the others" if used else ""

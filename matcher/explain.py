@@ -90,18 +90,19 @@ def headline(decision: Decision) -> str:
 def score_text(decision: Decision) -> str:
     """The score against the threshold."""
     if decision.score is None:
-        return f"there was no record to compare with (threshold {decision.threshold:.4f})"
+        return f"There was no record to compare with (threshold {decision.threshold:.4f})"
     relation = "reaches" if decision.score >= decision.threshold else "is under"
-    return f"score {decision.score:.4f} {relation} the threshold {decision.threshold:.4f} of model {decision.model}"
+    return f"Score {decision.score:.4f} {relation} the threshold {decision.threshold:.4f} of model {decision.model}"
 
 
 def record_text(record: Record) -> str:
     """What the record is."""
     whose = "tuned for the whole cluster" if not record.metadata else f"tuned for {described(record)}"
     source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
+    made = when(record.created_at)
     return (
-        f"record {record.id}: {record.component} {record.component_version}, {whose}, {when(record.created_at)}{source};"
-        f" measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
+        f"record {record.id}: {record.component} {record.component_version}, {whose}, {made}{source}; "
+        f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
     )
 
 

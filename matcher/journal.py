@@ -23,6 +23,7 @@ from matcher.eventlog import Throttle, line
 log = logging.getLogger(__name__)
 
 CAPACITY = 8192  # writes waiting; at 500 submissions/s and three writes a job, a lock of 5 s fits
+BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
 PURGE_S = 86_400.0
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
@@ -181,7 +182,7 @@ class Journal:
 
     def _open(self) -> None:
         identity = _identity(self._path)
-        database = Database.open(self._path)
+        database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
             self._reload.set()
             self._look_for_records(database)

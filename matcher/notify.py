@@ -25,11 +25,16 @@ def passed_listener(environment: MutableMapping[str, str]) -> socket.socket | No
         return None
     if count != "1":
         raise ServiceError(f"{count} sockets were passed (LISTEN_FDS): give the socket unit exactly one ListenStream")
-    listener = socket.socket(fileno=FIRST_PASSED_DESCRIPTOR)
-    listening = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    if (listener.family, listener.type) != (socket.AF_UNIX, socket.SOCK_STREAM) or not listening:
-        raise ServiceError("the socket passed (LISTEN_FDS) is not a listening Unix stream socket: correct ListenStream")
-    os.set_inheritable(listener.fileno(), False)
+    try:
+        listener = socket.socket(fileno=FIRST_PASSED_DESCRIPTOR)
+        listening = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        if (listener.family, listener.type) != (socket.AF_UNIX, socket.SOCK_STREAM) or not listening:
+            raise OSError("another kind")
+    except OSError as error:
+        raise ServiceError(
+            f"the socket passed (LISTEN_FDS) is not a listening Unix stream socket ({error}): correct ListenStream"
+        ) from error
+    listener.set_inheritable(False)
     return listener
 
 

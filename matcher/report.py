@@ -60,13 +60,15 @@ def _show_decision(out: Console, decision: Decision, record: Record | None) -> N
     out.print()
     if decision.fields:
         out.print(_waterfall(out, decision))
-    say(score_text(decision).capitalize())
+    say(score_text(decision))
     if decision.injected:
-        say("\nGiven:" if decision.verdict == "apply" else "\nWould have been given:")
+        out.print()
+        say("Given:" if decision.verdict == "apply" else "Would have been given:")
         for name, value in decision.injected.items():
             say(f"  {name}={value}")
     if decision.alternatives:
-        say("\nRecords looked at:")
+        out.print()
+        say("Records looked at:")
         out.print(_alternatives(out, decision))
 
 

@@ -16,7 +16,7 @@ _SECRET_WORDS = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_URL_PASSWORD = re.compile(r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?=@)")
+_URL_PASSWORD = re.compile(r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]*:)[^\s/@]+(?=@)")
 _ASSIGNMENT = re.compile(r"(?P<head>(?P<name>[A-Za-z_][\w.-]*)=)(?P<value>.+)", re.DOTALL)
 
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real matcher daemon in a directory of its own, and the records and requests that its tests are about."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from database import Database
+from database.model import Measurement, Record, Scope
+from matcher import protocol
+from matcher.client import PING, ask
+from matcher.errors import MatcherError
+from matcher.metadata import JobMetadata
+from matcher.submission import Submission, parse
+
+T = TypeVar("T")
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=lattice
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=1
+mpirun /home/alice/bin/lattice --steps 200 --size 64
+"""
+RULES = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename": "/var/lib/reprise/artifacts/rules.conf",
+}
+
+
+def wait_for(what: str, probe: Callable[[], T], timeout_s: float = 10.0) -> T:
+    """The first true value of `probe`."""
+    end = time.monotonic() + timeout_s
+    while not (value := probe()):
+        assert time.monotonic() < end, f"{what}: not seen within {timeout_s:g} s"
+        time.sleep(0.01)
+    return value
+
+
+def job(user: str = "root", script: str = SCRIPT, at: float = 1.7e9) -> JobMetadata:
+    """The metadata of the job that `request()` submits."""
+    submission = Submission.for_script("/home/alice/job.sh", script, cwd="/home/alice")
+    return parse(submission, user=user, submit_time=at)
+
+
+def record(**changes: Any) -> Record:
+    """A record that fits the job of `request()`."""
+    values: dict[str, Any] = {
+        "component": "openmpi-collectives",
+        "component_version": "1",
+        "scope": Scope.APPLICATION,
+        "created_at": 1.7e9,
+        "context": {"cluster": "test", "nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]},
+        "metadata": job().to_json(),
+        "parametrization": {"bcast/65536": {"algorithm": 6}},
+        "environment": RULES,
+        "conflicts": ["OMPI_MCA_coll_tuned_*"],
+        "default": Measurement(10.0, 9.9, 10.1, 20),
+        "tuned": Measurement(7.0, 6.9, 7.1, 20),
+        "gain": 0.3,
+        "gain_low": 0.28,
+        "gain_high": 0.32,
+    }
+    return Record(**(values | changes))
+
+
+def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
+    """A `decide` at submission."""
+    submission = {
+        "command": "sbatch",
+        "argv": ["sbatch", "job.sh"],
+        "cwd": "/home/alice",
+        "env": {},
+        "set": [],
+        "script": {"path": "/home/alice/job.sh", "text": script, "truncated": False} if script is not None else None,
+    }
+    message = {"v": 1, "kind": "decide", "point": "submit", "mode": "on", "client": {"plugin": "0", "slurm": "22.05"}}
+    return {**message, "submission": submission, **changes}
+
+
+class Daemon:
+    """`reprise serve` as a process. Settings are lines of the configuration's [matcher] table."""
+
+    def __init__(self, directory: Path, *settings: str) -> None:
+        self.socket = directory / "run" / "matcher.sock"
+        self.database = directory / "lib" / "reprise.db"
+        self.config = directory / "reprise.toml"
+        self.log = directory / "daemon.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.socket.parent.mkdir(exist_ok=True)
+        self.configure(*settings)
+        Database.open(self.database, create=True).close()
+
+    def configure(self, *settings: str) -> None:
+        lines = (f'socket = "{self.socket}"', *settings)
+        self.config.write_text(
+            f'[site]\ncluster = "test"\nnodes = 8\n[database]\npath = "{self.database}"\n'
+            '[openmpi]\nreleases = ["4.1.4"]\n[matcher]\n' + "\n".join(lines) + "\n"
+        )
+
+    def add(self, *records: Record) -> list[int]:
+        with Database.open(self.database) as database:
+            return [database.add_record(one) for one in records]
+
+    def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
+        """Start the process without waiting for it."""
+        command = [*wrapper, sys.executable, "-m", "reprise", "--config", str(self.config), "serve"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+                pass_fds=pass_fds,
+            )
+
+    def start(self, **how: Any) -> Daemon:
+        self.spawn(**how)
+        self.wait_until_up()
+        return self
+
+    def wait_until_up(self) -> None:
+        wait_for("an answer to a ping", lambda: self.running() and self.pings())
+
+    def running(self) -> bool:
+        assert self.process
+        assert self.process.poll() is None, f"the daemon ended:\n{self.text()}"
+        return True
+
+    def pings(self) -> bool:
+        try:
+            return ask(self.socket, PING)["kind"] == "ok"
+        except MatcherError:
+            return False
+
+    def ask(self, message: Mapping[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
+        return ask(self.socket, message, timeout_s)
+
+    def send(self, data: bytes, *, close: bool = False) -> bytes:
+        """Send bytes as they are; the whole reply's body, or nothing."""
+        with self.connect() as connection:
+            try:
+                connection.sendall(data)
+                if close:
+                    connection.shutdown(socket.SHUT_WR)
+            except BrokenPipeError:
+                pass  # the daemon reads no further than it must
+            with connection.makefile("rb") as stream:
+                header = stream.read(protocol.HEADER_BYTES)
+                return stream.read(int.from_bytes(header, "big")) if header else b""
+
+    def connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(10)
+        connection.connect(str(self.socket))
+        return connection
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def log_contains(self, pattern: str) -> bool:
+        return re.search(pattern, self.text()) is not None
+
+    def wait_log(self, pattern: str, timeout_s: float = 10.0) -> None:
+        wait_for(f"{pattern!r} in the log", lambda: self.log_contains(pattern), timeout_s)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process
+        self.process.send_signal(number)
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.terminate()
+        status = self.process.wait(timeout=30)
+        self.process = None
+        return status
+
+    def kill(self) -> None:
+        assert self.process
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def restart(self) -> Daemon:
+        self.stop()
+        return self.start()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanations: the numbers add up, and a person understands them."""
+
+from __future__ import annotations
+
+import io
+import signal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from database.model import Decision, ServiceRun
+from matcher import explain, report
+from matcher.decide import Knowledge, Question, decide
+from matcher.guards import Policy
+from matcher.linkage.model import load
+from matcher.submission import Script, Submission
+from tests.unit.matcher_daemon import SCRIPT, record
+
+
+def decision(user: str = "root", script: str = SCRIPT, threshold: float = 0.7) -> Decision:
+    submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/alice", {}, (), Script("/home/alice/job.sh", script))
+    question = Question(submission, user, 0, "submit", "on", 1.7e9)
+    knowledge = Knowledge([record(id=1)], load("thesis", threshold), cluster_nodes=8)
+    return decide(question, knowledge, Policy("test", openmpi=("4.1.4",)), "18bcfe56800-00000000")
+
+
+def shown(*decisions: Decision, width: int = 160, terminal: bool = False) -> str:
+    out = Console(file=io.StringIO(), width=width, force_terminal=terminal, highlight=False, markup=False)
+    report.show(out, decisions, (), {1: record(id=1)})
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
+    made = decision(user="bob", script=SCRIPT.replace("200", "300"))
+    steps = list(explain.waterfall(made.fields))
+    fields = [step for step in steps if step.depth == 0]
+    assert fields[-1].total == pytest.approx(made.score)
+    assert sum(step.weight for step in fields) == pytest.approx(1)
+    for step in steps:
+        assert step.contribution == pytest.approx(step.similarity * step.weight)
+
+
+def test_parts_of_a_field_add_up_to_it() -> None:
+    for field in decision(user="bob").fields:
+        assert sum(part["contribution"] for part in field["parts"]) == pytest.approx(field["contribution"])
+
+
+def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> None:
+    text = shown(decision())
+    for part in (
+        "Decision 18bcfe56800-00000000: apply",
+        "It was given settings of record 1",
+        "by root (uid 0)",
+        "measured gain 30.0% (28.0% to 32.0%)",
+        "Score 1.0000 reaches the threshold 0.7000 of model thesis/1",
+        "OMPI_MCA_coll_tuned_use_dynamic_rules=1",
+        "similarity",
+    ):
+        assert part in text
+    assert max(len(line) for line in text.splitlines()) <= 160 and "\x1b" not in text
+
+
+def test_a_job_that_was_given_nothing_is_told_why() -> None:
+    text = shown(decision(user="bob", threshold=1.0))
+    assert "It was given nothing: no tuned job is alike: record 1 (root's lattice, score" in text
+    assert "is under the threshold 1.0000" in text
+    assert "OMPI_MCA" not in text
+
+
+def test_nothing_that_a_user_wrote_reaches_the_terminal_as_a_command() -> None:
+    script = SCRIPT.replace("lattice", "\x1b]0;owned\x07\x1b[31m[bold]x\u202e")
+    text = shown(decision(script=script))
+    assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
+
+
+def test_several_decisions_are_counted_and_all_shown() -> None:
+    text = shown(decision(), decision(user="bob"))
+    assert text.startswith("2 decisions, newest first") and text.count("Decision 18bcfe56800") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(0, "exit status 0"), (256, "exit status 1"), (9, "killed by SIGKILL"), (15 | 128, "killed by SIGTERM")],
+)
+def test_wait_statuses_are_put_into_words(status: int, text: str) -> None:
+    assert explain.exit_text(status) == text
+
+
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_any_wait_status_is_put_into_some_words(status: int) -> None:
+    assert explain.exit_text(status)
+
+
+def test_realtime_signals_have_words_too() -> None:
+    assert explain.exit_text(signal.SIGRTMIN + 3) == f"killed by signal {signal.SIGRTMIN + 3}"
+
+
+def run(started: float, stopped: float | None = None) -> ServiceRun:
+    return ServiceRun(started, stopped or started + 100, stopped)
+
+
+def test_silence_is_explained_by_the_daemons_runs() -> None:
+    said = explain.silence_text("12", 500.0, False, run(100, 400), run(600))
+    assert "was not running when job 12 was submitted" in said
+    assert f"stopped {explain.when(400)}, started {explain.when(600)}" in said
+    assert f"last seen {explain.when(200)}" in explain.silence_text("12", 500.0, False, run(100), None)
+    assert "it had not run before" in explain.silence_text("12", 50.0, False, None, run(100))
+    assert "reprise doctor" in explain.silence_text("12", 150.0, True, run(100), None)
+    assert "check the number" in explain.silence_text("12", None, False, None, None)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise match try` and `reprise match explain`, as support staff run them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from database import Database
+from database.model import Decision, Outcome
+from matcher.metadata import JobMetadata
+from reprise.cli import reprise as command
+from tests.unit.matcher_daemon import ROOT, RULES, SCRIPT, Daemon, job, record
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Daemon:
+    """A configuration and a database with one record; no daemon runs."""
+    one = Daemon(tmp_path)
+    one.add(record(metadata=job("alice").to_json()))
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    return one
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def reprise(site: Daemon, *arguments: str, env: dict[str, str] | None = None) -> Done:
+    """The command, in this process; an exception is what `reprise.cli.main` makes a line and an exit status of."""
+    directory = site.config.parent
+    with contextlib.chdir(directory):
+        result = CliRunner().invoke(
+            command,
+            ["--config", str(site.config), "match", *arguments],
+            env={"PATH": str(directory / "bin"), **(env or {})},
+        )
+    if result.exception and not isinstance(result.exception, SystemExit):
+        status = getattr(result.exception, "exit_status", None)
+        if status is None:
+            raise result.exception
+        return Done(status, result.stdout, f"reprise: {result.exception}")
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def decision(number: str = "18bcfe56800-00000001", **changes: object) -> Decision:
+    values = Decision(
+        id=number,
+        at=1.7e9,
+        point="submit",
+        cluster="test",
+        uid=1000,
+        user="alice",
+        mode="on",
+        verdict="apply",
+        reason="record 1 (alice's lattice, score 0.9000): 2 variables",
+        model="thesis/1",
+        threshold=0.7,
+        metadata=JobMetadata("alice").to_json(),
+        score=0.9,
+        record_id=1,
+        injected=RULES,
+        job_id=12,
+    )
+    return dataclasses.replace(values, **changes)  # type: ignore[arg-type]
+
+
+def slurm_knows(site: Daemon, submitted: float) -> None:
+    """A scontrol that knows every job."""
+    program = site.config.parent / "bin" / "scontrol"
+    program.parent.mkdir(exist_ok=True)
+    time = datetime.fromtimestamp(submitted).isoformat(timespec="seconds")
+    program.write_text(f"#!/bin/sh\necho JobId=$4 JobName=x SubmitTime={time} EligibleTime=Unknown\n")
+    program.chmod(0o755)
+
+
+def test_try_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
+    done = reprise(site, "try", "job.sh", "--user", "alice")
+    assert done.returncode == 0, done.stderr
+    assert "It was given settings of record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
+    with Database.open(site.database, read_only=True) as database:
+        assert database.counts()["decision"] == 0
+
+
+def test_try_takes_options_of_sbatch(site: Daemon) -> None:
+    done = reprise(site, "try", "job.sh", "-N2", "--ntasks-per-node=1", "--user", "alice", "--json")
+    told = json.loads(done.stdout)
+    assert told["version"] == 1
+    assert told["decisions"][0]["verdict"] == "none"
+    assert "tuned for 4 nodes, and the job has 2" in told["decisions"][0]["reason"]
+
+
+def test_try_sees_the_variables_of_its_own_environment(site: Daemon) -> None:
+    done = reprise(site, "try", "job.sh", "--user", "alice", env={"OMPI_MCA_coll_tuned_bcast_algorithm": "1"})
+    assert "gives way to the user" in done.stdout
+
+
+def test_try_names_a_script_that_is_not_there(site: Daemon) -> None:
+    done = reprise(site, "try", "nothing.sh")
+    assert done.returncode == 1 and "nothing.sh: cannot be read" in done.stderr
+
+
+def test_explain_shows_decision_outcome_and_record(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+        database.report_start(Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
+        database.report_end(
+            Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2, 1.7e9 + 61.25, 61.25, 0)
+        )
+    for name in ("12", "18bcfe56800-00000001"):
+        done = reprise(site, "explain", name)
+        assert done.returncode == 0, done.stderr
+        for part in (
+            "for job 12: apply",
+            "by alice (uid 1000)",
+            "From record 1",
+            "after 61.2 s, exit status 0",
+            "2 variables",
+        ):
+            assert part in done.stdout, part
+    told = json.loads(reprise(site, "explain", "12", "--json").stdout)
+    assert told["version"] == 1 and told["outcomes"][0]["elapsed_s"] == 61.25 and "1" in told["records"]
+
+
+def test_explain_shows_every_decision_of_a_requeued_job(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+        database.add_decision(
+            decision("18bcfe56801-00000002", at=1.7e9 + 1, verdict="none", record_id=None, injected={})
+        )
+    told = reprise(site, "explain", "12").stdout
+    assert told.startswith("2 decisions, newest first")
+    assert told.index("18bcfe56801-00000002") < told.index("18bcfe56800-00000001")
+
+
+@pytest.mark.parametrize(("verdict", "text"), [("off", "switched off"), ("unreachable", "no matcher answered")])
+def test_explain_says_plainly_that_nobody_was_asked(site: Daemon, verdict: str, text: str) -> None:
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("test", 13, None, 1000, verdict, 1.7e9))
+    done = reprise(site, "explain", "13")
+    assert done.returncode == 0 and text in done.stdout
+
+
+def test_explain_finds_one_task_of_an_array(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(array_task=0))
+        for task in (0, 1):
+            database.report_start(Outcome("test", 12, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
+    done = reprise(site, "explain", "12_1")
+    assert done.returncode == 0
+    assert "array task 1: started" in done.stdout and "array task 0: started" not in done.stdout
+
+
+def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100)
+        database.begin_service_run("1", 1.7e9 + 300)
+    slurm_knows(site, 1.7e9 + 200)
+    done = reprise(site, "explain", "99")
+    assert done.returncode == 3
+    assert done.stderr.startswith("reprise: the matcher was not running when job 99 was submitted")
+    assert "stopped" in done.stderr and "started" in done.stderr
+    slurm_knows(site, 1.7e9 + 50)
+    assert "was running when job 99" in reprise(site, "explain", "99").stderr
+
+
+@pytest.mark.parametrize("name", ["99", "99_1", "1a-2b", "nonsense", "99999999999"])
+def test_explain_of_what_nobody_knows_is_status_3(site: Daemon, name: str) -> None:
+    done = reprise(site, "explain", name)
+    assert done.returncode == 3, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_explain_of_another_clusters_job_is_status_3(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(cluster="other"))
+    assert reprise(site, "explain", "12").returncode == 3
+
+
+def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "explain", "99"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("reprise: nothing is known of job 99") and done.stderr.count("\n") == 1

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real daemon and its database: new records, and every way in which the database can fail it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from database import Database
+from database.model import RecordStatus
+from matcher.journal import Entry, Journal
+from tests.unit.matcher_daemon import Daemon, job, record, request, wait_for
+
+ME = pwd.getpwuid(os.getuid()).pw_name
+
+
+def mine(**changes: Any) -> Any:
+    return record(metadata=job(ME).to_json(), **changes)
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    one = Daemon(tmp_path)
+    yield one
+    one.stop()
+    sys.stdout.write(one.text())
+
+
+def logged(daemon: Daemon) -> int:
+    with Database.open(daemon.database, read_only=True) as database:
+        return database.counts()["decision"]
+
+
+def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon) -> None:
+    daemon.start()
+    assert daemon.ask(request())["verdict"] == "none"
+    (number,) = daemon.add(mine())
+    wait_for("the new record in use", lambda: daemon.ask(request())["verdict"] == "apply", timeout_s=2)
+    with Database.open(daemon.database) as database:
+        database.set_record_status(number, RecordStatus.QUARANTINED)
+    wait_for("the record out of use", lambda: daemon.ask(request())["verdict"] == "none", timeout_s=2)
+    assert "quarantined" in daemon.ask(request())["reason"]
+
+
+def test_the_daemons_own_writes_do_not_make_it_load_the_records_again(daemon: Daemon) -> None:
+    daemon.start()
+    for _ in range(20):
+        daemon.ask(request())
+    wait_for("the decisions", lambda: logged(daemon) == 20)
+    daemon.signal(signal.SIGHUP)
+    daemon.wait_log("event=reloaded")
+    wait_for("the reload", lambda: daemon.text().count("event=records") == 2)
+    daemon.stop()
+    assert daemon.text().count("event=records") == 2
+
+
+def test_a_locked_database_delays_the_journal_and_no_request(daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    with sqlite3.connect(daemon.database, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        replies = [daemon.ask(request(), timeout_s=1) for _ in range(20)]
+        assert {reply["verdict"] for reply in replies} == {"apply"}
+        daemon.wait_log("event=database-locked", timeout_s=15)
+        other.execute("ROLLBACK")
+    other.close()
+    wait_for("all decisions in the journal", lambda: logged(daemon) == 20)
+
+
+def test_sigterm_writes_the_whole_queue(daemon: Daemon) -> None:
+    daemon.start()
+    with sqlite3.connect(daemon.database, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(50):
+            daemon.ask(request())
+        daemon.signal(signal.SIGTERM)
+        other.execute("ROLLBACK")
+    other.close()
+    assert daemon.stop() == 0
+    assert logged(daemon) == 50
+
+
+def test_a_deleted_database_is_said_and_a_new_one_is_taken(daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    for path in daemon.database.parent.glob("reprise.db*"):
+        path.unlink()
+    daemon.wait_log("event=database-failed .*reprise db init")
+    assert daemon.ask(request())["verdict"] == "apply", "the records are still in memory"
+    daemon.wait_log("event=dropped")
+    Database.open(daemon.database, create=True).close()
+    wait_for("the new, empty database in use", lambda: daemon.ask(request())["verdict"] == "none")
+    wait_for("the journal going on", lambda: logged(daemon) > 0)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("mounts a file system")
+    mount = tmp_path / "lib"
+    mount.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(mount)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("may not mount here")
+    yield mount
+    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def test_a_full_disk_costs_log_entries_and_no_answer(small_disk: Path, daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as out:
+        try:
+            while out.write(b"\0" * 4096) == 4096:
+                pass
+        except OSError:
+            pass
+    replies = [daemon.ask(request()) for _ in range(200)]
+    assert {reply["verdict"] for reply in replies} == {"apply"}
+    daemon.wait_log("event=dropped .*file system is full")
+    filler.unlink()
+    before = logged(daemon)
+    daemon.ask(request())
+    wait_for("the journal going on", lambda: logged(daemon) > before)
+    assert daemon.text().count("event=dropped") < 5, "not one line for each"
+
+
+def test_a_read_only_database_is_refused_at_the_start(small_disk: Path, daemon: Daemon) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    daemon.spawn()
+    assert daemon.process and daemon.process.wait(timeout=30) == 1
+    assert daemon.log_contains(r"(?m)^reprise: .*reprise\.db: .*written") and "Traceback" not in daemon.text()
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    daemon.start()
+
+
+def test_a_damaged_database_is_refused_at_the_start(daemon: Daemon) -> None:
+    daemon.database.write_bytes(b"not a database at all" * 500)
+    daemon.spawn()
+    assert daemon.process and daemon.process.wait(timeout=30) == 1
+    assert "is not an SQLite database" in daemon.text() and "Traceback" not in daemon.text()
+
+
+def test_a_copy_put_in_the_databases_place_is_noticed(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.start()
+    (tmp_path / "other").mkdir()
+    other = Daemon(tmp_path / "other")
+    other.add(mine())
+    with sqlite3.connect(other.database) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    shutil.copy(other.database, tmp_path / "lib" / "new.db")
+    for name in ("reprise.db-wal", "reprise.db-shm"):
+        (tmp_path / "lib" / name).unlink(missing_ok=True)
+    (tmp_path / "lib" / "new.db").rename(daemon.database)
+    wait_for("the copy's record in use", lambda: daemon.ask(request())["verdict"] == "apply")
+
+
+# --- the journal alone
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    Database.open(tmp_path / "a.db", create=True).close()
+    return tmp_path / "a.db"
+
+
+def started(path: Path, **changes: Any) -> Journal:
+    journal = Journal(path, lambda _records: None, **{"version": "1", "retention_days": 1, **changes})
+    journal.start()
+    return journal
+
+
+def test_the_daemons_run_is_noted_with_its_end(path: Path) -> None:
+    times = iter([100.0, 101.0, 102.0, 103.0])
+    started(path, clock=lambda: next(times, 200.0)).stop()
+    with Database.open(path) as database:
+        run = database.service_run_at(100.0)
+    assert run and run.stopped_at and run.version == "1"
+
+
+def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path) -> None:
+    journal = started(path)
+    done: list[int] = []
+    journal.put(Entry("event=defect", lambda _database: 1 / 0))
+    journal.put(Entry("event=good", lambda _database: done.append(1)))
+    journal.stop()
+    assert done == [1] and journal.dropped == 1
+
+
+def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matcher.journal.CAPACITY", 3)
+    journal = Journal(path, lambda _records: None, version="1", retention_days=1)  # its thread does not run yet
+    for _ in range(5):
+        journal.put(Entry("event=x", lambda _database: None))
+    assert journal.dropped == 2
+    journal.start()
+    journal.stop()
+    assert journal.dropped == 2
+
+
+def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
+    day = 86_400.0
+    started(path, clock=lambda: 100 * day).stop()
+    seen: list[int] = []
+    journal = started(path, clock=lambda: 102 * day)
+    wait_for("the purge", lambda: journal._due["purge"] > 0)
+    journal.put(Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
+    journal.stop()
+    assert seen == [1], "the old run is gone"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systemd units: accepted by systemd, and of one mind with the configuration."""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from matcher import journal, server
+from reprise.config import Config
+
+UNITS = Path(__file__).parents[2] / "etc" / "systemd"
+
+
+def unit(kind: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNITS / f"reprise-matcher.{kind}")
+    return parser
+
+
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    for path in UNITS.iterdir():
+        text = path.read_text().replace("ExecStart=/usr/local/bin/reprise", "ExecStart=/bin/true")
+        (tmp_path / path.name).write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *map(str, tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "reprise" in line]
+    assert done.returncode == 0 and not ours, done.stderr
+
+
+def test_the_socket_is_the_configured_one_and_open_to_everyone() -> None:
+    section = unit("socket")["Socket"]
+    assert section["ListenStream"] == str(Config().matcher.socket)
+    assert section["SocketMode"] == "0666"
+    assert int(section["Backlog"]) == server.BACKLOG
+
+
+def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None:
+    section = unit("service")["Service"]
+    needed = 2 * Config().matcher.request_timeout_s + journal.DRAIN_S
+    assert int(section["TimeoutStopSec"]) > needed
+    assert int(section["LimitNOFILE"]) > 2 * Config().matcher.max_connections
