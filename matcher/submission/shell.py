@@ -19,6 +19,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=])([^{}$`\"'\\]*))?\Z")
 _REDIRECTION = re.compile(r"[0-9]*(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
+_TO_BACK_QUOTE = re.compile(r"(?:[^`\\]|\\.)*`", re.DOTALL)
+_TO_DOUBLE_QUOTE = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)
 _CLOSING = {"(": ")", "{": "}"}
 
 
@@ -199,8 +201,8 @@ class _Scanner:
         """What `$` or a back-quote begins; only variables are understood, all else stays as written."""
         start = self.at
         if self.text[start] == "`":
-            end = self.text.find("`", start + 1)
-            self.at = len(self.text) if end < 0 else end + 1
+            closing = _TO_BACK_QUOTE.match(self.text, start + 1)
+            self.at = closing.end() if closing else len(self.text)
         elif self.text.startswith(("$(", "${"), start):
             self.at += 1
             inside = self._brackets()[1:-1]
@@ -242,5 +244,5 @@ class _Scanner:
         return self.text[start : self.at]
 
     def _skip_double_quoted(self) -> None:
-        closing = re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL).match(self.text, self.at)
+        closing = _TO_DOUBLE_QUOTE.match(self.text, self.at)
         self.at = closing.end() if closing else len(self.text)

@@ -82,6 +82,7 @@ def test_the_program_is_found_behind_launchers_and_wrappers(line: str, launcher:
         "echo mpirun ./no; mpirun ./x a",
         "echo \"mpirun ./no\" 'mpirun ./no'; mpirun ./x a",
         "T=$(mpirun ./no); U=`mpirun ./no`; mpirun ./x a",
+        "A=`echo \\`mpirun ./no\\``; mpirun ./x a",
         "list=(mpirun ./no); mpirun ./x a",
         "diff <(mpirun ./no) f; mpirun ./x a",
         "srun mkdir -p /tmp/d; srun hostname; mpirun ./x a",
