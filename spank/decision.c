@@ -261,6 +261,12 @@ char *decision_to_carried(const struct decision *decision)
         goto done;
     }
     text = json_serialise(message, CARRY_MAX, &size);
+    struct json_object *again = text ? parse_message(text, size) : NULL;
+    if (!json_object_equal(message, again)) { // json-c leaves out what it has no memory for
+        free(text);
+        text = NULL;
+    }
+    json_object_put(again);
 done:
     json_object_put(message);
     return text;

@@ -17,6 +17,7 @@ from tests.spank.daemon import FakeDaemon
 
 HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
+FAILING = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
@@ -31,11 +32,16 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with `stub` (the plugin in a stub Slurm), `probe` (its pure functions) and `getopt_table.so`."""
+    """A directory with the programs that tests run.
+
+    `stub` is the plugin in a stub Slurm, `stub_oom` the same where allocations fail, `probe` its pure functions, and
+    `getopt_table.so` is for preloading into sbatch.
+    """
     directory = tmp_path_factory.mktemp("spank")
     sources = sorted(SPANK.glob("*.c"))
     pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "json", "sbatch_options")]
     build(directory / "stub", HERE / "stub_slurm.c", *sources)
+    build(directory / "stub_oom", HERE / "stub_slurm.c", *sources, flags=FAILING)
     build(directory / "probe", HERE / "probe.c", *pure)
     build(directory / "getopt_table.so", HERE / "getopt_table.c", flags=["-shared", "-fPIC"])
     return directory
@@ -69,6 +75,7 @@ class Played:
     control: dict[str, str] = field(default_factory=dict)
     job: dict[str, str] = field(default_factory=dict)
     own: dict[str, str] = field(default_factory=dict)
+    allocations: int = 0
 
     @property
     def carried(self) -> dict[str, Any] | None:
@@ -86,6 +93,8 @@ class Played:
             self.log.append((level, text))
         elif kind == "option":
             self.option = int(rest)
+        elif kind == "allocations":
+            self.allocations = int(rest)
         elif kind in ("control", "job", "own"):
             name, _, value = rest.partition("=")
             getattr(self, kind)[name] = value

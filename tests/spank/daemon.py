@@ -85,7 +85,7 @@ class FakeDaemon:
             threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
 
     def _talk(self, peer: socket.socket) -> None:
-        with peer, contextlib.suppress(OSError):
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send half a frame
             _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             (size,) = struct.unpack(">I", read_exactly(peer, 4))
             message = json.loads(read_exactly(peer, size))

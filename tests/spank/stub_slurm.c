@@ -3,6 +3,7 @@
 // each, see `play`) and prints what came of it: return codes, log lines and the environments that the plugin can write.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <json-c/json.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
@@ -13,6 +14,52 @@
 #include <unistd.h>
 
 #include "../../spank/deadline.h"
+
+#ifdef FAIL_ALLOCATIONS
+// The allocation number FAIL_AT that a hook makes fails, and all after it too if FAIL_AFTER is set.
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+static long fail_at;
+static long allocations;
+static bool fail_after;
+static bool in_hook;
+
+static bool fails(void)
+{
+    if (!in_hook) {
+        return false;
+    }
+    allocations++;
+    return fail_after ? allocations >= fail_at : allocations == fail_at;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(old, size);
+}
+
+// json-c 0.16 itself does not survive this: json_tokener_parse_ex passes an unchecked strdup(3) on. Linked with --wrap.
+struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
+struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
+{
+    bool was_in_hook = in_hook;
+    in_hook = false;
+    struct json_object *value = __real_json_tokener_parse_ex(tokener, text, size);
+    in_hook = was_in_hook;
+    return value;
+}
+#endif
 
 #define MANY 256
 #define ERRNO_BEFORE 117 // an errno that no call of the plugin sets: EUCLEAN
@@ -45,17 +92,19 @@ static char **find(struct environment *environment, const char *name)
 static int set(struct environment *environment, const char *name, const char *value, int overwrite)
 {
     char **entry = find(environment, name);
+    char *text = NULL;
     if (entry && !overwrite) {
         return ESPANK_ENV_EXISTS;
+    }
+    if (asprintf(&text, "%s=%s", name, value) < 0) {
+        return ESPANK_ERROR;
     }
     if (entry) {
         free(*entry);
     } else {
         entry = &environment->entries[environment->count++];
     }
-    if (asprintf(entry, "%s=%s", name, value) < 0) {
-        abort();
-    }
+    *entry = text;
     return ESPANK_SUCCESS;
 }
 
@@ -163,9 +212,15 @@ static void call(const char *name)
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         if (strcmp(name, hooks[i].name) == 0) {
             nanoseconds before = monotonic_now();
+#ifdef FAIL_ALLOCATIONS
+            in_hook = true;
+#endif
             errno = ERRNO_BEFORE;
             int result = hooks[i].hook(NULL, plugstack_count, plugstack);
             bool preserved = errno == ERRNO_BEFORE;
+#ifdef FAIL_ALLOCATIONS
+            in_hook = false;
+#endif
             printf("call %s %d %lld %s\n", name, result, (long long)(monotonic_now() - before) / 1000000,
                    preserved ? "errno-preserved" : "errno-changed");
         }
@@ -224,6 +279,12 @@ int main(void)
     FILE *script = path ? fopen(path, "re") : NULL;
     char *line = NULL;
     size_t size = 0;
+    static char out[1 << 16]; // so that printing allocates nothing
+    setvbuf(stdout, out, _IOFBF, sizeof out);
+#ifdef FAIL_ALLOCATIONS
+    fail_at = strtol(getenv("FAIL_AT"), NULL, 10);
+    fail_after = getenv("FAIL_AFTER");
+#endif
     if (!script) {
         fputs("stub_slurm: STUB_SCRIPT names no script\n", stderr);
         return 2;
@@ -243,6 +304,9 @@ int main(void)
     for (char **entry = environ; *entry; entry++) {
         printf("own %s\n", *entry);
     }
+#ifdef FAIL_ALLOCATIONS
+    printf("allocations %ld\n", allocations);
+#endif
     release(&control);
     release(&job);
     for (int i = 0; i < plugstack_count; i++) {
