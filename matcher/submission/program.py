@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 from posixpath import basename
 
 from matcher.submission import launchers
@@ -21,6 +22,8 @@ from matcher.submission.variables import Variables, is_assignment
 
 _NUMBER = re.compile(r"-\.?[0-9]")
 _PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
+COMMAND_LIMIT = 4_096
+"""Commands of a script that are looked at; it bounds what a hostile script costs (about 15 us each)."""
 _NESTING = 3
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
@@ -75,7 +78,7 @@ class _Reader:
 
     def read(self, text: str, nesting: int) -> Reading:
         best: Program | None = None
-        for command in commands(text):
+        for command in islice(commands(text), COMMAND_LIMIT):
             argv = self._argv(command)
             program = _resolve(argv, self.variables, nesting) if argv else None
             if program and (best is None or program.rank < best.rank):
