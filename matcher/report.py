@@ -39,6 +39,8 @@ def show(
     for decision in decisions:
         _show_decision(out, decision, (records or {}).get(decision.record_id or 0))
         out.print()
+    if not decisions:
+        out.print(printable("No decision was made for this job, and it was given nothing."))
     for outcome in outcomes:
         out.print(printable(f"The job: {outcome_text(outcome)}"), soft_wrap=True)
 

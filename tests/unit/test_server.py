@@ -21,6 +21,8 @@ import pytest
 from database import Database
 from matcher import service as service_module
 from matcher.client import PING
+from matcher.errors import ServiceError
+from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request, wait_for
 
@@ -146,48 +148,53 @@ def test_a_daemon_killed_leaves_a_socket_that_the_next_replaces(daemon: Daemon) 
     assert daemon.ask(request())["verdict"] == "apply"
 
 
-def refused(daemon: Daemon) -> str:
-    """The one line of a daemon that does not start."""
-    daemon.spawn()
-    assert daemon.process and daemon.process.wait(timeout=30) == 1
-    lines = [line for line in daemon.text().splitlines() if line.startswith("reprise: ")]
-    assert len(lines) == 1 and "Traceback" not in daemon.text(), daemon.text()
-    return lines[0]
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a socket may be."""
+    (tmp_path / "run").mkdir(mode=0o755)
+    return tmp_path / "run" / "matcher.sock"
 
 
-def test_a_file_in_the_sockets_place_is_left_alone(daemon: Daemon) -> None:
-    daemon.socket.write_text("precious")
-    assert "not a socket" in refused(daemon)
-    assert daemon.socket.read_text() == "precious"
+def refusal(path: Path) -> str:
+    with pytest.raises(ServiceError) as caught:
+        listen(path)
+    return str(caught.value)
 
 
-def test_a_directory_that_everyone_may_write_to_is_refused(daemon: Daemon) -> None:
-    daemon.socket.parent.chmod(0o777)
-    assert "chmod o-w" in refused(daemon)
-    daemon.socket.parent.chmod(0o1777)
-    daemon.start()
+def test_a_file_in_the_sockets_place_is_left_alone(place: Path) -> None:
+    place.write_text("precious")
+    assert "not a socket" in refusal(place)
+    assert place.read_text() == "precious"
 
 
-def test_a_missing_directory_is_named(daemon: Daemon) -> None:
-    daemon.socket.parent.rmdir()
-    assert f"create {daemon.socket.parent}" in refused(daemon)
+def test_a_link_in_the_sockets_place_is_left_alone(place: Path) -> None:
+    place.symlink_to("/nowhere")
+    assert "not a socket" in refusal(place)
 
 
-def test_a_path_too_long_for_a_socket_is_named(daemon: Daemon) -> None:
-    daemon.socket = daemon.socket.with_name("s" * 120)
-    daemon.configure()
-    assert "shorten it" in refused(daemon)
+def test_a_directory_that_everyone_may_write_to_is_refused_unless_it_is_sticky(place: Path) -> None:
+    place.parent.chmod(0o777)
+    assert f"chmod o-w {place.parent}" in refusal(place)
+    place.parent.chmod(0o1777)
+    listen(place).close()
+
+
+def test_a_missing_directory_is_named(place: Path) -> None:
+    assert f"create {place.parent / 'deeper'}" in refusal(place.parent / "deeper" / "matcher.sock")
+
+
+def test_a_path_too_long_for_a_socket_is_named_and_the_longest_is_taken(place: Path) -> None:
+    longest = place.with_name("s" * (SOCKET_PATH_LIMIT - len(str(place.parent)) - 1))
+    listen(longest).close()
+    assert "shorten it" in refusal(longest.with_name(longest.name + "s"))
 
 
 def test_a_missing_database_is_named_and_leaves_no_socket(daemon: Daemon) -> None:
     daemon.database.unlink()
-    assert "reprise db init" in refused(daemon)
+    daemon.spawn()
+    assert daemon.process and daemon.process.wait(timeout=30) == 1
+    assert daemon.log_contains(r"(?m)^reprise: .*run `reprise db init`$") and "Traceback" not in daemon.text()
     assert not daemon.socket.exists()
-
-
-def test_a_model_that_is_not_there_is_named(daemon: Daemon) -> None:
-    daemon.configure('model = "thesys"')
-    assert "thesys" in refused(daemon)
 
 
 def test_sighup_takes_a_new_configuration_and_a_wrong_one_changes_nothing(daemon: Daemon) -> None:
