@@ -109,7 +109,8 @@ static char *explain(const struct decision *decision, enum client_result result,
     for (size_t i = 0; i < decision->count; i++) {
         fprintf(out, "%s%s=%s", i ? " " : ": ", decision->variables[i].name, decision->variables[i].value);
     }
-    if (fclose(out)) {
+    bool complete = fclose(out) == 0 && line;
+    if (!complete) {
         free(line);
         return NULL;
     }
