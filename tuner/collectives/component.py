@@ -218,7 +218,7 @@ class CollectivesComponent:
             )
         return {
             "rules": table,
-            "proof": {"calls": [str(call) for call in proof.calls], "rows": proof.rows, "launches": proof.launches},
+            "proof": {"calls": [str(call) for call in proof.calls], "launches": proof.launches},
         }
 
 

@@ -2,18 +2,20 @@
 """The proof that a rules file does on the machine what it says: real launches, with Open MPI as its own oracle.
 
 Open MPI drops a wrong file without a word, but a call whose rule names an algorithm that does not exist fails with
-MPI_ERR_ARG. So every row of the file gets a number, and launch k runs a variant of the file in which the rows whose
-number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the row that
-decided it: a file of R rows needs log2(R + 1) launches, rounded up. One more launch shows that the file itself fails
-no call.
+MPI_ERR_ARG. So the rows of a collective get numbers from 1 on, and launch k runs a variant of the file in which the
+rows whose number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the row
+that decided it, so that R rows need log2(R + 1) launches, rounded up. It is one collective at a time, since algorithms
+call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file itself fails no
+call.
 
 The variants lie where the file will lie, so that a node that cannot read that directory is noticed too.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +31,6 @@ MPI_ERR_ARG = 13
 SMALL_RANKS = 2  # the size of the smaller communicator that must be left alone
 
 NAMES = {kind.id: name for name, kind in CATALOGUE.items()}
-Address = tuple[int, int, int]  # collective id, index of the communicator entry, index of the row
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,6 @@ class Proof:
     """What was shown: the calls that were probed, each decided by the row that the file says, and the launches used."""
 
     calls: Sequence[Call]
-    rows: int
     launches: int
 
 
@@ -60,44 +60,31 @@ def prove(rules: Rules, text: str, ranks: int, plan: TrialPlan, run: Runner, dir
     file's path. Raises TunerError where anything differs from what the file says.
     """
     calls = tuple(calls_for(rules, ranks))
-    codes = number_rows(rules)
-    launches = len(codes).bit_length()
-    seen = dict.fromkeys(calls, 0)
-    for bit in range(launches):
-        variant = render_bare(with_oracle(rules, codes, bit))
-        for call, code in _probe(variant, calls, plan, run, directory).items():
-            if code not in (MPI_SUCCESS, MPI_ERR_ARG):
-                raise _failure(call, f"it returned {code} where {MPI_SUCCESS} or {MPI_ERR_ARG} was expected")
-            seen[call] |= (code == MPI_ERR_ARG) << bit
-    for call in calls:
-        expected = codes[_address(rules, call)]
-        if seen[call] != expected:
-            raise _failure(call, f"row {seen[call] or 'none'} of the file decided it, not row {expected}")
+    launches = 0
+    for collective in rules:
+        own = [call for call in calls if call.collective == NAMES[collective]]
+        numbers = {call: _row_number(rules, call) for call in own}
+        for bit in range(sum(len(entry.rows) for entry in rules[collective]).bit_length()):
+            variant = render_bare(with_oracle(rules, collective, bit))
+            launches += 1
+            for call, code in _probe(variant, own, plan, run, directory).items():
+                if code != (MPI_ERR_ARG if numbers[call] >> bit & 1 else MPI_SUCCESS):
+                    raise _failure(call, f"row {numbers[call]} does not decide it (oracle {bit} returned {code})")
     for call, code in _probe(text, calls, plan, run, directory).items():
         if code != MPI_SUCCESS:
             raise _failure(call, f"with the file itself it fails with {code}")
-    return Proof(calls, len(codes), launches + 1)
+    return Proof(calls, launches + 1)
 
 
-def number_rows(rules: Rules) -> dict[Address, int]:
-    """A number from 1 for each row; 0 is left for "no row"."""
-    addresses = [(c, e, r) for c in sorted(rules) for e, entry in enumerate(rules[c]) for r in range(len(entry.rows))]
-    return {address: number for number, address in enumerate(addresses, 1)}
+def with_oracle(rules: Rules, collective: int, bit: int) -> Rules:
+    """The rules with an algorithm that does not exist in each row of `collective` whose number has `bit` set."""
+    number = itertools.count(1)
 
+    def row(old: Row) -> Row:
+        return replace(old, algorithm=NO_ALGORITHM) if next(number) >> bit & 1 else old
 
-def with_oracle(rules: Rules, codes: Mapping[Address, int], bit: int) -> Rules:
-    """The rules with an algorithm that does not exist in each row whose number has `bit` set."""
-
-    def row(address: Address, old: Row) -> Row:
-        return replace(old, algorithm=NO_ALGORITHM) if codes[address] >> bit & 1 else old
-
-    return {
-        c: tuple(
-            CommEntry(entry.comm_size, tuple(row((c, e, r), old) for r, old in enumerate(entry.rows)))
-            for e, entry in enumerate(entries)
-        )
-        for c, entries in rules.items()
-    }
+    variant = [CommEntry(entry.comm_size, [row(old) for old in entry.rows]) for entry in rules[collective]]
+    return {**rules, collective: variant}
 
 
 def render_bare(rules: Rules) -> str:
@@ -133,12 +120,14 @@ def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
                 yield from (Call(name, stated, size) for stated in sorted({first, last}) if first <= last)
 
 
-def _address(rules: Rules, call: Call) -> Address:
+def _row_number(rules: Rules, call: Call) -> int:
+    """The number, from 1 within its collective, of the row that must decide the call."""
     collective = CATALOGUE[call.collective].id
     place = locate(rules, collective, call.ranks, compared_bytes(call.collective, call.size, call.ranks))
     if place is None:
         raise _failure(call, "the file has no row for it")
-    return (collective, *place)
+    entry, row = place
+    return sum(len(before.rows) for before in rules[collective][:entry]) + row + 1
 
 
 def _probe(text: str, calls: Sequence[Call], plan: TrialPlan, run: Runner, directory: Path) -> dict[Call, int]:
