@@ -132,6 +132,11 @@ def test_nothing_is_published_where_nothing_is_better(directory: Path) -> None:
     assert not directory.exists()
 
 
+def test_an_algorithm_that_is_wrong_for_some_operations_is_never_published(directory: Path) -> None:
+    tuned = make(collectives=["allreduce"], reordering=True)
+    assert tuned.publish([comparison("allreduce/65536", 4, 0.5, 0.4, 0.6)], open_mpi(), directory) is None
+
+
 def test_nothing_is_published_without_proof(directory: Path) -> None:
     with pytest.raises(TunerError, match="not in effect"):
         make().publish(COMPARISONS, open_mpi(lambda _: {}), directory)

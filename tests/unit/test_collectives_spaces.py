@@ -10,18 +10,24 @@ import pytest
 from tests.unit.collectives_values import BUILD
 from tuner.collectives.build import describe, parse
 from tuner.collectives.catalogue import CATALOGUE
-from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS, space
+from tuner.collectives.spaces import DEFAULT, space
 from tuner.errors import TunerError
 
 
 @pytest.mark.parametrize(("name", "points"), [("allreduce", 1400), ("bcast", 2000), ("gather", 800), ("reduce", 1600)])
-def test_the_default_grid_has_the_published_size(name: str, points: int) -> None:
-    assert space(name, 65536, 4, BUILD, SEGMENTS, FANOUTS).grid_size == points
+def test_the_grid_of_all_algorithms_has_the_published_size(name: str, points: int) -> None:
+    assert space(name, 65536, 4, BUILD, reordering=True).grid_size == points
+
+
+def test_what_is_wrong_for_operations_that_do_not_commute_is_left_out() -> None:
+    assert space("allreduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 2, 3, 6)
+    assert space("reduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 6, 7)
+    assert space("bcast", 65536, 4, BUILD).grid_size == 2000
 
 
 def test_the_default_is_a_point_of_every_space() -> None:
     for name in CATALOGUE:
-        assert DEFAULT in space(name, 65536, 4, BUILD, SEGMENTS, FANOUTS).points
+        assert DEFAULT in space(name, 65536, 4, BUILD).points
 
 
 @pytest.mark.parametrize(
@@ -43,20 +49,20 @@ def test_points_that_behave_alike_are_one(
     name: str, size: int, point: tuple[int, int, int], expected: tuple[int, int, int]
 ) -> None:
     names = ("algorithm", "segment", "fanout")
-    grid = space(name, size, 8, BUILD, SEGMENTS, FANOUTS)
+    grid = space(name, size, 8, BUILD, reordering=True)
     assert grid.canonical(dict(zip(names, point, strict=True))) == dict(zip(names, expected, strict=True))
 
 
 def test_a_canonical_point_stands_for_itself() -> None:
     for name in CATALOGUE:
-        grid = space(name, 4096, 8, BUILD, SEGMENTS, FANOUTS)
+        grid = space(name, 4096, 8, BUILD)
         assert all(grid.canonical(point) == point for point in grid.points)
         assert len(grid.points) == len({grid.key(point) for point in grid.points})
 
 
 def test_the_catalogue_names_only_algorithms_that_the_build_has() -> None:
     for name, kind in CATALOGUE.items():
-        assert kind.segment | kind.fanout <= set(BUILD.algorithms[name].values())
+        assert kind.segment | kind.fanout | kind.reorders <= set(BUILD.algorithms[name].values())
 
 
 def test_the_build_is_read_with_its_version_and_priorities() -> None:

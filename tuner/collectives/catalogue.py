@@ -17,7 +17,9 @@ class Collective:
     `id` is its number in a rules file. `per_rank`: the size that benchmarks state is one rank's part, while Open MPI
     compares a rule with that times the communicator's size. `sums`: messages are 4-byte floats, so that sizes are
     multiples of 4. `segment` and `fanout` name the algorithms (as `ompi_info` does) that heed these parameters when
-    they come from a rules file; the others ignore them.
+    they come from a rules file; the others ignore them. `reorders` names the algorithms that combine contributions out
+    of the ranks' order. The built-in rules ask whether the operation commutes before they take one of these; a rules
+    file does not, and a job with an operation that does not commute would get a wrong result (seen with 4.1.4).
     """
 
     id: int
@@ -26,6 +28,7 @@ class Collective:
     sized: bool = True
     segment: frozenset[str] = frozenset()
     fanout: frozenset[str] = frozenset()
+    reorders: frozenset[str] = frozenset()
 
 
 # The names of ids 0 to 21 in a rules file of 4.1: all that its reader accepts.
@@ -35,7 +38,9 @@ COLLECTIVE_IDS = 22
 # could differ, the parameter is taken as heeded, which costs runs and never a result.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(0, per_rank=True),
-    "allreduce": Collective(2, sums=True, segment=frozenset({"segmented_ring"})),
+    "allreduce": Collective(
+        2, sums=True, segment=frozenset({"segmented_ring"}), reorders=frozenset({"ring", "segmented_ring"})
+    ),
     "alltoall": Collective(3, per_rank=True),
     "barrier": Collective(6, sized=False),
     "bcast": Collective(
@@ -49,8 +54,9 @@ CATALOGUE: Mapping[str, Collective] = {
         sums=True,
         segment=frozenset({"chain", "pipeline", "binary", "binomial", "in-order_binary"}),
         fanout=frozenset({"chain"}),
+        reorders=frozenset({"chain", "pipeline", "binary", "binomial"}),
     ),
-    "reduce_scatter": Collective(12, sums=True),
+    "reduce_scatter": Collective(12, sums=True, reorders=frozenset({"recursive_halving", "ring"})),
     "scatter": Collective(15, per_rank=True),
 }
 

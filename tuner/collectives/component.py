@@ -115,7 +115,7 @@ class CollectivesComponent:
         )
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path) -> Publication | None:
-        kept = [c for c in comparisons if self._is_better(c)]
+        kept = [c for c in comparisons if self._is_good(c)]
         if not kept:
             return None
         self._check_releases()
@@ -154,7 +154,13 @@ class CollectivesComponent:
         for collective in self.settings.collectives:
             for size in sorted(self.settings.sizes) if CATALOGUE[collective].sized else [0]:
                 grid = space(
-                    collective, size, self.settings.tasks, self.mpi, self.settings.segments, self.settings.fanouts
+                    collective,
+                    size,
+                    self.settings.tasks,
+                    self.mpi,
+                    self.settings.segments,
+                    self.settings.fanouts,
+                    self.settings.reordering,
                 )
                 found.append((Problem(f"{collective}/{size}", grid, DEFAULT), collective, size))
         return found
@@ -173,8 +179,12 @@ class CollectivesComponent:
             environment["OMPI_MCA_coll_han_priority"] = "0"
         return environment
 
-    def _is_better(self, comparison: Comparison) -> bool:
-        return comparison.gain_low > 0 and comparison.winner["algorithm"] != DEFAULT["algorithm"]
+    def _is_good(self, comparison: Comparison) -> bool:
+        """Better than the default beyond noise, and right for every job."""
+        _, collective, _ = self._problems[comparison.problem]
+        algorithm = int(comparison.winner["algorithm"])
+        reorders = self.mpi.algorithms[collective][algorithm] in CATALOGUE[collective].reorders
+        return comparison.gain_low > 0 and algorithm != DEFAULT["algorithm"] and not reorders
 
     def _check_releases(self) -> None:
         """Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`."""

@@ -3,10 +3,10 @@
 
 Open MPI drops a wrong file without a word, but a call whose rule names an algorithm that does not exist fails with
 MPI_ERR_ARG. So the rows of a collective get numbers from 1 on, and launch k runs a variant of the file in which the
-rows whose number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the row
-that decided it, so that R rows need log2(R + 1) launches, rounded up. It is one collective at a time, since algorithms
-call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file itself fails no
-call.
+rows whose number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the
+row that decided it, so that R rows need log2(R + 1) launches, rounded up. It is one collective at a time, since
+algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file
+itself fails no call.
 
 The variants lie where the file will lie, so that a node that cannot read that directory is noticed too.
 """

@@ -21,10 +21,20 @@ DEFAULT: Parametrization = {"algorithm": 0, "segment": 0, "fanout": DEFAULT_FANO
 
 
 def space(
-    collective: str, size: int, comm_size: int, build: OpenMPIBuild, segments: Sequence[int], fanouts: Sequence[int]
+    collective: str,
+    size: int,
+    comm_size: int,
+    build: OpenMPIBuild,
+    segments: Sequence[int] = SEGMENTS,
+    fanouts: Sequence[int] = FANOUTS,
+    reordering: bool = False,
 ) -> Space:
-    """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks."""
-    algorithms = build.algorithms[collective]
+    """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks.
+
+    With `reordering`, as in the published spaces, also the algorithms that no file for jobs may hold (see the catalogue).
+    """
+    avoided = frozenset() if reordering else CATALOGUE[collective].reorders
+    algorithms = {i: name for i, name in build.algorithms[collective].items() if name not in avoided}
 
     def canonical(point: Parametrization) -> Parametrization:
         return canonical_point(collective, algorithms[int(point["algorithm"])], size, comm_size, point)
