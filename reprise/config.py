@@ -147,7 +147,8 @@ def load(path: Path | None = None) -> Config:
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem of a file that `model` describes, as one line; a misspelt key comes with a suggestion."""
-    problem = error.errors()[0]
+    problems = error.errors()  # a misspelt key explains the missing one beside it
+    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         known = _keys_beside(problem["loc"], model)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from database.model import Scope
 from reprise.config import AbsolutePath, Section, first_problem
@@ -17,6 +18,16 @@ from tuner.search.stopping import StopRule
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as the database keeps them, so that a resumed campaign gets what the first run got."""
+    try:
+        if json.loads(json.dumps(settings, allow_nan=False)) == settings:
+            return settings
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise ValueError("may hold texts, finite numbers, booleans, lists and mappings (dates in quotes), and no loops")
 
 
 class CampaignError(TunerError):
@@ -82,7 +93,9 @@ class Definition(BaseModel):
 
     name: str = Field(min_length=1, max_length=100, pattern=r"^[\w.@+ /-]+$")
     component: str = Field(pattern=r"^[\w.-]+$", description="a file NAME.yaml in the directory of components")
-    settings: dict[str, Any] = Field(default_factory=dict, description="for the component")
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="for the component"
+    )
     scope: Scope = Field(Scope.APPLICATION, description="cluster: for any job on this machine that the record covers")
     application: Application | None = None
     search: SearchSection = SearchSection()
@@ -124,7 +137,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         line = f" in line {mark.line + 1}" if mark else ""
         words = getattr(error, "problem", None) or "it cannot be parsed"
         raise CampaignError(f"{path}: is not valid YAML{line} ({words}): correct that line") from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a date that is none, an alias within its own anchor
         raise CampaignError(f"{path}: is not valid YAML ({error}): correct it") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise CampaignError(f"{path}: is no mapping of names to values: begin with a line like `name: my-campaign`")

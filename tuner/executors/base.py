@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ NO_OUTPUT = TrialOutput(-1, "", "", 0.0)
 # A coordinator that itself runs in a job, or that a user has set up, must not leak into the trials.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE")
 KEPT = ("SLURM_CONF",)
+
+LAUNCHERS = ("srun: ", "slurmstepd: ")
+RULER = re.compile(r"^[-=*]{5,}$")
 
 Started = Callable[[int | None], None]  # told the Slurm job id, if any, when a trial starts
 Say = Callable[[str], None]  # told, in one line, what an executor waits for
@@ -109,6 +113,13 @@ def timed_out(output: TrialOutput, timeout_s: float, job_id: int | None = None) 
 
 
 def last_line(text: str) -> str:
-    """The last line that says something, at most 300 characters."""
-    lines = [line.strip() for line in text.splitlines() if line.strip(" \t-*=")]
-    return lines[-1][:300] if lines else ""
+    """The last line, at most 300 characters, in which the program says something.
+
+    Launchers have the last word on every failure, and it is no cause: srun's lines begin with its name, mpirun's stand
+    between rulers. They count only where there is nothing else.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    ruler = next((index for index, line in enumerate(lines) if RULER.match(line)), len(lines))
+    own = [line for line in lines[:ruler] if line and not line.startswith(LAUNCHERS)]
+    said = own or [line for line in lines if line and not RULER.match(line)]
+    return said[-1][:300] if said else ""

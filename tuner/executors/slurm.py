@@ -155,7 +155,7 @@ class SlurmCommands:
 
 def _words(answer: Answer) -> str:
     lines = (answer.stderr.strip() or answer.stdout.strip() or f"exit status {answer.status}").splitlines()
-    return lines[-1][:300]
+    return "; ".join(re.sub(r"^\w+: error: ", "", line.strip()) for line in lines)[:300]
 
 
 def clear(slurm: Slurm, name: str, sleep: Callable[[float], None], timeout_s: float = 120.0) -> None:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns on a real Slurm, as the service user: both executors, both launchers, and what can go wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import fake_component
+from tests.cluster.machine import VirtualCluster, unique_name, wait_for
+
+pytestmark = pytest.mark.cluster
+
+SOURCE = "/opt/reprise/source"
+REPRISE = [f"{SOURCE}/.venv/bin/python", "-m", "tests.fake_component"]
+ENVIRONMENT = {"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[VirtualCluster]:
+    with VirtualCluster(nodes=4) as running:
+        yield running
+
+
+class Site:
+    """A service user's directory on the cluster, with its own database."""
+
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self.cluster = cluster
+        self.home = f"/home/reprise/{unique_name('site')}"
+        self.log = f"{self.home}/log"
+        self.write("components/fake.yaml", fake_component.FILE)
+        self.write("db/.keep", "")
+        self.write("app.sh", "#!/bin/bash\n#SBATCH -N 4\nsrun ./heat --steps 3\n")
+        self.write(
+            "reprise.toml",
+            f'[database]\npath = "{self.home}/db/reprise.db"\n[artifacts]\ndirectory = "{self.home}/artifacts"\n'
+            f'[tuner]\ncomponents = "{self.home}/components"\nwork = "{self.home}/work"\n',
+        )
+        self.reprise("db", "init")
+
+    def write(self, name: str, text: str) -> str:
+        self.cluster.write(f"{self.home}/{name}", text, user="reprise")
+        return f"{self.home}/{name}"
+
+    def command(self, *arguments: str) -> list[str]:
+        return [*REPRISE, "--config", f"{self.home}/reprise.toml", *arguments]
+
+    def reprise(self, *arguments: str, check: bool = True) -> Any:
+        return self.cluster.run(self.command(*arguments), user="reprise", env=ENVIRONMENT, check=check)
+
+    def campaign(self, kind: str, settings: dict[str, Any], **executor: Any) -> str:
+        definition = {
+            "name": "test",
+            "component": "fake",
+            "settings": {"log": self.log, "nodes": 4, **settings},
+            "application": {"script": f"{self.home}/app.sh", "user": "alice"},
+            "search": {"method": "random", "budget": 2},
+            "repetitions": {"default_runs": 1, "final_pairs": 2},
+            "executor": {"kind": kind, **executor},
+        }
+        return self.write("campaign.yaml", yaml.safe_dump(definition))
+
+    def start(self, file: str) -> Any:
+        return self.cluster.popen(
+            self.command("tune", "run", file, "--yes"), user="reprise", env=ENVIRONMENT, log=f"{self.home}/out"
+        )
+
+    def runs(self) -> list[str]:
+        path = self.cluster.path(self.log)
+        return path.read_text().splitlines() if path.exists() else []
+
+    def pid(self) -> str:
+        """The coordinator's process id on the cluster, from its lock."""
+        lock = next(self.cluster.path(f"{self.home}/work").glob("*/lock"))
+        return lock.read_text().split()[1]
+
+    def jobs(self) -> list[str]:
+        return self.cluster.run(["squeue", "--noheader", "--user=reprise", "--format=%A %j"]).stdout.splitlines()
+
+    def status(self, campaign: int = 1) -> dict[str, Any]:
+        said = self.reprise("tune", "status", str(campaign), "--json").stdout
+        result: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return result
+
+
+@pytest.fixture
+def site(cluster: VirtualCluster) -> Site:
+    return Site(cluster)
+
+
+@pytest.mark.parametrize(("kind", "launcher"), [("allocation", "srun"), ("allocation", "mpirun"), ("slurm", "mpirun")])
+def test_a_campaign_runs_on_all_nodes_and_ends_with_a_record(site: Site, kind: str, launcher: str) -> None:
+    file = site.campaign(kind, {}, launcher=launcher)
+    done = site.reprise("tune", "run", file, "--yes", "--json")
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["record"] == 1 and told["trials"] == {"total": 7, "complete": 7}
+    outputs = list(site.cluster.path(f"{site.home}/work").glob("*/one/*/stdout"))
+    assert len(outputs) == 7 and site.jobs() == []
+    for output in outputs:
+        words = [line.split() for line in output.read_text().splitlines()]
+        assert sorted(word[3] for word in words) == ["node0", "node1", "node2", "node3"]
+        assert {word[5] for word in words} == {"REPRISE=off"}
+        assert len({word[1] for word in words}) == 1  # every rank has the plan's value
+
+
+@pytest.mark.parametrize("kind", ["allocation", "slurm"])
+def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumption(site: Site, kind: str) -> None:
+    waiting = f"{site.home}/waiting"
+    before = f'[ $n != 4 ] || [ "$rank" != 0 ] || [ -e {waiting} ] || {{ touch {waiting}; sleep 100; }}'
+    first = site.start(site.campaign(kind, {"before": before}))
+    wait_for("the fourth trial", lambda: site.cluster.path(waiting).exists())
+    site.cluster.run(["kill", "-9", site.pid()])
+    first.wait()
+    assert site.status()["state"] == "interrupted" and len(site.jobs()) == 1
+    site.reprise("tune", "resume", "1")
+    assert site.status()["record"] == 1
+    assert site.status()["trials"] == {"total": 7, "complete": 7}
+    assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial once more, and the proof
+    assert site.jobs() == []
+
+
+def test_a_stopped_campaign_releases_its_nodes_and_can_be_resumed(site: Site) -> None:
+    waiting = f"{site.home}/waiting"
+    before = f'[ $n != 3 ] || [ "$rank" != 0 ] || [ -e {waiting} ] || {{ touch {waiting}; sleep 100; }}'
+    first = site.start(site.campaign("allocation", {"before": before}))
+    wait_for("the third trial", lambda: site.cluster.path(waiting).exists())
+    site.cluster.run(["kill", "-TERM", site.pid()])
+    assert first.wait() == 130
+    wait_for("the end of the allocation", lambda: not site.jobs())
+    assert "go on with `reprise tune resume 1`" in site.cluster.path(f"{site.home}/out").read_text()
+    assert site.status()["state"] == "stopped"
+    site.reprise("tune", "resume", "1")
+    assert site.status()["trials"] == {"total": 7, "complete": 7}
+
+
+def test_a_lost_allocation_is_replaced(site: Site) -> None:
+    cancel = '[ $n != 4 ] || [ "$rank" != 0 ] || { scancel $SLURM_JOB_ID; sleep 100; }'
+    site.reprise("tune", "run", site.campaign("allocation", {"before": cancel}), "--yes")
+    assert site.status()["trials"] == {"total": 8, "complete": 7, "cancelled": 1}
+    assert site.status()["record"] == 1
+
+
+@pytest.mark.parametrize("kind", ["allocation", "slurm"])
+def test_a_trial_that_hangs_is_stopped_and_the_campaign_goes_on(site: Site, kind: str) -> None:
+    hang = '[ $n != 3 ] || [ "$rank" != 0 ] || sleep 100'
+    site.reprise("tune", "run", site.campaign(kind, {"before": hang}, max_trial_s=2), "--yes")
+    assert site.status()["trials"] == {"total": 7, "complete": 6, "timeout": 1}
+    assert not [line for line in processes(site) if "sleep 100" in line]
+
+
+def processes(site: Site) -> list[str]:
+    lines: list[str] = site.cluster.run(["ps", "-eo", "user:20,args"]).stdout.splitlines()
+    return [line for line in lines if line.startswith("reprise")]
+
+
+@pytest.mark.parametrize("kind", ["allocation", "slurm"])
+def test_a_partition_that_is_not_there_is_one_line(site: Site, kind: str) -> None:
+    done = site.reprise("tune", "run", site.campaign(kind, {}, partition="nowhere"), "--yes", check=False)
+    assert done.returncode == 1 and "invalid partition specified: nowhere" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr and site.status()["state"] == "stopped"
+
+
+def test_a_program_that_is_not_there_fails_the_campaign_in_one_line(site: Site) -> None:
+    before = shlex.join(["exec", "/no/such/benchmark"])
+    done = site.reprise("tune", "run", site.campaign("allocation", {"before": before}), "--yes", check=False)
+    assert done.returncode == 1 and "the default itself did not run" in done.stderr.splitlines()[-1]
+    assert "/no/such/benchmark" in done.stderr.splitlines()[-1] and site.jobs() == []

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole campaigns without Slurm: the loop, what it leaves, and that it survives being killed anywhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+import shlex
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from database.facade import Database
+from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole, TrialState
+from reprise import cli
+from reprise.config import Config
+from tests import fake_component
+from tuner import session
+from tuner.campaign import check
+from tuner.errors import CampaignFailedError, TunerError
+from tuner.progress import LineReport
+
+
+class Site:
+    """A configuration, a database and a way to run campaigns with the fake component below one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = directory / "log"
+        for name in ("components", "db"):
+            (directory / name).mkdir()
+        (directory / "components/fake.yaml").write_text(fake_component.FILE)
+        (directory / "app.sh").write_text("#!/bin/bash\n#SBATCH -J heat -N 4\nsrun ./heat --steps 3\n")
+        self.settings = {
+            "site": {"cluster": "testing"},
+            "database": {"path": str(directory / "db/reprise.db")},
+            "artifacts": {"directory": str(directory / "artifacts")},
+            "tuner": {"components": str(directory / "components"), "work": str(directory / "work")},
+        }
+        self.config = Config.model_validate(self.settings)
+        Database.open(self.config.database.path, create=True).close()
+
+    def definition(self, **changes: Any) -> dict[str, Any]:
+        """A campaign's input; `settings` are added to the component's."""
+        settings = {"log": str(self.log), "problems": ["p/1", "p/2"], **changes.pop("settings", {})}
+        base = {
+            "name": "test",
+            "component": "fake",
+            "application": {"script": str(self.directory / "app.sh"), "user": "alice"},
+            "search": {"method": "random", "budget": 8},
+            "repetitions": {"default_runs": 2, "final_pairs": 3},
+            "executor": {"kind": "local"},
+        }
+        return {**base, **changes, "settings": settings}
+
+    def begin(self, **changes: Any) -> int:
+        with Database.open(self.config.database.path) as database:
+            return session.begin(database, check(self.definition(**changes), "test"), self.config, 1_000_000.0).id
+
+    def run(self, campaign_id: int, report: LineReport | None = None) -> int | None:
+        with Database.open(self.config.database.path) as database:
+            quiet = report or LineReport(io.StringIO())
+            return session.run(database, database.campaign(campaign_id), self.config, quiet)
+
+    def read(self, what: Callable[[Database], Any]) -> Any:
+        with Database.open(self.config.database.path, read_only=True) as database:
+            return what(database)
+
+    def trials(self, campaign_id: int) -> list[Trial]:
+        return list(self.read(lambda database: database.trials(campaign_id)))
+
+    def campaign(self, campaign_id: int) -> Any:
+        return self.read(lambda database: database.campaign(campaign_id))
+
+    def runs(self) -> list[str]:
+        """The points that the benchmark was really run with, in order."""
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake_component.registry.KINDS, "fake", "tests.fake_component")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def what_was_tried(trials: list[Trial]) -> list[tuple[Any, ...]]:
+    return [(t.problem, t.number, t.role, tuple(t.parametrization.items()), t.state, t.value, t.unit) for t in trials]
+
+
+def test_a_campaign_runs_the_default_the_search_and_the_final_pairs(site: Site) -> None:
+    site.run(campaign := site.begin())
+    roles = [trial.role for trial in site.trials(campaign) if trial.problem == "p/1"]
+    assert roles[:10] == [TrialRole.DEFAULT] * 2 + [TrialRole.SEARCH] * 8
+    pairs = [set(roles[index : index + 2]) for index in range(10, 16, 2)]
+    assert pairs == [{TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED}] * 3
+    assert all(trial.state is TrialState.COMPLETE and trial.started_at for trial in site.trials(campaign))
+
+
+def test_the_default_is_not_searched_again(site: Site) -> None:
+    site.run(campaign := site.begin(search={"method": "exhaustive"}))
+    searched = [t.parametrization for t in site.trials(campaign) if t.role is TrialRole.SEARCH and t.problem == "p/1"]
+    assert len(searched) == 14 and {"size": 0, "kind": "a"} not in searched
+
+
+def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
+    record_id = site.run(campaign := site.begin(search={"method": "exhaustive"}))
+    record = site.read(lambda database: database.record(record_id))
+    assert (record.scope, record.status, record.component) == (Scope.APPLICATION, RecordStatus.ACTIVE, "fake")
+    assert record.metadata["user"] == "alice" and record.metadata["directory"] == str(site.directory)
+    assert record.context == {"cluster": "testing", "nodes": 4}
+    assert record.environment == {"SRO_SIZE": "4"} and record.campaign_id == campaign
+    assert (record.gain, record.gain_low, record.default.mean, record.tuned.mean) == pytest.approx((0.5, 0.5, 2, 1))
+    assert Path(site.read(lambda database: database.artifact(record.artifact_sha256)).path).is_file()
+    assert site.campaign(campaign).state is CampaignState.COMPLETE
+
+
+def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
+    record_id = site.run(site.begin(scope="cluster", application=None))
+    record = site.read(lambda database: database.record(record_id))
+    assert (record.scope, record.metadata) == (Scope.CLUSTER, {})
+
+
+def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
+    assert site.run(campaign := site.begin(settings={"flat": True})) is None
+    assert site.campaign(campaign).state is CampaignState.COMPLETE
+    assert site.campaign(campaign).summary["problems"][0]["note"] == "no parametrization beat the default"
+    assert not {TrialRole.FINAL_TUNED} & {trial.role for trial in site.trials(campaign)}
+
+
+def test_a_flat_objective_stops_after_26_trials_of_the_search(site: Site) -> None:
+    space = fake_component.Space(
+        (fake_component.Parameter("size", tuple(range(40))), fake_component.Parameter("kind", ("a",)))
+    )
+    component = fake_component.FakeComponent({"name": "fake", "version": "1"}, {"flat": True, "log": site.log})
+    component.space = space
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fake_component, "build", lambda *_: component)
+        site.run(campaign := site.begin(search={"method": "gp-ei"}))
+    assert sum(trial.role is TrialRole.SEARCH for trial in site.trials(campaign)) == 26
+
+
+def test_the_same_seed_is_the_same_campaign_and_another_is_another(site: Site) -> None:
+    tried = []
+    for seed in (7, 7, 8):
+        site.run(campaign := site.begin(search={"method": "gp-ei", "initial": 4, "window": 3, "seed": seed}))
+        tried.append(what_was_tried(site.trials(campaign)))
+    assert tried[0] == tried[1] != tried[2]
+
+
+def test_final_pairs_come_in_both_orders(site: Site) -> None:
+    site.run(campaign := site.begin(repetitions={"default_runs": 1, "final_pairs": 12}))
+    roles = [t.role for t in site.trials(campaign) if t.problem == "p/1" and t.role.startswith("final")]
+    assert set(roles[::2]) == {TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED}
+
+
+def test_a_failed_trial_is_a_state_and_the_campaign_goes_on(site: Site) -> None:
+    before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo "no such tree" >&2; exit 9; }'
+    site.run(campaign := site.begin(search={"method": "exhaustive"}, settings={"before": before}))
+    failed = [trial for trial in site.trials(campaign) if trial.state is TrialState.FAILED]
+    assert [trial.message for trial in failed] == ["exit status 9: no such tree"]
+    assert site.campaign(campaign).summary["problems"][0]["failed"] == 1
+    assert site.campaign(campaign).summary["problems"][0]["comparison"]["winner"] != {"size": 4, "kind": "c"}
+
+
+def test_a_trial_that_hangs_is_timed_out(site: Site) -> None:
+    before = '[ "$FAKE_POINT" != "p/1 4 c" ] || exec sleep 60'
+    site.run(campaign := site.begin(
+        search={"method": "exhaustive"}, settings={"before": before}, executor={"kind": "local", "max_trial_s": 0.5}
+    ))  # fmt: skip
+    assert [t.message for t in site.trials(campaign) if t.state is TrialState.TIMEOUT] == ["was stopped after 0.5 s"]
+
+
+def test_output_without_the_objective_fails_the_trial(site: Site) -> None:
+    before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo nothing; exit 0; }'
+    site.run(campaign := site.begin(search={"method": "exhaustive"}, settings={"before": before}))
+    assert "0 tasks of 1 answered" in next(t for t in site.trials(campaign) if t.state is TrialState.FAILED).message
+
+
+def test_a_default_that_fails_fails_the_campaign_with_the_cause(site: Site) -> None:
+    campaign = site.begin(settings={"before": "echo libmpi.so: cannot open >&2; exit 127"})
+    with pytest.raises(CampaignFailedError, match=r"p/1: the default itself did not run.*libmpi.so: cannot open"):
+        site.run(campaign)
+    assert site.campaign(campaign).state is CampaignState.FAILED and len(site.runs()) == 1
+    with pytest.raises(TunerError, match="is failed already"):
+        site.run(campaign)
+
+
+def test_ten_failures_in_a_row_fail_the_campaign(site: Site) -> None:
+    before = '[ "$FAKE_POINT" = "p/1 0 a" ] || { echo "fabric is down" >&2; exit 1; }'
+    campaign = site.begin(search={"method": "exhaustive"}, settings={"before": before})
+    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, the last one so: .*fabric is down"):
+        site.run(campaign)
+    assert len(site.runs()) == 2 + 10
+
+
+def killed(site: Site, campaign: int) -> int:
+    """Run the campaign in a process of its own; its exit code."""
+    process = multiprocessing.get_context("fork").Process(target=site.run, args=(campaign,))
+    process.start()
+    process.join(60)
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+KILL = "[ $n != {n} ] || [ -e {flag} ] || {{ touch {flag}; kill -9 $PPID; exec sleep 0.05; }}"
+
+
+@pytest.mark.parametrize("n", [1, 3, 10, 13, 24, 33])
+def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: Site, n: int) -> None:
+    site.run(whole := site.begin(settings={"log": str(site.directory / "whole")}))
+    before = KILL.format(n=n, flag=shlex.quote(str(site.directory / "killed")))
+    campaign = site.begin(settings={"before": before})
+    assert killed(site, campaign) == -signal.SIGKILL
+    interrupted = [trial.state for trial in site.trials(campaign)]
+    assert set(interrupted[:-1]) <= {TrialState.COMPLETE}
+    record = site.run(campaign)
+    assert what_was_tried(site.trials(campaign)) == what_was_tried(site.trials(whole))
+    assert record is not None and site.campaign(campaign).summary == site.campaign(whole).summary
+    again = Counter(site.runs()) - Counter((site.directory / "whole").read_text().splitlines())
+    assert again.total() == 1  # the interrupted trial (or proof), and no other, ran twice
+    assert len([r for r in site.read(lambda d: d.records()) if r.campaign_id == campaign]) == 1
+
+
+def test_a_campaign_killed_between_two_trials_is_resumed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.run(whole := site.begin())
+    campaign, add = site.begin(), Database.add_trial
+
+    def stop_when_planned(self: Database, trial: Trial) -> int:
+        number = add(self, trial)
+        if trial.number == 5:
+            raise KeyboardInterrupt
+        return number
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "add_trial", stop_when_planned)
+        with pytest.raises(KeyboardInterrupt):
+            site.run(campaign)
+    assert site.trials(campaign)[-1].state is TrialState.PLANNED
+    assert site.campaign(campaign).state is CampaignState.STOPPED
+    site.run(campaign)
+    assert what_was_tried(site.trials(campaign)) == what_was_tried(site.trials(whole))
+
+
+def test_two_coordinators_on_one_campaign_are_refused(site: Site) -> None:
+    waiting = site.directory / "waiting"
+    campaign = site.begin(settings={"before": f"touch {waiting}; while [ -e {waiting} ]; do sleep 0.01; done"})
+    first = multiprocessing.get_context("fork").Process(target=site.run, args=(campaign,))
+    first.start()
+    try:
+        while not waiting.exists():
+            first.join(0.01)
+        with pytest.raises(TunerError, match=f"campaign {campaign} is being run by process {first.pid} on"):
+            site.run(campaign)
+        assert session.is_running(site.campaign(campaign), site.config)
+    finally:
+        first.kill()
+        first.join()
+        waiting.unlink()
+    assert not session.is_running(site.campaign(campaign), site.config)
+
+
+def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = KILL.format(n=5, flag=site.directory / "killed")
+    campaign = site.begin(settings={"before": before})
+    killed(site, campaign)
+    space = fake_component.Space(
+        (fake_component.Parameter("size", (0, 99)), fake_component.Parameter("kind", ("a", "z")))
+    )
+    original = fake_component.FakeComponent.__init__
+
+    def changed(self: Any, *arguments: Any) -> None:
+        original(self, *arguments)
+        self.space = space
+
+    monkeypatch.setattr(fake_component.FakeComponent, "__init__", changed)
+    with pytest.raises(TunerError, match=r"cannot be resumed: .* start a new campaign"):
+        site.run(campaign)
+
+
+class Command:
+    """`reprise` with the site's configuration file."""
+
+    def __init__(self, site: Site) -> None:
+        lines = [
+            f"[{table}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items())
+            for table, keys in site.settings.items()
+        ]
+        self.path = site.directory / "reprise.toml"
+        self.path.write_text("\n".join(lines))
+
+    def __call__(self, *arguments: str) -> Any:
+        return CliRunner().invoke(cli.reprise, ["--config", str(self.path), *arguments])
+
+
+def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:
+    reprise, file = Command(site), site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump({**site.definition(), "executor": {"kind": "slurm"}}))
+    done = reprise("tune", "run", str(file), "--executor", "local", "--yes", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["trials"] == {"total": 32, "complete": 32} and told["record"] == 1 and Path(told["artifact"]).is_file()
+    assert [problem["comparison"]["gain"] > 0 for problem in told["problems"]] == [True, True]
+    assert "p/1 (1 of 2): at most" in done.stderr
+    assert json.loads(reprise("tune", "status", "1", "--json").stdout.splitlines()[-1]) == told
+    assert "complete" in reprise("tune", "list").stdout
+
+
+def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
+    killed(site, site.begin(settings={"before": KILL.format(n=3, flag=site.directory / "killed")}))
+    reprise = Command(site)
+    assert "interrupted" in reprise("tune", "list").stdout
+    assert "is interrupted after 3 trials" in reprise("tune", "status", "1").stdout
+    assert reprise("tune", "resume", "1").exit_code == 0
+    assert "is complete: record 1" in reprise("tune", "status", "1").stdout
+
+
+def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
+    stream = io.StringIO()
+    site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
+    assert len(stream.getvalue().splitlines()) == 4  # two problems, begun and solved

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign and component files: what is wrong is named in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reprise.config import Config
+from tuner import registry
+from tuner.campaign import CampaignError, load
+
+GOOD: dict[str, Any] = {"name": "n", "component": "c", "scope": "cluster"}
+
+
+def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
+    path = tmp_path / "campaign.yaml"
+    text = yaml.safe_dump(text) if isinstance(text, dict) else text
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CampaignError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"serach": {}}, "unknown setting 'serach': did you mean 'search'?"),
+        ({"search": {"bugdet": 3}}, "unknown setting 'search.bugdet': did you mean 'budget'?"),
+        ({"application": {"scirpt": "/x", "user": "u"}}, "'application.scirpt': did you mean 'script'?"),
+        ({"application": {"user": "u"}}, "'application.script': is missing"),
+        ({"application": {"script": "/x", "user": "u", "usr": "u"}}, "'application.usr': did you mean 'user'?"),
+        ({"search": {"method": "gp"}}, "'search.method': Input should be 'gp-ei', 'random' or 'exhaustive'"),
+        ({"search": {"budget": 0}}, "'search.budget'"),
+        ({"repetitions": {"final_pairs": 1}}, "'repetitions.final_pairs'"),
+        ({"executor": {"options": ["--comment=a b"]}}, "'executor.options.0'"),
+        ({"executor": {"options": ["--x=1\n#SBATCH --uid=0"]}}, "'executor.options.0'"),
+        ({"executor": {"partition": "a;b"}}, "'executor.partition'"),
+        ({"scope": "application"}, "no application is given: name its script and user, or set `scope: cluster`"),
+        ({"application": {"script": "/x", "user": "u"}}, "`scope: cluster` is for every job"),
+        ({"application": {"script": "x.sh", "user": "u"}}, "'x.sh' is not an absolute path"),
+        ({"component": "../../etc/passwd"}, "'component'"),
+        ({"name": None}, "'name'"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    assert expected in message(tmp_path, {**GOOD, **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name: [", "is not valid YAML in line"),
+        ("- a\n- b\n", "is no mapping"),
+        ("", "is no mapping"),
+        ("1: 2\n", "is no mapping"),
+        (b"name: \xff", "is not UTF-8 text (byte 6)"),
+        ("nmae: x\ncomponent: c\nscope: cluster\n", "unknown setting 'nmae': did you mean 'name'?"),
+        ("name: n\ncomponent: c\nscope: cluster\nsettings: &a {x: *a}\n", "setting 'settings'"),
+        ("x: 2026-99-99\n", "is not valid YAML"),
+        ("name: n\ncomponent: c\nscope: cluster\nsettings: {x: 2026-01-02}\n", "dates in quotes"),
+        ("name: !!python/object:os.system x\n", "is not valid YAML in line 1"),
+    ],
+)
+def test_a_file_that_is_no_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:
+    assert expected in message(tmp_path, text)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=r"nowhere.yaml: cannot be read \(No such file"):
+        load(tmp_path / "nowhere.yaml")
+
+
+def test_the_least_file_has_sensible_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.yaml"
+    path.write_text(yaml.safe_dump(GOOD))
+    definition = load(path)
+    assert (definition.search.method, definition.search.budget, definition.executor.kind) == (
+        "gp-ei",
+        150,
+        "allocation",
+    )
+
+
+def component_message(tmp_path: Path, text: str, name: str = "fake") -> str:
+    (tmp_path / "fake.yaml").write_text(text)
+    config = Config.model_validate({"tuner": {"components": str(tmp_path)}})
+    with pytest.raises(CampaignError) as caught:
+        registry.read(name, config)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "name: fake\nversion: 1.0\ndescription: d\nkind: collectives\n",
+            "'version' must be a text: add it (in quotes",
+        ),
+        ("name: other\nversion: '1'\ndescription: d\nkind: collectives\n", "its name is 'other'"),
+        ("name: fake\nversion: '1'\ndescription: d\nkind: magic\n", "kind 'magic' is unknown: known are collectives"),
+        ("name: fake\n", "'version' must be a text"),
+    ],
+)
+def test_a_wrong_component_file_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in component_message(tmp_path, text)
+
+
+def test_an_unknown_component_comes_with_a_suggestion(tmp_path: Path) -> None:
+    assert "component 'fak': did you mean 'fake'?" in component_message(tmp_path, "", "fak")
+    assert "known are fake" in component_message(tmp_path, "", "quite-another")
+
+
+def test_a_directory_without_components_is_named(tmp_path: Path) -> None:
+    config = Config.model_validate({"tuner": {"components": str(tmp_path / "none")}})
+    with pytest.raises(CampaignError, match=r"set tuner\.components"):
+        registry.read("fake", config)

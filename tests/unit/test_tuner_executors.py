@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executors without Slurm: what they ask of it, and what they make of its answers."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from database.model import TrialState
+from tuner.component import TrialPlan
+from tuner.errors import TunerError
+from tuner.executors import slurm
+from tuner.executors.allocation import AllocationExecutor
+from tuner.executors.base import clean, last_line, prepare
+from tuner.executors.job import RESULT, JobExecutor
+from tuner.executors.launch import Launcher
+from tuner.executors.local import LocalExecutor
+from tuner.executors.slurm import Answer, Job, SlurmCommands, SlurmError
+
+
+def plan(*argv: str, **changes: Any) -> TrialPlan:
+    return TrialPlan(argv=argv, **{"nodes": 1, "tasks_per_node": 1, "timeout_s": 20.0, **changes})
+
+
+def ignore(_: object) -> None:
+    pass
+
+
+class Shell:
+    """Stands for Slurm's commands: says what it was given, in order; the last answer again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = list(answers)
+        self.calls: list[Sequence[str]] = []
+        self.environments: list[Mapping[str, str]] = []
+        self.slept = 0.0
+
+    def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
+        self.calls.append(argv)
+        self.environments.append(environment)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+
+    def commands(self) -> SlurmCommands:
+        return SlurmCommands(self, self.sleep)
+
+
+RUNNING = Answer(0, "JobId=7 JobName=x JobState=RUNNING Reason=None ReqNodeList=(null) NodeList=node[0-3] A=b\n", "")
+
+
+def test_a_job_is_read_from_scontrol() -> None:
+    assert Shell(RUNNING).commands().job(7) == Job("RUNNING", "", "node[0-3]")
+
+
+def test_a_job_that_slurm_has_forgotten_is_none() -> None:
+    assert Shell(Answer(1, "", "slurm_load_jobs error: Invalid job id specified\n")).commands().job(7) is None
+
+
+@pytest.mark.parametrize(
+    "hiccup",
+    [
+        Answer(1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"),
+        Answer(0, "", ""),
+        Answer(0, "\ufffd\ufffd garbage", ""),
+        Answer(-1, "", "no answer within 60 s"),
+    ],
+)
+def test_hiccups_of_slurm_are_ridden_out(hiccup: Answer) -> None:
+    assert Shell(hiccup, hiccup, RUNNING).commands().job(7) == Job("RUNNING", "", "node[0-3]")
+
+
+def test_a_slurm_that_stays_away_is_one_line_with_the_remedy() -> None:
+    shell = Shell(Answer(1, "", "line one\nUnable to contact slurm controller"))
+    with pytest.raises(SlurmError) as caught:
+        shell.commands().named("reprise-1")
+    assert str(caught.value).count("\n") == 0
+    assert "Unable to contact slurm controller" in str(caught.value) and "scontrol ping" in str(caught.value)
+    assert shell.slept == sum(slurm.PAUSES_S)
+
+
+def test_a_refused_submission_is_not_tried_again() -> None:
+    shell = Shell(Answer(1, "", "sbatch: error: invalid partition specified: mian"))
+    with pytest.raises(SlurmError, match="invalid partition specified: mian"):
+        shell.commands().submit(["--partition=mian"])
+    assert len(shell.calls) == 1
+
+
+@pytest.mark.parametrize("text", ["12\n", "12;cluster\n", "sbatch: some site's greeting\n12\n"])
+def test_the_id_of_a_submission_is_found(text: str) -> None:
+    shell = Shell(Answer(0, text, ""))
+    assert shell.commands().submit(["x.sh"]) == 12
+    assert shell.environments[0]["REPRISE"] == "off"
+
+
+def test_a_missing_command_is_one_line() -> None:
+    with pytest.raises(SlurmError, match="no-such-command: cannot be run"):
+        slurm.run_command(["no-such-command"], {"PATH": "/nowhere"})
+
+
+def test_trials_do_not_inherit_the_coordinators_job() -> None:
+    kept = {"PATH": "/bin", "SLURM_CONF": "/etc/slurm.conf", "OMPI_MCA_btl": "tcp,self"}
+    assert clean({**kept, "SLURM_JOB_ID": "1", "SBATCH_ACCOUNT": "x", "REPRISE": "on", "PMIX_RANK": "0"}) == kept
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/x", "a/../../b"])
+def test_a_file_outside_the_trials_directory_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TunerError, match="must lie in the trial's directory"):
+        prepare(plan("true", files={name: ""}), tmp_path / "trial")
+
+
+def test_a_trials_directory_holds_nothing_of_an_earlier_try(tmp_path: Path) -> None:
+    (tmp_path / "trial").mkdir()
+    (tmp_path / "trial/result").write_text("0 1.0")
+    prepare(plan("true", files={"sub/rules": "x"}), tmp_path / "trial")
+    assert [path.name for path in (tmp_path / "trial").rglob("*")] == ["sub", "rules"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one\n two \n\n", "two"),
+        ("no such device\nsrun: error: node1: task 1: Exited with exit code 1\nsrun: Terminating\n", "no such device"),
+        ("no such device\n-------\nmpirun detected that ...\n-------\n", "no such device"),
+        ("-------\nAn ORTE daemon has failed\n-------\n", "An ORTE daemon has failed"),
+        ("srun: error: Unable to create step", "srun: error: Unable to create step"),
+        ("", ""),
+    ],
+)
+def test_the_last_line_is_the_programs_and_not_the_launchers(text: str, expected: str) -> None:
+    assert last_line(text) == expected
+
+
+def run_local(tmp_path: Path, trial: TrialPlan) -> Any:
+    with LocalExecutor() as executor:
+        return executor.run(trial, tmp_path / "trial", ignore)
+
+
+def test_a_local_trial_sees_its_variables_zeros_included(tmp_path: Path) -> None:
+    trial = plan(
+        "sh", "-c", "echo $A $B $REPRISE; pwd; cat f", environment={"A": "0", "B": "{directory}/x{}"}, files={"f": "hi"}
+    )
+    result = run_local(tmp_path, trial)
+    directory = tmp_path / "trial"
+    assert result.state is TrialState.COMPLETE
+    assert result.output.stdout.splitlines() == [f"0 {directory}/x{{}} off", str(directory), "hi"]
+
+
+def test_a_failed_trial_says_its_last_words(tmp_path: Path) -> None:
+    result = run_local(tmp_path, plan("sh", "-c", "echo first >&2; echo no such device >&2; exit 4"))
+    assert (result.state, result.message) == (TrialState.FAILED, "exit status 4: no such device")
+
+
+def test_a_trial_is_stopped_with_its_children_when_its_time_is_up(tmp_path: Path) -> None:
+    result = run_local(tmp_path, plan("sh", "-c", "sleep 60 & echo $!; wait", timeout_s=0.3))
+    assert (result.state, result.message) == (TrialState.TIMEOUT, "was stopped after 0.3 s")
+    state = Path(f"/proc/{int(result.output.stdout)}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_program_that_is_missing_is_an_error_of_the_campaign(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match="/no/such/program: cannot be run"):
+        run_local(tmp_path, plan("/no/such/program"))
+
+
+def test_srun_makes_a_step_and_mpirun_forwards_what_it_would_not() -> None:
+    trial = plan("./bench", nodes=4, tasks_per_node=2)
+    assert Launcher("srun").command(trial, [], 7)[1:] == [
+        "--jobid=7", "--overlap", "--mpi=pmix", "--nodes=4", "--ntasks-per-node=2", "--kill-on-bad-exit=1", "./bench",
+    ]  # fmt: skip
+    assert Launcher("mpirun", mpirun="/opt/mpirun").command(trial, ["X", "OMPI_MCA_coll"]) == [
+        "/opt/mpirun", "-np", "8", "--map-by", "ppr:2:node", "-x", "X", "./bench",
+    ]  # fmt: skip
+
+
+class FakeSlurm:
+    """Jobs that take the given states, one each time they are looked at, the last one again and again."""
+
+    def __init__(self, *states: str | None, leftover: Sequence[int] = ()) -> None:
+        self.states = list(states)
+        self.leftover = list(leftover)
+        self.submitted: list[Sequence[str]] = []
+        self.cancelled: list[int] = []
+
+    def submit(self, options: Sequence[str]) -> int:
+        self.submitted.append(options)
+        return 100 + len(self.submitted)
+
+    def job(self, job_id: int) -> Job | None:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return Job(state, "Resources", "node[0-3]") if state else None
+
+    def named(self, name: str) -> Sequence[int]:
+        return self.leftover
+
+    def cancel(self, job_ids: Iterable[int]) -> None:
+        self.cancelled += job_ids
+        self.leftover = [job for job in self.leftover if job not in self.cancelled]
+
+
+@pytest.fixture
+def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program `srun` on PATH that runs what comes after its options."""
+    path = tmp_path / "bin/srun"
+    path.parent.mkdir()
+    path.write_text('#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
+    return path
+
+
+def allocation(fake: FakeSlurm, said: list[str] | None = None) -> AllocationExecutor:
+    words = said if said is not None else []
+    return AllocationExecutor(fake, "reprise-1", Launcher(), ["--partition=p"], 4, 1, words.append, ignore)
+
+
+def test_one_allocation_serves_many_trials_and_is_released(tmp_path: Path, srun: Path) -> None:
+    fake, started = FakeSlurm("PENDING", "RUNNING"), []
+    with allocation(fake) as executor:
+        for number in range(3):
+            assert executor.run(plan("true"), tmp_path / str(number), started.append).state is TrialState.COMPLETE
+        assert fake.cancelled == []
+    assert len(fake.submitted) == 1 and fake.cancelled == [101] and started == [101] * 3
+    assert {"--job-name=reprise-1", "--nodes=4", "--ntasks-per-node=1", "--partition=p"} < set(fake.submitted[0])
+
+
+def test_an_allocation_is_released_when_the_campaign_is_interrupted_in_the_queue(tmp_path: Path, srun: Path) -> None:
+    class Impatient(FakeSlurm):
+        def job(self, job_id: int) -> Job | None:
+            raise KeyboardInterrupt
+
+    fake = Impatient()
+    with pytest.raises(KeyboardInterrupt), allocation(fake) as executor:
+        executor.run(plan("true"), tmp_path / "0", ignore)
+    assert fake.cancelled == [101]
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("PREEMPTED", TrialState.PREEMPTED), ("TIMEOUT", TrialState.CANCELLED), (None, TrialState.CANCELLED)],
+)
+def test_a_lost_allocation_interrupts_its_trial_and_another_is_asked_for(
+    tmp_path: Path, srun: Path, state: str | None, expected: TrialState
+) -> None:
+    fake = FakeSlurm("RUNNING", state, "PENDING", "RUNNING")
+    with allocation(fake) as executor:
+        assert executor.run(plan("false"), tmp_path / "0", ignore).state is expected
+        assert executor.run(plan("true"), tmp_path / "1", ignore).slurm_job_id == 102
+
+
+def test_a_failing_trial_in_a_standing_allocation_is_the_trials_failure(tmp_path: Path, srun: Path) -> None:
+    fake = FakeSlurm("RUNNING")
+    with allocation(fake) as executor:
+        assert executor.run(plan("false"), tmp_path / "0", ignore).state is TrialState.FAILED
+    assert len(fake.submitted) == 1
+
+
+def test_a_larger_plan_gets_a_larger_allocation(tmp_path: Path, srun: Path) -> None:
+    fake = FakeSlurm("RUNNING")
+    with allocation(fake) as executor:
+        executor.run(plan("true"), tmp_path / "0", ignore)
+        executor.run(plan("true", nodes=8), tmp_path / "1", ignore)
+    assert "--nodes=8" in fake.submitted[1] and fake.cancelled == [101, 102]
+
+
+def test_an_allocation_that_will_not_come_is_an_error(tmp_path: Path, srun: Path) -> None:
+    fake = FakeSlurm("PENDING", "CANCELLED")
+    with pytest.raises(TunerError, match=r"job 101, ended before it began \(CANCELLED\)"), allocation(fake) as executor:
+        executor.run(plan("true"), tmp_path / "0", ignore)
+
+
+def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -> None:
+    fake, said = FakeSlurm(*["PENDING"] * 120, "RUNNING"), []
+    with allocation(fake, said) as executor:
+        executor.run(plan("true"), tmp_path / "0", ignore)
+    assert said[0] == "job 101 waits for 4 nodes (Resources)" and 2 <= len(said) <= 3
+
+
+def test_leftovers_of_a_killed_coordinator_are_cancelled_first() -> None:
+    fake = FakeSlurm("RUNNING", leftover=[41, 42])
+    with allocation(fake):
+        assert fake.cancelled == [41, 42]
+
+
+def test_leftovers_that_do_not_end_are_an_error() -> None:
+    class Stubborn(FakeSlurm):
+        def cancel(self, job_ids: Iterable[int]) -> None:
+            pass
+
+    with (
+        pytest.raises(SlurmError, match="job 41 of an earlier run does not end"),
+        allocation(Stubborn("", leftover=[41])),
+    ):
+        pass
+
+
+class JobSlurm(FakeSlurm):
+    """Writes a result file, if any, when the job is submitted, as a job that is quick would."""
+
+    def __init__(self, result: str, *states: str | None) -> None:
+        super().__init__(*states)
+        self.result = result
+
+    def submit(self, options: Sequence[str]) -> int:
+        if self.result:
+            (Path(options[-1]).parent / RESULT).write_text(self.result)
+        return super().submit(options)
+
+
+def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> Any:
+    words = said if said is not None else []
+    with JobExecutor(fake, "reprise-1", Launcher(), [], words.append, ignore) as executor:
+        return executor.run(plan("true"), tmp_path / "trial", ignore)
+
+
+@pytest.mark.parametrize(
+    ("result", "state", "expected"),
+    [
+        ("0 1.5", "RUNNING", TrialState.COMPLETE),
+        ("3 1.5", "RUNNING", TrialState.FAILED),
+        ("124 1.5", "RUNNING", TrialState.FAILED),  # the program's own 124
+        ("124 20.1", "RUNNING", TrialState.TIMEOUT),
+        ("", "TIMEOUT", TrialState.TIMEOUT),
+        ("", "PREEMPTED", TrialState.PREEMPTED),
+        ("", "CANCELLED", TrialState.CANCELLED),
+        ("", "NODE_FAIL", TrialState.CANCELLED),
+        ("", None, TrialState.CANCELLED),
+        ("", "OUT_OF_MEMORY", TrialState.FAILED),
+        ("", "COMPLETED", TrialState.FAILED),
+        ("garbage", "COMPLETED", TrialState.FAILED),
+    ],
+)
+def test_a_jobs_end_becomes_a_state(tmp_path: Path, result: str, state: str | None, expected: TrialState) -> None:
+    got = run_job(tmp_path, JobSlurm(result, state))
+    assert got.state is expected and got.slurm_job_id == 101
+    assert bool(got.message) == (expected is not TrialState.COMPLETE)
+
+
+def test_a_jobs_time_is_the_programs_and_not_the_queues(tmp_path: Path) -> None:
+    class Busy(JobSlurm):
+        def job(self, job_id: int) -> Job | None:
+            job = super().job(job_id)
+            if job and job.state == "RUNNING":
+                (tmp_path / "trial" / RESULT).write_text("0 1.5")
+            return job
+
+    said: list[str] = []
+    got = run_job(tmp_path, Busy("", *["PENDING"] * 30, "RUNNING"), said)
+    assert got.output.elapsed_s == 1.5 and said == ["job 101 waits (Resources)"]
+
+
+def test_an_interrupted_trials_job_is_cancelled(tmp_path: Path) -> None:
+    class Impatient(FakeSlurm):
+        def job(self, job_id: int) -> Job | None:
+            raise KeyboardInterrupt
+
+    fake = Impatient()
+    with pytest.raises(KeyboardInterrupt):
+        run_job(tmp_path, fake)
+    assert fake.cancelled == [101]
