@@ -33,6 +33,7 @@ from reprise.config import Config
 log = logging.getLogger(__name__)
 
 INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
+INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
 OMPI_INFO_TIMEOUT_S = 10.0
 
 
@@ -121,7 +122,7 @@ class Service:
         try:
             request = protocol.read_request(body)
             if isinstance(request, protocol.Decide):
-                return await self._decide(request, uid, begun)
+                return await self._decide(request, uid, begun, inline=self._inline and len(body) <= INLINE_BYTES)
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
             uptime = time.monotonic() - self._started
@@ -134,7 +135,9 @@ class Service:
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
 
-    async def _decide(self, request: protocol.Decide, uid: int, begun: float) -> tuple[dict[str, Any], Entry]:
+    async def _decide(
+        self, request: protocol.Decide, uid: int, begun: float, *, inline: bool
+    ) -> tuple[dict[str, Any], Entry]:
         at = self._clock()
         job = request.job
         question = Question(
@@ -149,7 +152,7 @@ class Service:
             array_task=job.array_task if job else None,
         )
         arguments = (question, self._knowledge, self._policy, new_decision_id(at))
-        if self._inline:
+        if inline:
             made = decide(*arguments)
         else:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, decide, *arguments)

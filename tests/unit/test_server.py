@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from typing import Any
 import pytest
 
 from database import Database
+from database.model import Decision
 from matcher import service as service_module
 from matcher.client import PING
+from matcher.decide import decide
 from matcher.errors import ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
@@ -268,10 +271,48 @@ def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_pat
     assert path.exists()
 
 
-def test_a_slow_model_does_not_make_others_wait(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit, linkage runs in a thread; the answers are the same."""
-    monkeypatch.setattr(service_module, "INLINE_LIMIT_MS", -1.0)
+@pytest.mark.parametrize("slow", ["model", "script"])
+def test_a_request_that_takes_long_keeps_nobody_waiting(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    if slow == "model":
+        monkeypatch.setattr(service_module, "INLINE_LIMIT_MS", -1.0)
+    script = SCRIPT + "# a comment\n" * (1000 if slow == "script" else 0)
+    others_are_served = threading.Event()
+
+    def decide_late(*arguments: Any) -> Decision:
+        assert others_are_served.wait(10), "the ping was answered only after the decision"
+        return decide(*arguments)
+
+    monkeypatch.setattr(service_module, "decide", decide_late)
     service = service_module.Service(lambda: load_config(daemon.config))
     service.use_records([mine(id=1)])
+
+    async def both() -> dict[str, Any]:
+        long = asyncio.create_task(service.answer(json.dumps(request(script)).encode(), os.getuid()))
+        await asyncio.sleep(0)
+        await service.answer(json.dumps(PING).encode(), os.getuid())
+        others_are_served.set()
+        return (await long)[0]
+
+    assert asyncio.run(both())["verdict"] == "apply"
+
+
+def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Decision:
+        raise ZeroDivisionError
+
+    service = service_module.Service(lambda: load_config(daemon.config))
+    with monkeypatch.context() as patch:
+        patch.setattr(service_module, "decide", broken)
+        reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
+    assert reply["kind"] == "error" and entry is None
     reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
-    assert reply["verdict"] == "apply" and entry
+    assert reply["kind"] == "decision" and entry
+
+
+def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
+    service = service_module.Service(lambda: load_config(daemon.config))
+    service.use_records([mine(id=1), record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})])
+    reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
+    assert (reply["verdict"], reply["record"]) == ("apply", 1)
