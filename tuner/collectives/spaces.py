@@ -31,7 +31,7 @@ def space(
 ) -> Space:
     """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks.
 
-    With `reordering`, as in the published spaces, also the algorithms that no file for jobs may hold (see the catalogue).
+    With `reordering`, as in the published spaces, also the algorithms that no file for jobs may hold (`reorders`).
     """
     avoided = frozenset() if reordering else CATALOGUE[collective].reorders
     algorithms = {i: name for i, name in build.algorithms[collective].items() if name not in avoided}
