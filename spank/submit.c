@@ -64,7 +64,7 @@ static const char *result_words(enum client_result result)
     case CLIENT_OK:
         return "";
     case CLIENT_ABSENT:
-        return "no daemon is listening there: an admin can start it with `reprise serve`";
+        return "no daemon can be reached there (`reprise doctor` says why)";
     case CLIENT_LATE:
         return "the daemon did not answer in time";
     case CLIENT_BROKEN:

@@ -42,6 +42,7 @@ def cluster() -> Iterator[VirtualCluster]:
 def daemon(cluster: VirtualCluster) -> Iterator[FakeDaemon]:
     with FakeDaemon(cluster.path(SOCKET), reply=APPLY).listening() as listening:
         yield listening
+        assert listening.refused == []
 
 
 def settings(text: str) -> dict[str, str]:
@@ -229,14 +230,14 @@ def submission_seconds(cluster: VirtualCluster) -> float:
 
 def test_without_a_daemon_jobs_run_as_ever(cluster: VirtualCluster) -> None:
     assert given(cluster, "job.sh") == {}
-    assert submission_seconds(cluster) < 0.25
+    assert min(submission_seconds(cluster) for _ in range(3)) < 0.25
 
 
 def test_a_hung_daemon_costs_a_submission_its_deadline(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
     usual = min(submission_seconds(cluster) for _ in range(3))
     daemon.converse = say_nothing
-    hung = submission_seconds(cluster)
-    assert 0.25 < hung - usual < 0.6
+    hung = min(submission_seconds(cluster) for _ in range(3))
+    assert 0.25 < hung - usual < 0.6  # the deadline is 0.3 s
     assert given(cluster, "job.sh") == {}
 
 

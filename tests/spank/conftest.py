@@ -162,3 +162,4 @@ def stub(binaries: Path, tmp_path: Path) -> Stub:
 def daemon(stub: Stub) -> Any:
     with FakeDaemon(stub.socket).listening() as listening:
         yield listening
+        assert listening.refused == []

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from matcher.errors import ProtocolError
+from matcher.protocol import read_request
+
 Message = dict[str, Any]
 Conversation = Callable[[socket.socket, Message], None]
 OK: Message = {"v": 1, "kind": "ok"}
@@ -51,7 +54,8 @@ class Asked:
 class FakeDaemon:
     """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
 
-    `converse`, if set, takes over what happens once a request has been read.
+    `converse`, if set, takes over what happens once a request has been read. What the real daemon would refuse of the
+    requests, and why, is in `refused`.
     """
 
     path: Path
@@ -59,6 +63,7 @@ class FakeDaemon:
     at_start: Message | None = None
     converse: Conversation | None = None
     asked: list[Asked] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[FakeDaemon]:
@@ -88,7 +93,12 @@ class FakeDaemon:
         with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send half a frame
             _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             (size,) = struct.unpack(">I", read_exactly(peer, 4))
-            message = json.loads(read_exactly(peer, size))
+            body = read_exactly(peer, size)
+            try:
+                read_request(body)
+            except ProtocolError as error:
+                self.refused.append(str(error))
+            message = json.loads(body)
             self.asked.append(Asked(message, uid))
             if self.converse:
                 self.converse(peer, message)

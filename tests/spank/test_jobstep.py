@@ -169,10 +169,10 @@ def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: Fak
 def test_a_hung_daemon_costs_one_deadline_at_the_start_and_one_at_the_end(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.converse = say_nothing
     end = [f"item {ITEM['exit_status']} 0", "call task_exit"]
-    played = start(stub, settings=["deadline_ms=150"], then=end)
+    played = start(stub, settings=["deadline_ms=400"], then=end)
     waited = {name: elapsed for name, _, elapsed in played.calls}
-    assert 145 <= waited["user_init"] < 290
-    assert 145 <= waited["task_exit"] < 290
+    assert 395 <= waited["user_init"] < 790
+    assert 395 <= waited["task_exit"] < 790
     assert [request.message["kind"] for request in daemon.asked] == ["decide", "outcome"]
 
 

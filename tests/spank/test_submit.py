@@ -180,7 +180,7 @@ def test_explain_prints_one_line(stub: Stub, daemon: FakeDaemon) -> None:
 def test_explain_says_that_nobody_answered(stub: Stub) -> None:
     ((level, line),) = stub.submit(option="explain").log
     assert level == "user"
-    assert line.startswith(f"reprise: unreachable: {stub.socket}: no daemon is listening there")
+    assert line.startswith(f"reprise: unreachable: {stub.socket}: no daemon can be reached there")
 
 
 def test_a_second_component_of_a_job_is_decided_like_the_first(stub: Stub, daemon: FakeDaemon) -> None:
@@ -238,7 +238,7 @@ def test_no_daemon_costs_nothing_and_changes_nothing(stub: Stub) -> None:
     played = stub.submit()
     assert played.carried == UNREACHABLE
     assert played.log == []
-    assert played.calls[-1][2] < 50
+    assert played.calls[-1][2] < 100
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
@@ -286,7 +286,7 @@ def test_a_slow_daemon_costs_the_deadline_and_no_more(stub: Stub, daemon: FakeDa
     daemon.converse = converse
     played = stub.submit(settings=["deadline_ms=150"])
     assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 400
+    assert 145 <= played.calls[-1][2] < 600
 
 
 def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
@@ -303,7 +303,7 @@ def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
         for client in clients:
             client.close()
     assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 400
+    assert 145 <= played.calls[-1][2] < 600
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from database.model import Decision
+from matcher.protocol import decision_reply
 from tests.spank.conftest import SPANK, Probe
 
 ROOT = SPANK.parent
@@ -37,6 +39,30 @@ def test_every_vector_is_judged_as_the_protocol_says(probe: Probe, what: str) ->
     answers = probe.ask({"replies": "reply", "carried": "carried"}[what], [body(vector) for vector in vectors])
     got = {vector["name"]: answer for vector, answer in zip(vectors, answers, strict=True)}
     assert got == {vector["name"]: vector.get("expect") for vector in vectors}
+
+
+@pytest.mark.parametrize("verdict", ["apply", "none", "observe", "holdout", "defer"])
+def test_what_the_daemon_writes_is_believed(probe: Probe, verdict: str) -> None:
+    env = {"SRO_A": 'h\u00e9 "x"'} if verdict == "apply" else {}
+    logged = Decision(
+        id="d-1",
+        at=0.0,
+        point="submit",
+        cluster="c",
+        uid=1,
+        user="u",
+        mode="on",
+        verdict=verdict,
+        reason="r\u00e9" * 400,
+        model="thesis",
+        threshold=0.5,
+        metadata={},
+        score=1.0,
+        record_id=3,
+        injected=env,
+    )
+    reply = json.dumps(decision_reply(logged)).encode()
+    assert probe.ask("reply", [reply]) == [{"id": "d-1", "verdict": verdict, "env": env}]
 
 
 def test_no_part_of_a_reply_is_believed(probe: Probe) -> None:
