@@ -12,7 +12,7 @@ from rich.table import Table
 from database.facade import Database
 from database.model import Campaign, CampaignState
 from reprise.config import Config
-from tuner import session
+from tuner import place
 from tuner.progress import percent
 
 INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
@@ -20,7 +20,7 @@ INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
 
 def state_of(campaign: Campaign, config: Config) -> str:
     """The campaign's state; INTERRUPTED where its coordinator was killed."""
-    if campaign.state is CampaignState.RUNNING and not session.is_running(campaign, config):
+    if campaign.state is CampaignState.RUNNING and not place.is_running(campaign, config):
         return INTERRUPTED
     return campaign.state
 
@@ -38,7 +38,7 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
         "component_version": campaign.component_version,
         "state": state_of(campaign, config),
         "error": campaign.summary.get("error"),
-        "directory": str(session.directory_of(campaign, config)),
+        "directory": str(place.directory_of(campaign, config)),
         "trials": {"total": len(trials), **Counter(str(trial.state) for trial in trials)},
         "problems": campaign.summary.get("problems", []),
         "gain": record and {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},

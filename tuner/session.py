@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import hashlib
-import os
-import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from database.facade import Database
 from database.model import Campaign, CampaignState
 from reprise.config import Config
-from tuner import registry
+from tuner import place, registry
 from tuner.campaign import Application, CampaignError, Definition, check
 from tuner.component import Component, Problem
 from tuner.coordinator import Coordinator
@@ -32,8 +25,6 @@ from tuner.journal import Journal
 from tuner.progress import Report
 from tuner.publish import finish
 from tuner.trials import Trials
-
-LOCK = "lock"
 
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
@@ -64,8 +55,8 @@ def run(
     Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
     """
     definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
-    directory = directory_of(campaign, config)
-    with _locked(campaign, directory):
+    directory = place.directory_of(campaign, config)
+    with place.locked(campaign, directory):
         state = database.campaign(campaign.id).state
         if state in (CampaignState.COMPLETE, CampaignState.FAILED):
             raise TunerError(f"campaign {campaign.id} is {state} already: `reprise tune status {campaign.id}` shows it")
@@ -74,7 +65,7 @@ def run(
             component = registry.build(campaign.spec["component"], definition.settings, config)
             problems = component.problems()
             executor = build_executor(
-                definition, config, component, problems, job_name(campaign, directory), report.say, slurm
+                definition, config, component, problems, place.job_name(campaign, directory), report.say, slurm
             )
             with report.running(), executor:
                 journal = Journal(database, campaign.id, clock)
@@ -113,54 +104,6 @@ def build_executor(
     plans = [component.plan(problem.key, problem.default) for problem in problems]
     nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
     return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
-
-
-def directory_of(campaign: Campaign, config: Config) -> Path:
-    """The campaign's directory; its time keeps campaigns of different databases apart."""
-    begun = datetime.fromtimestamp(campaign.created_at, UTC)
-    return config.tuner.work / f"{campaign.id}-{begun:%Y%m%dT%H%M%S}"
-
-
-def job_name(campaign: Campaign, directory: Path) -> str:
-    """The name of the campaign's jobs, by which a later coordinator finds them: no other campaign has it."""
-    return f"reprise-{campaign.id}-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
-
-
-def is_running(campaign: Campaign, config: Config) -> bool:
-    """Whether a coordinator is at work on it."""
-    try:
-        with (directory_of(campaign, config) / LOCK).open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
-
-
-@contextlib.contextmanager
-def _locked(campaign: Campaign, directory: Path) -> Iterator[None]:
-    """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / LOCK).open("a+")
-    except OSError as error:
-        raise TunerError(
-            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
-        ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            who = file.read(200).strip() or "another process"
-            raise TunerError(
-                f"campaign {campaign.id} is being run by {who}: wait for it, or stop it there and resume"
-            ) from error
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
-        yield
 
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:

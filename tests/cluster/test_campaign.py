@@ -146,10 +146,9 @@ def test_a_lost_allocation_is_replaced(site: Site) -> None:
     assert site.status()["record"] == 1
 
 
-@pytest.mark.parametrize("kind", ["allocation", "slurm"])
-def test_a_trial_that_hangs_is_stopped_and_the_campaign_goes_on(site: Site, kind: str) -> None:
+def test_a_trial_that_hangs_is_stopped_and_the_campaign_goes_on(site: Site) -> None:
     hang = '[ $n != 3 ] || [ "$rank" != 0 ] || sleep 100'
-    site.reprise("tune", "run", site.campaign(kind, {"before": hang}, max_trial_s=2), "--yes")
+    site.reprise("tune", "run", site.campaign("allocation", {"before": hang}, max_trial_s=2), "--yes")
     assert site.status()["trials"] == {"total": 7, "complete": 6, "timeout": 1}
     assert not [line for line in processes(site) if "sleep 100" in line]
 
@@ -159,9 +158,8 @@ def processes(site: Site) -> list[str]:
     return [line for line in lines if line.startswith("reprise")]
 
 
-@pytest.mark.parametrize("kind", ["allocation", "slurm"])
-def test_a_partition_that_is_not_there_is_one_line(site: Site, kind: str) -> None:
-    done = site.reprise("tune", "run", site.campaign(kind, {}, partition="nowhere"), "--yes", check=False)
+def test_a_partition_that_is_not_there_is_one_line(site: Site) -> None:
+    done = site.reprise("tune", "run", site.campaign("slurm", {}, partition="nowhere"), "--yes", check=False)
     assert done.returncode == 1 and "invalid partition specified: nowhere" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr and site.status()["state"] == "stopped"
 

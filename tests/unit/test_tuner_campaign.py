@@ -22,7 +22,7 @@ from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole,
 from reprise import cli
 from reprise.config import Config
 from tests import fake_component
-from tuner import session
+from tuner import place, session
 from tuner.campaign import check
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.progress import LineReport
@@ -262,12 +262,12 @@ def test_two_coordinators_on_one_campaign_are_refused(site: Site) -> None:
             first.join(0.01)
         with pytest.raises(TunerError, match=f"campaign {campaign} is being run by process {first.pid} on"):
             site.run(campaign)
-        assert session.is_running(site.campaign(campaign), site.config)
+        assert place.is_running(site.campaign(campaign), site.config)
     finally:
         first.kill()
         first.join()
         waiting.unlink()
-    assert not session.is_running(site.campaign(campaign), site.config)
+    assert not place.is_running(site.campaign(campaign), site.config)
 
 
 def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a campaign works, what its jobs are called, and who works on it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from database.model import Campaign
+from reprise.config import Config
+from tuner.errors import TunerError
+
+LOCK = "lock"
+
+
+def directory_of(campaign: Campaign, config: Config) -> Path:
+    """The campaign's directory; its time keeps campaigns of different databases apart."""
+    begun = datetime.fromtimestamp(campaign.created_at, UTC)
+    return config.tuner.work / f"{campaign.id}-{begun:%Y%m%dT%H%M%S}"
+
+
+def job_name(campaign: Campaign, directory: Path) -> str:
+    """The name of the campaign's jobs, by which a later coordinator finds them: no other campaign has it."""
+    return f"reprise-{campaign.id}-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
+
+
+def is_running(campaign: Campaign, config: Config) -> bool:
+    """Whether a coordinator is at work on it."""
+    try:
+        with (directory_of(campaign, config) / LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
+    """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / LOCK).open("a+")
+    except OSError as error:
+        raise TunerError(
+            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            who = file.read(200).strip() or "another process"
+            raise TunerError(
+                f"campaign {campaign.id} is being run by {who}: wait for it, or stop it there and resume"
+            ) from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield
