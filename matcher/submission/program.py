@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"-\.?[0-9]")
 _PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
 COMMAND_LIMIT = 4_096
 """Commands of a script that are looked at; it bounds what a hostile script costs (about 15 us each)."""
+WORD_LIMIT = 1_024
+"""Words of a command that are looked at. Looking through keywords, assignments and launchers costs their square."""
 _NESTING = 3
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
@@ -90,7 +92,7 @@ class _Reader:
 
     def _argv(self, command: Command) -> list[str]:
         """The command's words after expansion; empty for one that starts no program. Takes note of what it sets."""
-        words = self._after_keywords(command.words)
+        words = self._after_keywords(command.words[:WORD_LIMIT])
         if command.defines_function:
             self.functions |= {as_written(word) for word in words}
             return []

@@ -141,6 +141,7 @@ class VirtualCluster:
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None
+            init.remove_cpu_groups()
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
 
+from matcher.client import PING, ask
+from matcher.errors import DaemonUnreachableError
 from tests.cluster.machine import ClusterError, VirtualCluster, wait_for
 
 SOURCE = "/opt/reprise/source"
@@ -63,8 +64,10 @@ class Daemon:
         def answers() -> bool:
             if process.poll() is not None:
                 raise ClusterError(f"reprise serve ended: {self.log()[-500:]}")
-            with socket.socket(socket.AF_UNIX) as probe:
-                return probe.connect_ex(str(self.cluster.path(SOCKET))) == 0
+            try:
+                return ask(self.cluster.path(SOCKET), PING, 1.0)["kind"] == "ok"
+            except DaemonUnreachableError:
+                return False
 
         wait_for("the matcher daemon", answers, 30)
         self._process = process

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
+from matcher.submission import Submission, parse
 from matcher.submission.launchers import MPI_OPTIONS
 from matcher.submission.program import Reading, read_options, read_script
 from matcher.submission.variables import Variables
@@ -228,3 +230,10 @@ def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> Non
     takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
     del takes["h"], takes["help"]  # these end mpirun
     assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
+
+
+@pytest.mark.parametrize("words", ["{ " * 60_000, "mpirun " * 18_000, "a=b " * 30_000, "`" * 131_000, "$" * 131_000])
+def test_a_hostile_script_costs_little(words: str) -> None:
+    started = time.process_time()
+    parse(Submission.for_script("/x/job.sh", f"#!/bin/sh\n{words}"), user="mallory", submit_time=0)
+    assert time.process_time() - started < 2.0  # tens of seconds where a cost grows with the square
