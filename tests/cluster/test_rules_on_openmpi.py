@@ -225,6 +225,18 @@ def test_the_benchmark_checks_data_and_measures_every_collective(cluster: Virtua
     assert all(one["checked"] and one["avg_s"] > 0 and len(one["batches_s"]) == 5 for one in told)
 
 
+def test_a_benchmark_that_would_take_too_long_repeats_less(cluster: VirtualCluster) -> None:
+    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --collective bcast --size 4096"
+    commands = [
+        f"{bench} --warmup 1 --repetitions 5 --max-seconds 60",
+        f"{bench} --repetitions 9999999 --max-seconds 1",
+    ]
+    done = cluster.run([*ALLOCATE, "sh", "-ec", "\n".join(commands)], user="alice")
+    short, long = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (short["warmup"], short["repetitions"]) == (1, 5)
+    assert 1 <= long["repetitions"] < 9999999
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -232,6 +244,7 @@ def test_the_benchmark_checks_data_and_measures_every_collective(cluster: Virtua
         (["--collective", "reduce", "--size", "6"], "multiple of 4"),
         (["--collective", "bcast", "--size", "-1"], "--size takes bytes"),
         (["--collective", "bcast", "--size", "1k"], "1k: --size takes bytes"),
+        (["--collective", "bcast", "--max-seconds", "0"], "--max-seconds takes"),
         (["--size", "8"], "--collective is missing"),
         (["--colective", "bcast"], "usage: reprise-collbench"),
     ],

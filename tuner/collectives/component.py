@@ -85,6 +85,8 @@ class CollectivesComponent:
         argv += ["--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
+        if self.settings.max_seconds is not None:
+            argv += ["--max-seconds", str(self.settings.max_seconds)]
         if parametrization["algorithm"] == DEFAULT["algorithm"]:
             return self._launch(argv, {}, {})
         rules = compile_rules({collective: {self.settings.tasks: [_row(size, parametrization)]}}, self.mpi)

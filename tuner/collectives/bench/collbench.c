@@ -4,6 +4,7 @@
 // Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
 // repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
 // means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
+// With --max-seconds, a setting so slow that the whole run would take longer is measured with fewer repetitions.
 #include "collective.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ enum {
     LARGE_SIZE = 131072,
     BATCHES_MAX = 10,
     REPETITIONS_MAX = 10000000,
+    SECONDS_MAX = 86400,
+    TRIAL_CALLS = 2, // before a limited run; the first one may have to connect
 };
 
 struct options {
@@ -28,11 +31,12 @@ struct options {
     long long size;
     long long warmup;
     long long repetitions;
+    long long max_seconds; // 0: no limit
     bool check;
 };
 
 static const char usage[] = "usage: reprise-collbench --collective NAME [--size BYTES] [--warmup N] [--repetitions N] "
-                            "[--check]";
+                            "[--max-seconds S] [--check]";
 
 // Rank 0 speaks for all, so that a mistake is one line and not one per rank.
 static int refuse(int rank, const char *what, const char *why)
@@ -58,6 +62,7 @@ static int parse(int argc, char **argv, int rank, struct options *o)
         {"size", required_argument, NULL, 's'},
         {"warmup", required_argument, NULL, 'w'},
         {"repetitions", required_argument, NULL, 'r'},
+        {"max-seconds", required_argument, NULL, 'm'},
         {"check", no_argument, NULL, 'k'},
         {NULL, 0, NULL, 0},
     };
@@ -81,6 +86,10 @@ static int parse(int argc, char **argv, int rank, struct options *o)
         case 'r':
             if (parse_number(optarg, 1, REPETITIONS_MAX, &o->repetitions))
                 return refuse(rank, optarg, "--repetitions takes a number from 1 to 10000000");
+            break;
+        case 'm':
+            if (parse_number(optarg, 1, SECONDS_MAX, &o->max_seconds))
+                return refuse(rank, optarg, "--max-seconds takes a number from 1 to 86400");
             break;
         case 'k':
             o->check = true;
@@ -109,6 +118,28 @@ static int check(struct collective *c)
     wrong = collective_verify(c) != 0;
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, c->comm);
     return any ? -1 : 0;
+}
+
+// Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
+static void limit(struct collective *c, struct options *o)
+{
+    double least = 0;
+    double slowest;
+
+    for (int i = 0; i < TRIAL_CALLS; i++) {
+        double start = MPI_Wtime();
+        collective_call(c);
+        MPI_Barrier(c->comm);
+        double elapsed = MPI_Wtime() - start;
+        least = i == 0 || elapsed < least ? elapsed : least;
+    }
+    MPI_Allreduce(&least, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->comm); // all ranks must do the same
+    double share = (double)o->max_seconds / (slowest * (double)(o->warmup + o->repetitions));
+    if (share < 1) {
+        o->warmup = (long long)((double)o->warmup * share);
+        o->repetitions = (long long)((double)o->repetitions * share);
+        o->repetitions = o->repetitions < 1 ? 1 : o->repetitions;
+    }
 }
 
 static void measure(struct collective *c, const struct options *o, int batches, double *batch_s, double *mean_s)
@@ -185,6 +216,8 @@ static int run(int argc, char **argv, int rank)
         collective_close(&c);
         return 1;
     }
+    if (o.max_seconds)
+        limit(&c, &o);
     batches = o.repetitions < BATCHES_MAX ? (int)o.repetitions : BATCHES_MAX;
     measure(&c, &o, batches, batch_s, &mean_s);
     report(&c, &o, batches, batch_s, mean_s);
