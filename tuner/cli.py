@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reprise.cli import Settings
     from tuner.campaign import Definition
 
+PLAIN_WIDTH = 120  # characters of a table that goes to a file
 INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
 
 
@@ -127,6 +128,8 @@ def _show(database: Database, campaign_id: int, settings: Settings, as_json: boo
 
     described: dict[str, Any] = overview.describe(database, database.campaign(campaign_id), settings.config)
     console = Console(stderr=as_json, highlight=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
     if described["problems"]:
         console.print(overview.table(described))
     console.print(overview.last_words(described), markup=False, soft_wrap=True)

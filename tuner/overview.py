@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from database.facade import Database
 from database.model import Campaign, CampaignState
@@ -26,7 +26,7 @@ def state_of(campaign: Campaign, config: Config) -> str:
 
 
 def describe(database: Database, campaign: Campaign, config: Config) -> dict[str, Any]:
-    """Everything of interest. `trials` counts rows by state; `problems` are there when the campaign is complete."""
+    """Everything of interest. `states` counts the trials by state; a complete campaign has `problems`."""
     trials = database.trials(campaign.id)
     records = [record for record in database.records(status=None) if record.campaign_id == campaign.id]
     record = records[-1] if records else None
@@ -39,17 +39,19 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
         "state": state_of(campaign, config),
         "error": campaign.summary.get("error"),
         "directory": str(place.directory_of(campaign, config)),
-        "trials": {"total": len(trials), **Counter(str(trial.state) for trial in trials)},
+        "trials": len(trials),
+        "states": Counter(str(trial.state) for trial in trials),
         "problems": campaign.summary.get("problems", []),
         "gain": record and {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
         "record": record and record.id,
+        "parametrization": record and record.parametrization,
         "artifact": artifact and artifact.path,
     }
 
 
 def table(described: Mapping[str, Any]) -> Table:
     """One line for each problem of a complete campaign."""
-    result = Table("problem", "default", "tuned", "gain (95 %)", "settings", "trials")
+    result = Table("problem", "default", "tuned", "gain (95 %)", Column("settings", overflow="fold"), "trials")
     for problem in described["problems"]:
         found = problem["comparison"]
         if found:
@@ -69,7 +71,7 @@ def last_words(described: Mapping[str, Any]) -> str:
     if described["error"]:
         return f"campaign {number} is {described['state']}: {described['error']}"
     if described["state"] != CampaignState.COMPLETE:
-        return f"campaign {number} is {described['state']} after {described['trials']['total']} trials"
+        return f"campaign {number} is {described['state']} after {described['trials']} trials"
     if described["record"] is None:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
@@ -79,5 +81,8 @@ def last_words(described: Mapping[str, Any]) -> str:
 
 
 def _time(measured: Mapping[str, Any]) -> str:
-    half = (measured["high"] - measured["low"]) / 2
-    return f"{measured['mean']:.4g} ± {half:.2g} {measured['unit']}"
+    mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
+    if unit == "s" and mean < 1:
+        factor, unit = (1e3, "ms") if mean >= 1e-3 else (1e6, "µs")
+        mean, half = mean * factor, half * factor
+    return f"{mean:.4g} ± {half:.2g} {unit}"

@@ -99,7 +99,7 @@ def test_a_campaign_runs_on_all_nodes_and_ends_with_a_record(site: Site, kind: s
     file = site.campaign(kind, {}, launcher=launcher)
     done = site.reprise("tune", "run", file, "--yes", "--json")
     told = json.loads(done.stdout.splitlines()[-1])
-    assert told["record"] == 1 and told["trials"] == {"total": 7, "complete": 7}
+    assert told["record"] == 1 and told["states"] == {"complete": 7}
     outputs = list(site.cluster.path(f"{site.home}/work").glob("*/one/*/stdout"))
     assert len(outputs) == 7 and site.jobs() == []
     for output in outputs:
@@ -120,7 +120,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     assert site.status()["state"] == "interrupted" and len(site.jobs()) == 1
     site.reprise("tune", "resume", "1")
     assert site.status()["record"] == 1
-    assert site.status()["trials"] == {"total": 7, "complete": 7}
+    assert site.status()["states"] == {"complete": 7}
     assert len(site.runs()) == 7 + 1 + 1  # the interrupted trial once more, and the proof
     assert site.jobs() == []
 
@@ -136,20 +136,20 @@ def test_a_stopped_campaign_releases_its_nodes_and_can_be_resumed(site: Site) ->
     assert "go on with `reprise tune resume 1`" in site.cluster.path(f"{site.home}/out").read_text()
     assert site.status()["state"] == "stopped"
     site.reprise("tune", "resume", "1")
-    assert site.status()["trials"] == {"total": 7, "complete": 7}
+    assert site.status()["states"] == {"complete": 7}
 
 
 def test_a_lost_allocation_is_replaced(site: Site) -> None:
     cancel = '[ $n != 4 ] || [ "$rank" != 0 ] || { scancel $SLURM_JOB_ID; sleep 100; }'
     site.reprise("tune", "run", site.campaign("allocation", {"before": cancel}), "--yes")
-    assert site.status()["trials"] == {"total": 8, "complete": 7, "cancelled": 1}
+    assert site.status()["states"] == {"complete": 7, "cancelled": 1}
     assert site.status()["record"] == 1
 
 
 def test_a_trial_that_hangs_is_stopped_and_the_campaign_goes_on(site: Site) -> None:
     hang = '[ $n != 3 ] || [ "$rank" != 0 ] || sleep 100'
     site.reprise("tune", "run", site.campaign("allocation", {"before": hang}, max_trial_s=2), "--yes")
-    assert site.status()["trials"] == {"total": 7, "complete": 6, "timeout": 1}
+    assert site.status()["states"] == {"complete": 6, "timeout": 1}
     assert not [line for line in processes(site) if "sleep 100" in line]
 
 

@@ -22,7 +22,7 @@ from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole,
 from reprise import cli
 from reprise.config import Config
 from tests import fake_component
-from tuner import place, session
+from tuner import overview, place, session
 from tuner.campaign import check
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.progress import LineReport
@@ -309,7 +309,12 @@ def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:
     done = reprise("tune", "run", str(file), "--executor", "local", "--yes", "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout.splitlines()[-1])
-    assert told["trials"] == {"total": 32, "complete": 32} and told["record"] == 1 and Path(told["artifact"]).is_file()
+    assert (
+        told["trials"] == 32
+        and told["states"] == {"complete": 32}
+        and told["record"] == 1
+        and Path(told["artifact"]).is_file()
+    )
     assert [problem["comparison"]["gain"] > 0 for problem in told["problems"]] == [True, True]
     assert "p/1 (1 of 2): at most" in done.stderr
     assert json.loads(reprise("tune", "status", "1", "--json").stdout.splitlines()[-1]) == told
@@ -329,3 +334,18 @@ def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))
     assert len(stream.getvalue().splitlines()) == 4  # two problems, begun and solved
+
+
+@pytest.mark.parametrize(
+    ("mean", "unit", "expected"),
+    [
+        (2.5, "s", "2.5 ± 0.1 s"),
+        (0.0025, "s", "2.5 ± 0.1 ms"),
+        (2.5e-5, "s", "25 ± 1 µs"),
+        (0.5, "us", "0.5 ± 0.02 us"),
+    ],
+)
+def test_times_are_shown_in_units_that_a_person_reads(mean: float, unit: str, expected: str) -> None:
+    measured = {"mean": mean, "low": mean * 0.96, "high": mean * 1.04, "n": 5, "unit": unit}
+    problem = {"problem": "p", "default": measured, "comparison": None, "note": "", "failed": 0, "trials": 5}
+    assert list(overview.table({"problems": [problem]}).columns[1].cells) == [expected]

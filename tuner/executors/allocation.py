@@ -116,7 +116,7 @@ class AllocationExecutor:
         quiet = ["--no-requeue", "--output=/dev/null", "--error=/dev/null"]
         job_id = self._slurm.submit([*size, *quiet, *self._options, "--wrap=exec sleep infinity"])
         self._holder = Holder(job_id, "", nodes, tasks)  # from now on there is something to release
-        waited, said = 0.0, -SAY_EVERY_S
+        waited, said = 0.0, 1.0 - SAY_EVERY_S
         while True:
             job = self._slurm.job(job_id)
             if job and job.state == "RUNNING":
@@ -126,7 +126,7 @@ class AllocationExecutor:
                     f"the allocation, job {job_id}, ended before it began ({job.state if job else 'gone'}): "
                     "see `scontrol show job` and slurmctld's log, then resume the campaign"
                 )
-            if waited >= said + SAY_EVERY_S and waited > 0:
+            if waited >= said + SAY_EVERY_S:
                 self._say(f"job {job_id} waits for {nodes} nodes ({job.reason or job.state})")
                 said = waited
             self._sleep(POLL_S)
