@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reprise.config import Config
 
 SCONTROL_TIMEOUT_S = 5.0
+SLURM_CLOCK_S = 1.0  # Slurm tells whole seconds: a job was submitted at some moment of the one that it names
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
 
 
@@ -137,7 +138,9 @@ def _silence(database: Database, job: str) -> str:
     if submitted is None:
         return silence_text(job, None, False, None, None)
     before, after = database.service_runs_around(submitted)
-    return silence_text(job, submitted, database.service_run_at(submitted) is not None, before, after)
+    first, last = (database.service_run_at(time) for time in (submitted, submitted + SLURM_CLOCK_S))
+    served = first is not None and first == last
+    return silence_text(job, submitted, served, before, after)
 
 
 def _open(config: Config) -> Database:

@@ -127,7 +127,7 @@ def silence_text(
 ) -> str:
     """Why nothing is known of a job that Slurm says was `submitted` then (None: Slurm does not know it either).
 
-    `served`: the daemon ran at that time; `before` and `after` are the runs that started around it.
+    `served`: one run of the daemon covers that second; `before` and `after` are the runs that started around it.
     """
     if submitted is None:
         return f"nothing is known of job {job}: neither the matcher nor Slurm has it: check the number"

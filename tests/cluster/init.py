@@ -11,7 +11,6 @@ writes the line `ready` to standard output; ends when its standard input is clos
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -26,7 +25,7 @@ from pathlib import Path
 
 HEAD = "login"
 FIRST_UID = 30001
-CPU_GROUP = "reprise-cluster-"
+CPU_GROUP = "reprise-cluster"
 SERVICE_UID = 30000
 START_TIMEOUT_S = 60.0
 
@@ -36,6 +35,7 @@ class Spec:
     """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node."""
 
     name: str
+    cpu_group: str
     source: str
     nodes: int
     rate: str
@@ -66,23 +66,29 @@ def cpu_groups() -> Path | None:
     return second if control.exists() and "cpu" in control.read_text().split() else None
 
 
-def join_cpu_group() -> None:
+def join_cpu_group(spec: Spec) -> None:
     """Let the whole cluster be one group for the scheduler.
 
     Outside of any group the kernel makes one for every session (sched_autogroup), so that ranks of different nodes,
     which share a core here, cannot yield to each other: all that is measured then is the tick (4 ms at 250 Hz).
     """
     if groups := cpu_groups():
-        group = groups / f"{CPU_GROUP}{os.stat('/proc/self/ns/pid').st_ino}"
+        group = groups / spec.cpu_group
         group.mkdir()
         (group / "cgroup.procs").write_text("0")
 
 
-def remove_cpu_groups() -> None:
-    """Remove the groups of clusters that are gone; those of running clusters cannot be removed."""
-    for group in groups.glob(f"{CPU_GROUP}*") if (groups := cpu_groups()) else ():
-        with contextlib.suppress(OSError):
+def remove_cpu_groups() -> set[str]:
+    """Remove the groups of clusters that are gone; returns the names of those that are still in use."""
+    left = set()
+    for group in groups.glob(f"{CPU_GROUP}-*") if (groups := cpu_groups()) else ():
+        try:
             group.rmdir()
+        except FileNotFoundError:
+            pass  # another cluster's owner was faster
+        except OSError:
+            left.add(group.name)
+    return left
 
 
 def run(*argv: str) -> None:
@@ -299,7 +305,7 @@ def reap_until_closed() -> None:
 
 def build(spec: Spec) -> None:
     """Everything, from the private root to idle nodes."""
-    join_cpu_group()
+    join_cpu_group(spec)
     enter_private_root(spec)
     run("hostname", HEAD)
     write_hosts(spec)

@@ -28,6 +28,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
+GROUP_TIMEOUT_S = 5.0
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
@@ -87,6 +88,7 @@ class VirtualCluster:
     ) -> None:
         self.spec = init.Spec(
             name="reprise",
+            cpu_group=unique_name(init.CPU_GROUP),
             source=str(SOURCE),
             nodes=nodes,
             rate=rate,
@@ -141,7 +143,11 @@ class VirtualCluster:
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None
-            init.remove_cpu_groups()
+            # the kernel lets go of the last process a moment after its end
+            wait_for("the end of the cluster's processes", self._group_is_gone, GROUP_TIMEOUT_S)
+
+    def _group_is_gone(self) -> bool:
+        return self.spec.cpu_group not in init.remove_cpu_groups()
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""

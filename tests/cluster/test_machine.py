@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster import init
 from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster, wait_for
 
 pytestmark = pytest.mark.cluster
@@ -66,17 +67,20 @@ def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
 def test_the_cluster_ends_when_its_owner_is_killed() -> None:
     program = (
         "from tests.cluster.machine import VirtualCluster\n"
-        "cluster = VirtualCluster(nodes=1); cluster.start(); print(cluster.pid, flush=True); input()"
+        "cluster = VirtualCluster(nodes=1); cluster.start()\n"
+        "print(cluster.pid, cluster.spec.cpu_group, flush=True); input()"
     )
     owner = subprocess.Popen(
         [sys.executable, "-c", program], cwd=SOURCE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert owner.stdout
-    pid = int(owner.stdout.readline())
+    words = owner.stdout.readline().split()
+    pid, group = int(words[0]), words[1]
     assert alive(pid)
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
     wait_for("the cluster's end", lambda: not alive(pid), 15)
+    wait_for("its group's end", lambda: group not in init.remove_cpu_groups(), 15)
 
 
 def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing() -> None:

@@ -172,8 +172,15 @@ def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
     assert done.returncode == 3
     assert done.stderr.startswith("reprise: the matcher was not running when job 99 was submitted")
     assert "stopped" in done.stderr and "started" in done.stderr
-    slurm_knows(site, 1.7e9 + 50)
+    slurm_knows(site, 1.7e9 + 99)
     assert "was running when job 99" in reprise(site, "explain", "99").stderr
+
+
+def test_a_job_of_the_second_in_which_the_daemon_stopped_is_not_said_to_have_been_served(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.end_service_run(database.begin_service_run("1", 1.7e9), 1.7e9 + 100.4)
+    slurm_knows(site, 1.7e9 + 100)  # and 0.6 s, which Slurm does not tell
+    assert "was not running when job 99" in reprise(site, "explain", "99").stderr
 
 
 @pytest.mark.parametrize("name", ["99", "99_1", "1a-2b", "nonsense", "99999999999"])
