@@ -38,12 +38,15 @@ def run(load_config: Callable[[], Config]) -> None:
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     try:
-        journal.start()
-        try:
-            asyncio.run(_serve(config, service, journal, listener))
-        finally:
-            journal.stop()
+        with asyncio.Runner() as runner:  # its loop handles signals until the last write: a second SIGTERM loses nothing
+            journal.start()
+            try:
+                runner.run(_serve(config, service, journal, listener))
+            finally:
+                journal.stop()
     finally:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         listener.close()
         if inode is not None:  # a passed socket is the manager's
             remove_socket(config.matcher.socket, inode)

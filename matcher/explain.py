@@ -66,8 +66,9 @@ def when(time: float) -> str:
 
 def exit_text(status: int) -> str:
     """A wait(2) status for a person."""
-    code = os.waitstatus_to_exitcode(status) if 0 <= status <= 0xFFFF and not os.WIFSTOPPED(status) else None
-    if code is None:
+    try:
+        code = os.waitstatus_to_exitcode(status)
+    except (ValueError, OverflowError):  # no process ends with it
         return f"wait status {status}"
     if code < 0:
         return (

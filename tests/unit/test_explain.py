@@ -7,7 +7,7 @@ import io
 import signal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -91,6 +91,7 @@ def test_wait_statuses_are_put_into_words(status: int, text: str) -> None:
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
+@example(0xFF)
 def test_any_wait_status_is_put_into_some_words(status: int) -> None:
     assert explain.exit_text(status)
 

@@ -77,6 +77,21 @@ def test_a_locked_database_delays_the_journal_and_no_request(daemon: Daemon) -> 
     wait_for("all decisions in the journal", lambda: logged(daemon) == 20)
 
 
+def test_signals_during_the_last_writes_lose_nothing(daemon: Daemon) -> None:
+    daemon.start()
+    with sqlite3.connect(daemon.database, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        daemon.ask(request())
+        daemon.signal(signal.SIGTERM)
+        wait_for("the end of accepting", lambda: not daemon.pings())
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            daemon.signal(number)
+        other.execute("ROLLBACK")
+    other.close()
+    assert daemon.stop() == 0
+    assert logged(daemon) == 1
+
+
 def test_sigterm_writes_the_whole_queue(daemon: Daemon) -> None:
     daemon.start()
     with sqlite3.connect(daemon.database, isolation_level=None) as other:
