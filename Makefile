@@ -99,12 +99,15 @@ uninstall: ## remove what install put there (configuration and data stay)
 # -- to test -----------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: all lint ## all tests, the ones on virtual clusters too (needs root)
-	@$(PYTEST) tests
+test: all lint check test-cluster ## all tests, the ones on virtual clusters too (needs root)
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -m "not cluster" tests
+	@$(PYTEST) -n auto -m "not cluster" tests
+
+.PHONY: test-cluster
+test-cluster: all ## the tests on virtual clusters (needs root)
+	@$(PYTEST) -m cluster tests
 
 .PHONY: lint
 lint: $(VENV)/.ready ## formatting, lint and types of Python and C

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from database.model import TrialState
+from tests.unit.matcher_daemon import wait_for
 from tuner.component import TrialPlan
 from tuner.errors import TunerError
 from tuner.executors import slurm
@@ -160,8 +161,8 @@ def test_a_failed_trial_says_its_last_words(tmp_path: Path) -> None:
 def test_a_trial_is_stopped_with_its_children_when_its_time_is_up(tmp_path: Path) -> None:
     result = run_local(tmp_path, plan("sh", "-c", "sleep 60 & echo $!; wait", timeout_s=0.3))
     assert (result.state, result.message) == (TrialState.TIMEOUT, "was stopped after 0.3 s")
-    state = Path(f"/proc/{int(result.output.stdout)}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    child = Path(f"/proc/{int(result.output.stdout)}/stat")
+    wait_for("the child's end", lambda: not child.exists() or child.read_text().split()[2] == "Z")
 
 
 def test_a_program_that_is_missing_is_an_error_of_the_campaign(tmp_path: Path) -> None:
