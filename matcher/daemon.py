@@ -38,7 +38,8 @@ def run(load_config: Callable[[], Config]) -> None:
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     try:
-        with asyncio.Runner() as runner:  # its loop handles signals until the last write: a second SIGTERM loses nothing
+        with asyncio.Runner() as runner:
+            # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
             journal.start()
             try:
                 runner.run(_serve(config, service, journal, listener))
