@@ -45,7 +45,7 @@ deps: ## install the Debian packages that are missing
 
 .PHONY: build
 build: ## build the plugin and the MPI programs
-	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory -C $$dir all || exit 1; done
+	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory --silent -C $$dir all || exit 1; done
 
 .PHONY: venv
 venv: $(VENV)/.ready ## make the private Python environment

@@ -8,53 +8,28 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from tests.cluster.machine import ClusterError, JobEnd, VirtualCluster
+from demo.show import Job, Shown, console, heading, injected, table, tell
+from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import Daemon, install, seconds_of
 
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
+NODES = 4
 # Variables that differ between any two jobs, or say what was submitted rather than what the job is given.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_GTIDS|SLURM_SPANK_\w*|SLURM_JOB_START_TIME|_)=")
 SUBMIT_AT_ONCE_S = 1.0  # a submission without a daemon takes less than this, or people notice
-
-console = Console(highlight=False, width=110)
+NOTHING_KNOWN_STATUS = 3  # of `reprise match explain`, for a job that the matcher was not asked about
 
 
 class StepError(Exception):
-    """A step did not show what it should."""
-
-
-def heading(number: int, text: str) -> None:
-    console.print(f"\n[bold]{number}. {text}[/bold]")
-
-
-def tell(text: str) -> None:
-    console.print(f"   {text}", markup=False)
-
-
-@dataclass
-class Shown:
-    """What the demonstration showed: the numbers of the last line, and the steps that failed."""
-
-    numbers: dict[str, Any] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-
-    def expect(self, holds: bool, what: str) -> bool:
-        """Note, and say, whether a step showed what it should."""
-        console.print(f"   [green]ok[/green]     {what}" if holds else f"   [red]FAILED[/red] {what}")
-        if not holds:
-            self.failures.append(what)
-        return holds
+    """A step did not show what it should, and those after it cannot be shown."""
 
 
 class Demo:
@@ -64,12 +39,10 @@ class Demo:
         self.cluster = cluster
         self.shown = Shown()
         self.daemon = Daemon(cluster)
-        self.jobs: dict[str, int] = {}
 
     def run(self) -> None:
         self.prepare()
         self.campaign()
-        self.daemon.start()
         self.alice()
         self.bob_and_carol()
         self.without_daemon()
@@ -78,13 +51,12 @@ class Demo:
     # -- the steps -----------------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        nodes = self.cluster.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%N %t"]).stdout.split("\n")
-        tell(f"nodes: {', '.join(line for line in nodes if line)}")
+        nodes = self.cluster.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%N %t"]).stdout.splitlines()
         links = self.cluster.run(["tc", "qdisc", "show", "dev", "eth0"], node="node0").stdout
-        tell(f"links: {self.cluster.spec.rate} each way; users: {', '.join(self.cluster.spec.users)}")
-        self.shown.expect(
-            "tbf" in links and len(nodes) == self.cluster.spec.nodes + 1, "four nodes, shaped links, munge"
-        )
+        tell(f"nodes: {', '.join(nodes)}; links: {self.cluster.spec.rate} each way, shaped")
+        tell(f"users: {', '.join(self.cluster.spec.users)}; {self.cluster.run(['sbatch', '--version']).stdout.strip()}")
+        fine = nodes == [f"node{index} idle" for index in range(NODES)] and "tbf" in links
+        self.shown.expect(fine, f"{NODES} nodes are idle, their links are shaped")
         install(self.cluster)
         self.cluster.run(["install", "-D", "/opt/reprise/source/demo/solver", APP])
         self.put("alice-solve.sh", "/home/alice/solver/solve.sh", "alice")
@@ -94,25 +66,26 @@ class Demo:
         self.cluster.run(["install", "-d", "-o", "bob", "-g", "bob", "/home/bob/results"])
 
     def campaign(self) -> None:
-        heading(2, "An admin tunes the broadcast of Open MPI for alice's application, through Slurm")
+        heading(2, "An admin tunes Open MPI's broadcast for alice's application, through Slurm")
         report = self.tune("/home/reprise/campaign.yaml")
         self.shown.numbers["trials"] = report["trials"]
-        if not self.shown.expect(bool(report["record"]), "a record was written, its gain beyond noise"):
+        if not self.shown.expect(bool(report["record"]), "a record is written: the gain is beyond the noise"):
             raise StepError("the campaign found nothing better than the default")
-        proof = report["parametrization"]["proof"]
-        self.shown.numbers["rules_in_effect"] = proof["launches"] > 0 and len(proof["calls"]) > 0
-        tell(f"proof: {proof['launches']} launches looked at {', '.join(proof['calls'])}")
-        self.shown.expect(self.shown.numbers["rules_in_effect"], "a real launch proved every rule to be in effect")
-        tell(f"rules file: {report['artifact']}")
+        tell(f"the rules file {report['artifact']}:")
         for line in self.cluster.path(report["artifact"]).read_text().splitlines():
             tell(f"  | {line}")
+        proof = report["parametrization"]["proof"]
+        in_effect = proof["launches"] > 0 and len(proof["calls"]) > 0
+        self.shown.numbers["rules_in_effect"] = in_effect
+        tell(f"proved by {proof['launches']} launches of mpirun, which looked at {', '.join(proof['calls'])}")
+        self.shown.expect(in_effect, "a real mpirun proved the rules file to be in effect")
 
     def alice(self) -> None:
-        heading(3, "alice submits her solver with sbatch: once with --reprise=off, once as usual")
-        plain = self.job("alice, off", "alice", "solver", "solve.sh", "--reprise=off")
-        usual = self.job("alice", "alice", "solver", "solve.sh")
-        decision = self.decision("alice")
-        default_s, tuned_s = solve_time(plain), solve_time(usual)
+        heading(3, "The daemon runs. alice submits her solver: once with --reprise=off, once as usual")
+        self.daemon.start()
+        plain = self.submit("alice, off", "alice", "solver", "--reprise=off", "solve.sh")
+        usual = self.submit("alice", "alice", "solver", "solve.sh")
+        decision, default_s, tuned_s = decision_of(usual), run_s_of(plain), run_s_of(usual)
         self.shown.numbers |= {
             "default_s": default_s,
             "tuned_s": tuned_s,
@@ -120,49 +93,46 @@ class Demo:
             "alice_decision": decision["verdict"],
             "alice_score": decision["score"],
         }
-        tell(f"solve time: {default_s:.2f} s with defaults, {tuned_s:.2f} s as usual; score {decision['score']:.3f}")
-        for name, value in decision["injected"].items():
-            tell(f"  injected {name}={value}")
-        self.shown.expect(decision["verdict"] == "apply", "alice's job was recognised")
-        self.shown.expect(tuned_s < default_s, "alice's job was faster")
+        tell(f"score {decision['score']:.3f}, threshold {decision['threshold']:.2f}; injected:")
+        for name, value in injected(decision).items():
+            tell(f"  {name}={value}")
+        self.shown.expect(plain.decision is None, "nobody was asked about the job with --reprise=off")
+        self.shown.expect(decision["verdict"] == "apply", "the job as usual was recognised and given the rules file")
+        self.shown.expect(tuned_s < default_s, f"it was faster: {tuned_s:.2f} s instead of {default_s:.2f} s")
 
     def bob_and_carol(self) -> None:
-        heading(4, "bob submits the same application in his own way; carol something else")
-        self.job("bob", "bob", "projects/mesh", "run.sh")
-        bob = self.decision("bob")
+        heading(4, "bob submits the same application in his own way, carol something else")
+        bob = decision_of(self.submit("bob", "bob", "projects/mesh", "run.sh"))
         self.shown.numbers |= {"bob_decision": bob["verdict"], "bob_score": bob["score"]}
-        tell(f"bob: {bob['reason']} (score {bob['score']:.3f})")
+        tell(f"bob's score: {bob['score']:.3f}: {bob['reason']}")
         self.shown.expect(bob["verdict"] == "apply", "bob's job was recognised")
-        plain = self.job("carol, off", "carol", "", "words.sh", "--reprise=off")
-        usual = self.job("carol", "carol", "", "words.sh")
-        carol = self.decision("carol")
-        self.shown.numbers["carol_decision"] = carol["verdict"]
-        tell(f"carol: {carol['reason']} (score {carol['score']:.3f})")
+        plain = self.submit("carol, off", "carol", "", "--reprise=off", "words.sh")
+        usual = self.submit("carol", "carol", "", "words.sh")
+        carol = decision_of(usual)
+        self.shown.numbers |= {"carol_decision": carol["verdict"], "carol_score": carol["score"]}
+        tell(f"carol's score: {carol['score']:.3f}: {carol['reason']}")
         self.shown.expect(carol["verdict"] == "none", "carol's job was not recognised")
         self.shown.expect(environment(plain) == environment(usual), "carol's environment was untouched")
 
     def without_daemon(self) -> None:
-        heading(5, "the daemon is stopped; alice submits again")
+        heading(5, "The daemon is stopped, and alice submits again")
         self.daemon.stop()
-        took_s, printed = seconds_of(
-            ["sbatch", "--parsable", "solve.sh"], self.cluster, "alice", cwd="/home/alice/solver"
-        )
-        self.jobs["alice, daemon down"] = int(printed.strip())
-        end = self.cluster.wait_job(int(printed.strip()))
-        tell(f"sbatch took {took_s * 1000:.0f} ms; {end.output.strip()}")
-        at_once = self.shown.expect(took_s < SUBMIT_AT_ONCE_S, "sbatch returned at once")
-        ran = self.shown.expect(end.state == "COMPLETED", "the job ran, with defaults")
+        job = self.submit("alice, no daemon", "alice", "solver", "solve.sh")
+        at_once = self.shown.expect(self.submit_s < SUBMIT_AT_ONCE_S, f"sbatch took {self.submit_s * 1000:.0f} ms")
+        ran = self.shown.expect(job.run_s is not None and job.decision is None, "the job ran, with defaults")
         self.shown.numbers["daemon_down_ok"] = at_once and ran
-        self.daemon.start()
 
     def explain(self) -> None:
-        heading(6, "support asks why, for each job")
-        for title, job_id in self.jobs.items():
-            done = self.cluster.run(["reprise", "match", "explain", str(job_id)], user="reprise", check=False)
-            console.print(f"\n   [bold]$ reprise match explain {job_id}[/bold]   ({title})")
+        heading(6, "Support asks why, for each job")
+        self.daemon.start()
+        for job in self.shown.jobs:
+            done = self.cluster.run(["reprise", "match", "explain", str(job.job_id)], user="reprise", check=False)
+            console.print(f"\n   [bold]$ reprise match explain {job.job_id}[/bold]   ({job.title})")
             for line in (done.stdout + done.stderr).splitlines():
                 tell(f"  {line}")
-            self.shown.expect(done.returncode in (0, 3) and bool(done.stdout.strip()), f"job {job_id} is explained")
+            known = done.returncode == 0 and bool(done.stdout)
+            unknown = done.returncode == NOTHING_KNOWN_STATUS and "was not running" in done.stderr
+            self.shown.expect(known or (unknown and job.title == "alice, no daemon"), f"job {job.job_id} is explained")
 
     # -- what the steps use --------------------------------------------------------------------------------------------
 
@@ -171,64 +141,77 @@ class Demo:
 
     def tune(self, campaign: str) -> dict[str, Any]:
         """Run a campaign as the service account; its progress goes to this terminal. Returns its JSON report."""
-        argv = self.cluster.command(["reprise", "tune", "run", campaign, "--json"], user="reprise", env=terminal())
+        words = ["reprise", "tune", "run", campaign, "--yes", "--json"]
+        tell(f"reprise@login:~$ {' '.join(words)}")
+        argv = self.cluster.command(words, user="reprise", env=terminal())
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=300, check=False)
         if done.returncode:
             raise StepError(f"reprise tune run ended with status {done.returncode}")
         report: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
         return report
 
-    def job(self, title: str, user: str, directory: str, script: str, *options: str) -> JobEnd:
-        """Submit as an ordinary user and wait for the end."""
-        tell(f"{user}@login:~/{directory}$ sbatch {' '.join((*options, script))}")
-        job_id = self.cluster.submit(script, *options, user=user, cwd=f"/home/{user}/{directory}")
-        self.jobs[title] = job_id
-        end = self.cluster.wait_job(job_id)
+    def submit(self, title: str, user: str, directory: str, *words: str) -> Job:
+        """Submit as an ordinary user, wait for the end, and look up what was decided."""
+        command = f"sbatch {' '.join(words)}"
+        tell(f"{user}@login:{Path('~') / directory}$ {command}")
+        home = f"/home/{user}"
+        self.submit_s, printed = seconds_of(
+            ["sbatch", "--parsable", *words], self.cluster, user, cwd=str(Path(home) / directory)
+        )
+        end = self.cluster.wait_job(int(printed.strip()))
         if end.state != "COMPLETED":
-            raise StepError(f"job {job_id} ({title}) ended as {end.state}: {end.output.strip()[-500:]}")
-        tell(f"job {job_id}: {end.output.strip().splitlines()[0]}")
-        return end
+            raise StepError(f"job {end.job_id} ({title}) ended as {end.state}: {end.output.strip()[-500:]}")
+        tell(f"  job {end.job_id}: {end.output.strip().splitlines()[0].strip()}")
+        time_line = re.search(r"^solver: .* time ([\d.]+) s$", end.output, re.MULTILINE)
+        run_s = float(time_line[1]) if time_line else None
+        job = Job(title, end.job_id, user, directory, command, end.output, run_s, self.decided(end.job_id))
+        self.shown.jobs.append(job)
+        return job
 
-    def decision(self, title: str) -> dict[str, Any]:
+    def decided(self, job_id: int) -> dict[str, Any] | None:
         """The newest decision logged for a job, as support sees it."""
-        done = self.cluster.run(["reprise", "match", "explain", str(self.jobs[title]), "--json"], user="reprise")
-        decision: dict[str, Any] = json.loads(done.stdout)["decisions"][0]
-        return decision
+        argv = ["reprise", "match", "explain", str(job_id), "--json"]
+        done = self.cluster.run(argv, user="reprise", check=False)
+        if done.returncode:
+            return None
+        decisions: list[dict[str, Any]] = json.loads(done.stdout)["decisions"]
+        return decisions[0] if decisions else None
+
+
+def decision_of(job: Job) -> dict[str, Any]:
+    if job.decision is None:
+        raise StepError(f"no decision is logged for job {job.job_id} ({job.title})")
+    return job.decision
+
+
+def run_s_of(job: Job) -> float:
+    if job.run_s is None:
+        raise StepError(f"job {job.job_id} ({job.title}) printed no time: {job.output.strip()[-500:]}")
+    return job.run_s
+
+
+def environment(job: Job) -> list[str]:
+    """The environment that a job printed, without what differs between any two jobs."""
+    return [line for line in job.output.split("-- environment\n")[1].splitlines() if not PER_JOB.match(line)]
 
 
 def terminal() -> dict[str, str]:
     """What a program needs to know to draw on this terminal."""
-    size = console.size
-    return {"TERM": "xterm-256color", "COLUMNS": str(size.width)} if sys.stderr.isatty() else {}
+    return {"TERM": "xterm-256color", "COLUMNS": str(console.width)} if sys.stderr.isatty() else {}
 
 
-def solve_time(end: JobEnd) -> float:
-    found = re.search(r"time ([\d.]+) s", end.output)
-    if not found:
-        raise StepError(f"job {end.job_id} printed no time: {end.output.strip()[-500:]}")
-    return float(found[1])
-
-
-def environment(end: JobEnd) -> list[str]:
-    """The environment that a job printed, without what differs between any two jobs."""
-    return [line for line in end.output.split("-- environment\n")[1].splitlines() if not PER_JOB.match(line)]
-
-
-def summary(numbers: dict[str, Any], jobs: dict[str, int]) -> Table:
-    table = Table(title="What was shown", title_justify="left")
-    table.add_column("")
-    table.add_column("")
-    for name, value in numbers.items():
-        table.add_row(name, f"{value:.3f}" if isinstance(value, float) else str(value))
-    table.add_row("jobs", ", ".join(f"{job_id} ({title})" for title, job_id in jobs.items()))
-    return table
+def ended(number: int, _: object) -> None:
+    """A closed terminal or SIGTERM stops the cluster in order, like Ctrl-C."""
+    sys.exit(128 + number)
 
 
 def main() -> int:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, ended)
     started = time.monotonic()
-    heading(1, "A Slurm cluster of four nodes starts")
+    heading(1, f"A Slurm cluster of {NODES} nodes starts")
     try:
-        with VirtualCluster() as cluster:
+        with VirtualCluster(nodes=NODES) as cluster:
             demo = Demo(cluster)
             try:
                 demo.run()
@@ -242,8 +225,7 @@ def main() -> int:
         return 1
     shown = demo.shown
     shown.numbers["seconds"] = round(time.monotonic() - started, 1)
-    console.print()
-    console.print(summary(shown.numbers, demo.jobs))
+    console.print(table(shown))
     for failure in shown.failures:
         console.print(f"[red]not shown:[/red] {failure}")
     print(json.dumps(shown.numbers))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process 1 of a virtual cluster: builds the machine it was born into, then keeps it alive.
 
-It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `machine.py`, which starts it). Everything it
+It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `keeper.py`, which starts it). Everything it
 makes, an overlay over the host's root, a bridge, one namespace per node, the daemons, lives in those namespaces, so
 that nothing is left on the host when this process ends, however it ends.
 
@@ -25,14 +25,16 @@ from pathlib import Path
 
 HEAD = "login"
 FIRST_UID = 30001
-CPU_GROUP = "reprise-cluster"
 SERVICE_UID = 30000
 START_TIMEOUT_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node."""
+    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
+
+    `cpu_group` names the cluster's group of the kernel's scheduler.
+    """
 
     name: str
     cpu_group: str
@@ -55,40 +57,6 @@ def node_address(index: int) -> str:
 
 
 HEAD_ADDRESS = "10.99.0.254"
-
-
-def cpu_groups() -> Path | None:
-    """The directory in which groups of the kernel's CPU scheduler are made, where there is one."""
-    first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-    if (first / "cgroup.procs").exists():
-        return first
-    control = second / "cgroup.subtree_control"
-    return second if control.exists() and "cpu" in control.read_text().split() else None
-
-
-def join_cpu_group(spec: Spec) -> None:
-    """Let the whole cluster be one group for the scheduler.
-
-    Outside of any group the kernel makes one for every session (sched_autogroup), so that ranks of different nodes,
-    which share a core here, cannot yield to each other: all that is measured then is the tick (4 ms at 250 Hz).
-    """
-    if groups := cpu_groups():
-        group = groups / spec.cpu_group
-        group.mkdir()
-        (group / "cgroup.procs").write_text("0")
-
-
-def remove_cpu_groups() -> set[str]:
-    """Remove the groups of clusters that are gone; returns the names of those that are still in use."""
-    left = set()
-    for group in groups.glob(f"{CPU_GROUP}-*") if (groups := cpu_groups()) else ():
-        try:
-            group.rmdir()
-        except FileNotFoundError:
-            pass  # another cluster's owner was faster
-        except OSError:
-            left.add(group.name)
-    return left
 
 
 def run(*argv: str) -> None:
@@ -305,7 +273,6 @@ def reap_until_closed() -> None:
 
 def build(spec: Spec) -> None:
     """Everything, from the private root to idle nodes."""
-    join_cpu_group(spec)
     enter_private_root(spec)
     run("hostname", HEAD)
     write_hosts(spec)

@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 import uuid
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tests.cluster import init
+from tests.cluster import init, keeper
 
 T = TypeVar("T")
 SOURCE = Path(__file__).resolve().parents[2]
@@ -28,7 +29,6 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
-GROUP_TIMEOUT_S = 5.0
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
@@ -71,6 +71,11 @@ def wait_for(what: str, probe: Callable[[], T], timeout_s: float = 60.0, every_s
         time.sleep(every_s)
 
 
+def only_child(pid: int) -> int:
+    """The process id of a process's only child."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+
+
 class VirtualCluster:
     """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
 
@@ -88,7 +93,7 @@ class VirtualCluster:
     ) -> None:
         self.spec = init.Spec(
             name="reprise",
-            cpu_group=unique_name(init.CPU_GROUP),
+            cpu_group=unique_name("reprise-cluster"),
             source=str(SOURCE),
             nodes=nodes,
             rate=rate,
@@ -111,9 +116,8 @@ class VirtualCluster:
     def start(self) -> None:
         """Start everything and return once all nodes are idle. Raises ClusterError with the logs otherwise."""
         check_host()
-        flags = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
         self._process = subprocess.Popen(
-            ["unshare", *flags, "/usr/bin/python3", init.__file__, json.dumps(vars(self.spec))],
+            ["/usr/bin/python3", keeper.__file__, json.dumps(vars(self.spec))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -127,8 +131,7 @@ class VirtualCluster:
             words = self._process.stderr.read().strip().splitlines()
             self.stop()
             raise ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
-        self.pid = int(children[0])
+        self.pid = only_child(only_child(self._process.pid))  # keeper, unshare, process 1
 
     def stop(self) -> None:
         """Stop everything; harmless when it is not running."""
@@ -138,16 +141,11 @@ class VirtualCluster:
             try:
                 self._process.wait(timeout=10)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None
-            # the kernel lets go of the last process a moment after its end
-            wait_for("the end of the cluster's processes", self._group_is_gone, GROUP_TIMEOUT_S)
-
-    def _group_is_gone(self) -> bool:
-        return self.spec.cpu_group not in init.remove_cpu_groups()
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""
