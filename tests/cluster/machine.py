@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -238,7 +239,7 @@ class VirtualCluster:
     def job(self, job_id: int) -> dict[str, str]:
         """What `scontrol show job` says, as key and value."""
         done = self.run(["scontrol", "--oneliner", "show", "job", str(job_id)])
-        return dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
+        return dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|\s*$)", done.stdout))
 
     def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
         """Wait for a job's end and read its output file."""
