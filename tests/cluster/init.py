@@ -79,8 +79,8 @@ def enter_private_root(spec: Spec) -> None:
     mount("--make-rprivate", "/")
     mount("-t", "tmpfs", "-o", "mode=755,size=4g", "reprise-cluster", str(base))
     root, upper, work = base / "root", base / "upper", base / "work"
-    for path in (root, upper, work):
-        path.mkdir()
+    for directory in (root, upper, work):
+        directory.mkdir()
     mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", "overlay", str(root))
     mount("--rbind", "/dev", str(root / "dev"))
     mount("--rbind", "/sys", str(root / "sys"))

@@ -65,7 +65,7 @@ class Daemon:
             if process.poll() is not None:
                 raise ClusterError(f"reprise serve ended: {self.log()[-500:]}")
             try:
-                return ask(self.cluster.path(SOCKET), PING, 1.0)["kind"] == "ok"
+                return bool(ask(self.cluster.path(SOCKET), PING, 1.0)["kind"] == "ok")
             except DaemonUnreachableError:
                 return False
 

@@ -139,7 +139,7 @@ class Daemon:
 
     def pings(self) -> bool:
         try:
-            return ask(self.socket, PING)["kind"] == "ok"
+            return bool(ask(self.socket, PING)["kind"] == "ok")
         except MatcherError:
             return False
 

@@ -3,6 +3,7 @@
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
 from tuner.search import METHODS, build, design
-from tuner.search.encoding import encode
+from tuner.search.encoding import Matrix, encode
 from tuner.search.gp import GaussianProcessSearch, expected_improvement
 from tuner.space import Parameter, Parametrization, Space
 
@@ -29,7 +30,7 @@ def without_dead_dimensions(point: Parametrization) -> Parametrization:
     return kept
 
 
-def grid(canonical=without_dead_dimensions) -> Space:
+def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
     return Space(
         (
             Parameter("algorithm", tuple(range(10)), "category"),
@@ -46,7 +47,7 @@ def small() -> Space:
 
 def bowl(point: Parametrization) -> float:
     """A smooth landscape with its minimum, 1.0, at algorithm 4 and segment 4096."""
-    return 1 + 0.5 * (point["algorithm"] != 4) + 0.02 * (math.log2(1 + point["segment"]) - 12) ** 2
+    return 1 + 0.5 * (point["algorithm"] != 4) + 0.02 * (math.log2(1 + float(point["segment"])) - 12) ** 2
 
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -70,7 +71,8 @@ def test_every_point_is_asked_once_and_then_none(method: str) -> None:
 )
 def test_a_search_rebuilt_by_telling_asks_the_same_next_point(method: str, seed: int, told: list[float | None]) -> None:
     space = grid()
-    search, history = build(method, space, seed, 5), []
+    search = build(method, space, seed, 5)
+    history: list[tuple[Parametrization, float | None]] = []
     for value in told:
         point = search.ask()
         assert point is not None
@@ -151,9 +153,10 @@ def test_the_asked_point_has_the_greatest_expected_improvement_of_the_grid() -> 
     y = np.log(values)
     y = (y - y.mean()) / y.std()
 
-    def covariance(a: list[Parametrization], b: list[Parametrization]) -> np.ndarray:
+    def covariance(a: list[Parametrization], b: list[Parametrization]) -> Matrix:
         squares = ((encode(space, a)[:, None, :] - encode(space, b)[None, :, :]) ** 2).sum(axis=2)
-        return np.exp(-squares / 2)
+        similarities: Matrix = np.exp(-squares / 2)
+        return similarities
 
     unseen = [point for point in space.points if point not in observed]
     inverse = np.linalg.inv(covariance(observed, observed) + 1e-3 * np.eye(3))

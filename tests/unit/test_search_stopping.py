@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stop rule: a budget, and 1 % in 15 trials."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tuner.search.stopping import StopRule
 
 
-def trials_until_stop(values: list[float | None], rule: StopRule) -> int:
+def trials_until_stop(values: Sequence[float | None], rule: StopRule) -> int:
     return next(n for n in range(len(values) + 1) if rule.reached(values[:n]))
 
 
@@ -15,19 +17,19 @@ def test_a_flat_objective_stops_after_26_trials() -> None:
 
 
 def test_a_steady_improvement_runs_to_the_budget() -> None:
-    values: list[float | None] = [0.99**n for n in range(200)]
+    values = [0.99**n for n in range(200)]
     assert trials_until_stop(values, StopRule()) == 150
     assert "budget of 150" in StopRule().reached(values)
 
 
 @pytest.mark.parametrize(("last", "stops"), [(0.9901, True), (0.99, False), (2.0, True)])
 def test_an_improvement_of_one_percent_within_the_window_goes_on(last: float, stops: bool) -> None:
-    values: list[float | None] = [1.0] * 25 + [last]
+    values = [1.0] * 25 + [last]
     assert bool(StopRule().reached(values)) == stops
 
 
 def test_an_improvement_counts_until_it_leaves_the_window() -> None:
-    values: list[float | None] = [1.0] * 12 + [0.5] + [1.0] * 100
+    values = [1.0] * 12 + [0.5] + [1.0] * 100
     assert trials_until_stop(values, StopRule()) == 13 + 15
 
 

@@ -222,7 +222,8 @@ def allocation(fake: FakeSlurm, said: list[str] | None = None) -> AllocationExec
 
 
 def test_one_allocation_serves_many_trials_and_is_released(tmp_path: Path, srun: Path) -> None:
-    fake, started = FakeSlurm("PENDING", "RUNNING"), []
+    fake = FakeSlurm("PENDING", "RUNNING")
+    started: list[int | None] = []
     with allocation(fake) as executor:
         for number in range(3):
             assert executor.run(plan("true"), tmp_path / str(number), started.append).state is TrialState.COMPLETE
@@ -277,7 +278,8 @@ def test_an_allocation_that_will_not_come_is_an_error(tmp_path: Path, srun: Path
 
 
 def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -> None:
-    fake, said = FakeSlurm(*["PENDING"] * 120, "RUNNING"), []
+    fake = FakeSlurm(*["PENDING"] * 120, "RUNNING")
+    said: list[str] = []
     with allocation(fake, said) as executor:
         executor.run(plan("true"), tmp_path / "0", ignore)
     assert said[0] == "job 101 waits for 4 nodes (Resources)" and 2 <= len(said) <= 3
