@@ -10,8 +10,8 @@ from pathlib import Path
 from database.model import Measurement
 from tuner.collectives.build import OpenMPIBuild, parse
 from tuner.collectives.catalogue import CATALOGUE, compared_bytes
-from tuner.collectives.rules import decide, read
-from tuner.component import Comparison, TrialOutput, TrialPlan
+from tuner.collectives.rules import Rules, decide, read
+from tuner.component import Comparison, Runner, TrialOutput, TrialPlan
 
 BUILD: OpenMPIBuild = parse((Path(__file__).parent / "data/ompi_info_4.1.4.txt").read_text())
 
@@ -33,7 +33,7 @@ def rules_path(plan: TrialPlan) -> Path:
     return Path(plan.environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"])
 
 
-def open_mpi(reader: Callable[[str], object] = read) -> Callable[[TrialPlan], TrialOutput]:
+def open_mpi(reader: Callable[[str], Rules] = read) -> Runner:
     """A runner that behaves as 4.1.4's probe does; `reader` may be another release's, or a blind one."""
 
     def run(plan: TrialPlan) -> TrialOutput:
@@ -41,7 +41,7 @@ def open_mpi(reader: Callable[[str], object] = read) -> Callable[[TrialPlan], Tr
         lines = []
         for call in plan.argv[1:]:
             name, size, ranks = call.split(":")[0], *map(int, call.split(":")[1:])
-            row = decide(rules, CATALOGUE[name].id, ranks, compared_bytes(name, size, ranks))  # type: ignore[arg-type]
+            row = decide(rules, CATALOGUE[name].id, ranks, compared_bytes(name, size, ranks))
             wrong = row is not None and row.algorithm not in BUILD.algorithms[name]
             lines.append(json.dumps({"collective": name, "size": size, "ranks": ranks, "rc": 13 if wrong else 0}))
         return TrialOutput(0, "\n".join(lines), "", 0.1)

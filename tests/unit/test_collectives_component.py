@@ -105,7 +105,9 @@ def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
     assert [row.algorithm for row in found if row] == [0, 0, 4, 3]
     assert published.context == {"cluster": "c1", "nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     assert math.isclose(published.gain, 1 - math.sqrt(0.25 * 0.5))
-    assert [row["applied"] for row in published.parametrization["rules"]] == [False, True, True]  # type: ignore[attr-defined]
+    rules_of_record = published.parametrization["rules"]
+    assert isinstance(rules_of_record, list)
+    assert [row["applied"] for row in rules_of_record] == [False, True, True]
 
 
 def test_a_size_without_gain_ends_the_rule_of_the_size_below(directory: Path) -> None:
@@ -124,7 +126,7 @@ def test_the_same_result_twice_is_one_file(directory: Path) -> None:
 
 
 def test_nothing_is_published_where_nothing_is_better(directory: Path) -> None:
-    def run(_: TrialPlan) -> TrialOutput:
+    def run(plan: TrialPlan) -> TrialOutput:
         raise AssertionError("nothing to prove")
 
     assert make().publish([comparison("bcast/1024", 7, 0.02, -0.05, 0.08)], run, directory) is None
@@ -201,8 +203,13 @@ def test_the_shipped_component_file_states_the_defaults_of_the_code() -> None:
 
 
 def test_build_asks_the_configured_ompi_info(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(module, "describe", lambda command: asked.append(command) or BUILD)
+    asked: list[str] = []
+
+    def describe(command: str) -> OpenMPIBuild:
+        asked.append(command)
+        return BUILD
+
+    monkeypatch.setattr(module, "describe", describe)
     config = Config.model_validate({"openmpi": {"ompi_info": "/opt/ompi/bin/ompi_info"}})
     built = module.build({"name": "x", "version": "3"}, SETTINGS, config)
     assert (built.name, built.version, asked) == ("x", "3", ["/opt/ompi/bin/ompi_info"])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,9 +83,9 @@ def _exclusive(text: str) -> Rules:
 
 
 @pytest.mark.parametrize("reader", [_ignored, _first_entry, _own_entry_only, _exclusive])
-def test_a_file_that_is_read_differently_is_not_proved(reader: object, directory: Path) -> None:
+def test_a_file_that_is_read_differently_is_not_proved(reader: Callable[[str], Rules], directory: Path) -> None:
     with pytest.raises(TunerError, match="not in effect as written"):
-        prove(RULES, TEXT, 4, PLAN, open_mpi(reader), directory)  # type: ignore[arg-type]
+        prove(RULES, TEXT, 4, PLAN, open_mpi(reader), directory)
     assert not list(directory.iterdir())
 
 

@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,12 +62,18 @@ def test_check_of_artifacts(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "rules"
     publish(path, file)
     assert run(path, "check").exit_code == 0
-    for spoil, words in (
+
+    def change() -> None:
+        file.chmod(0o644)
+        file.write_text("rulez")
+
+    spoils: list[tuple[Callable[[], None], str]] = [
         (lambda: file.chmod(0o600), "may not be read by every user"),
-        (lambda: (file.chmod(0o644), file.write_text("rulez")), "was changed after it was published"),
+        (change, "was changed after it was published"),
         (lambda: file.unlink(), "No such file"),
         (lambda: file.mkdir(), "not a regular file"),
-    ):
+    ]
+    for spoil, words in spoils:
         spoil()
         result = run(path, "check")
         assert result.exit_code == 1

@@ -49,7 +49,7 @@ def as_nobody() -> Iterator[None]:
 
 def refused(path: Path, kind: type[DatabaseError], *words: str, **how: bool) -> None:
     with pytest.raises(kind) as caught:
-        Database.open(path, busy_timeout_s=0.05, **how)  # type: ignore[arg-type]
+        Database.open(path, busy_timeout_s=0.05, **how)
     message = str(caught.value)
     assert "\n" not in message and str(path) in message
     assert caught.value.exit_status == 1

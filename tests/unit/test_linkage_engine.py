@@ -28,8 +28,8 @@ def engine(*records: LinkableRecord, cluster_nodes: int = 5, timezone: str = "UT
     return Engine(THESIS, records, cluster_nodes=cluster_nodes, timezone=timezone)
 
 
-def score(job: JobMetadata, other: JobMetadata, **settings: object) -> float:
-    best = engine(record(other), **settings).link(job).best  # type: ignore[arg-type]
+def score(job: JobMetadata, other: JobMetadata) -> float:
+    best = engine(record(other)).link(job).best
     assert best
     return best.score
 

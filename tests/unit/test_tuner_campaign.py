@@ -22,10 +22,11 @@ from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole,
 from reprise import cli
 from reprise.config import Config
 from tests import fake_component
-from tuner import overview, place, session
+from tuner import overview, place, registry, session
 from tuner.campaign import check
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.progress import LineReport
+from tuner.space import Parameter, Space
 
 
 class Site:
@@ -86,7 +87,7 @@ class Site:
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(fake_component.registry.KINDS, "fake", "tests.fake_component")
+    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
 
 
 @pytest.fixture
@@ -115,6 +116,7 @@ def test_the_default_is_not_searched_again(site: Site) -> None:
 
 def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
     record_id = site.run(campaign := site.begin(search={"method": "exhaustive"}))
+    assert record_id is not None
     record = site.read(lambda database: database.record(record_id))
     assert (record.scope, record.status, record.component) == (Scope.APPLICATION, RecordStatus.ACTIVE, "fake")
     assert record.metadata["user"] == "alice" and record.metadata["directory"] == str(site.directory)
@@ -127,6 +129,7 @@ def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
 
 def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
     record_id = site.run(site.begin(scope="cluster", application=None))
+    assert record_id is not None
     record = site.read(lambda database: database.record(record_id))
     assert (record.scope, record.metadata) == (Scope.CLUSTER, {})
 
@@ -139,9 +142,7 @@ def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
 
 
 def test_a_flat_objective_stops_after_26_trials_of_the_search(site: Site) -> None:
-    space = fake_component.Space(
-        (fake_component.Parameter("size", tuple(range(40))), fake_component.Parameter("kind", ("a",)))
-    )
+    space = Space((Parameter("size", tuple(range(40))), Parameter("kind", ("a",))))
     component = fake_component.FakeComponent({"name": "fake", "version": "1"}, {"flat": True, "log": site.log})
     component.space = space
     with pytest.MonkeyPatch.context() as patch:
@@ -274,9 +275,7 @@ def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeyp
     before = KILL.format(n=5, flag=site.directory / "killed")
     campaign = site.begin(settings={"before": before})
     killed(site, campaign)
-    space = fake_component.Space(
-        (fake_component.Parameter("size", (0, 99)), fake_component.Parameter("kind", ("a", "z")))
-    )
+    space = Space((Parameter("size", (0, 99)), Parameter("kind", ("a", "z"))))
     original = fake_component.FakeComponent.__init__
 
     def changed(self: Any, *arguments: Any) -> None:
