@@ -83,8 +83,11 @@ install-etc: ## install configuration (never over yours), components and systemd
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
 	@$(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
-	@$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	@$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
+	@rm -rf build
+	@pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
+	  $$pip --constraint requirements.lock setuptools && \
+	  $$pip --constraint requirements.lock --no-build-isolation .
+	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
 
