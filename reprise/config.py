@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -38,6 +39,8 @@ def _known_zone(name: str) -> str:
 def _absolute(path: Path) -> Path:
     if not path.is_absolute():
         raise ValueError(f"{str(path)!r} is not an absolute path")
+    if "\0" in str(path):
+        raise ValueError("a path holds no NUL")
     return path
 
 
@@ -56,7 +59,9 @@ class Site(Section):
     cluster: str = Field(
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used"
     )
-    nodes: int = Field(1, ge=1, description="compute nodes of the cluster (d_max of the node-count comparison)")
+    nodes: int = Field(
+        1, ge=1, le=2**20, description="compute nodes of the cluster (d_max of the node-count comparison)"
+    )
     timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
         "", description="zone of submission times; '' is this host's"
     )
@@ -73,7 +78,7 @@ class Matcher(Section):
         512, ge=1, le=65536, description="connections served at once; more wait in the backlog"
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
-    retention_days: int = Field(365, ge=1, description="days that decisions and outcomes are kept")
+    retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
 
 
 class DatabaseSection(Section):
@@ -121,39 +126,57 @@ class Config(Section):
     openmpi: OpenMPI = OpenMPI()
 
 
+def in_use(path: Path | None = None) -> Path | None:
+    """The file that is read: `path`, else `/etc/reprise/reprise.toml`; None where that does not exist."""
+    if path is None:
+        try:
+            DEFAULT_PATH.stat()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            pass  # it may be there: reading it says what is wrong
+    return path or DEFAULT_PATH
+
+
 def load(path: Path | None = None) -> Config:
     """Read and check a configuration file.
 
     Without `path` it is `/etc/reprise/reprise.toml` or, where that does not exist, the defaults.
     Raises ConfigError with one line.
     """
+    path = in_use(path)
     if path is None:
-        if not DEFAULT_PATH.exists():
-            return Config()
-        path = DEFAULT_PATH
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}): check the path and its permissions") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is not valid TOML ({error}): correct that line") from error
+        return Config()
+    data = read_toml(path)
     try:
         return Config.model_validate(data)
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_problem(error, Config)}") from error
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file. Raises ConfigError with one line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}): check the path and its permissions") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: is not valid TOML ({error}): correct that line") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets within brackets
+        raise ConfigError(f"{path}: no setting is that long or that deep ({error}): correct it") from error
+
+
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem of a file that `model` describes, as one line; a misspelt key comes with a suggestion."""
     problems = error.errors()  # a misspelt key explains the missing one beside it
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    where = ".".join(str(part) for part in problem["loc"])
+    place, beside = _place(problem["loc"], model)
+    where = ".".join(place)
     if problem["type"] == "extra_forbidden":
-        known = _keys_beside(problem["loc"], model)
-        near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        near = difflib.get_close_matches(place[-1], beside, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(beside)}"
         return f"unknown setting {where!r}: {hint}"
     what = problem["msg"].removeprefix("Value error, ")
     if not where or problem["type"] == "missing":
@@ -161,9 +184,30 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     return f"setting {where!r}: {what} (it is {repr(problem['input'])[:200]})"
 
 
-def _keys_beside(location: tuple[Any, ...], model: type[BaseModel]) -> list[str]:
-    for part in location[:-1]:
-        field = model.model_fields.get(str(part))  # None for an index of a list
-        choices = (field.annotation, *get_args(field.annotation)) if field else ()
-        model = next((c for c in choices if isinstance(c, type) and issubclass(c, BaseModel)), model)
-    return list(model.model_fields)
+def _place(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
+    """The keys and positions that lead to a problem, and the keys known beside the last of them.
+
+    Of a choice between tables pydantic also names the one that was taken; a reader of the file knows no such step.
+    """
+    place, choices = [], [model]
+    for step in location:
+        if len(choices) > 1 and isinstance(step, str):
+            choices = [one for one in choices if _is_named(one, step)]
+            continue
+        place.append(str(step))
+        if isinstance(step, str) and step != location[-1]:
+            field = choices[0].model_fields.get(step)
+            choices = (field and list(_tables(field.annotation))) or choices[:1]
+    return place, [name for one in choices for name in one.model_fields]
+
+
+def _is_named(table: type[BaseModel], tag: str) -> bool:
+    return any(tag in get_args(field.annotation) for field in table.model_fields.values())
+
+
+def _tables(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The tables that a value of this type may be, or hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _tables(part)

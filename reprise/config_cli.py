@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from reprise.config import DEFAULT_PATH, load
+from reprise.config import in_use, load
 
 
 @click.group()
@@ -23,7 +23,7 @@ def check(settings: object, path: Path | None) -> None:
     """Check PATH (default: the file in use) and say what is wrong with it."""
     chosen = path or getattr(settings, "path", None)
     load(chosen)
-    click.echo(f"{chosen or (DEFAULT_PATH if DEFAULT_PATH.exists() else 'defaults')}: ok")
+    click.echo(f"{in_use(chosen) or 'defaults'}: ok")
 
 
 @config.command()

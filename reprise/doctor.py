@@ -11,7 +11,7 @@ import click
 from database import filesystem, health
 from reprise import __version__, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
 from reprise.cli import Settings
-from reprise.config import DEFAULT_PATH, Config, ConfigError
+from reprise.config import Config, ConfigError, in_use
 from reprise.doctor_probes import Run, run
 from reprise.doctor_report import Finding, from_error, ok
 from reprise.doctor_service import Ask
@@ -37,9 +37,7 @@ def examine(settings: Settings, run: Run, ask: Ask) -> list[Finding]:
     config: Config | None = None
     try:
         config = settings.config
-        findings = [
-            ok("config", str(settings.path or (DEFAULT_PATH if DEFAULT_PATH.exists() else "no file, all defaults")))
-        ]
+        findings = [ok("config", str(in_use(settings.path) or "no file, all defaults"))]
     except ConfigError as error:
         findings = [from_error("config", error, "correct the file")]
     seen, slurm = doctor_slurm.look(run)

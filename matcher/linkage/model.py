@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from matcher.linkage.features import FEATURES, Kind
+from reprise.config import ConfigError, first_problem, read_toml
 
 PRESETS = Path(__file__).parent / "models"
 
@@ -18,6 +18,10 @@ class LinkageError(Exception):
     """A model cannot be used; the message names the file, the cause and the remedy."""
 
     exit_status = 1
+
+
+Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""Bounded, so that neither a sum of weights nor a share of one leaves what a float can hold."""
 
 
 class _Table(BaseModel):
@@ -29,7 +33,7 @@ class _Part(_Table):
 
     feature: str
     name: str = ""
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    weight: Weight = 1.0
 
     @property
     def label(self) -> str:
@@ -70,8 +74,8 @@ class SameSide(_Part):
     """`start`, `end`: an interval, through zero where start > end, in the feature's unit."""
 
     comparer: Literal["same-side"]
-    start: float
-    end: float
+    start: float = Field(allow_inf_nan=False)
+    end: float = Field(allow_inf_nan=False)
 
 
 class Absolute(_Part):
@@ -82,7 +86,6 @@ class Absolute(_Part):
 
 
 Part = Exact | LevenshteinPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Absolute
-COMPARERS = tuple(get_args(kind.model_fields["comparer"].annotation)[0] for kind in get_args(Part))
 KINDS: dict[str, tuple[Kind, ...]] = {
     "exact": (Kind.TEXT, Kind.NUMBER),
     "levenshtein": (Kind.TEXT,),
@@ -98,7 +101,7 @@ class ModelField(_Table):
     """A field: its similarity is the weighted mean of its parts'."""
 
     name: str = Field(min_length=1)
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
+    weight: Weight = 1.0
     parts: tuple[Annotated[Part, Field(discriminator="comparer")], ...] = Field(min_length=1)
 
 
@@ -150,35 +153,17 @@ def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
     presets = {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
     path = presets.get(str(name_or_path), Path(name_or_path))
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LinkageError(_unreadable(path, error, presets)) from error
+        data = read_toml(path)
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            known = ", ".join(presets)
+            raise LinkageError(
+                f"no model {str(path)!r}: give a preset ({known}) or the path of a model file"
+            ) from error
+        raise LinkageError(str(error)) from error
     if threshold is not None:
         data["threshold"] = threshold
     try:
         return Model.model_validate(data)
     except ValidationError as error:
-        raise LinkageError(f"{path}: {_first_problem(error)}") from error
-
-
-def _unreadable(path: Path, error: OSError | ValueError, presets: dict[str, Path]) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"no model {str(path)!r}: give a preset ({', '.join(presets)}) or the path of a model file"
-    if isinstance(error, OSError):
-        return f"{path}: cannot be read ({error.strerror}): check the path and its permissions"
-    if isinstance(error, tomllib.TOMLDecodeError):
-        return f"{path}: is not valid TOML ({error}): correct that line"
-    return f"{path}: cannot be read as text ({error}): save it as UTF-8"
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    # pydantic names the member of the union by its tag; a reader of the file knows only keys and positions
-    where = ".".join(str(part) for part in problem["loc"] if part not in COMPARERS)
-    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        given = problem["ctx"].get("tag", "none")
-        return f"{where}: unknown comparer {given!r}: known are {', '.join(COMPARERS)}"
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {where!r}: remove it or correct its spelling"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {message} (it is {problem['input']!r:.60})" if where else message
+        raise LinkageError(f"{path}: {first_problem(error, Model)}") from error

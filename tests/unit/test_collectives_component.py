@@ -181,7 +181,7 @@ def test_combined_bounds_hold_the_gain_and_shrink_with_more_problems() -> None:
         ({"size": [1]}, "did you mean 'sizes'"),
         ({"sizes": []}, "sizes"),
         ({"sizes": [8, 8]}, "given twice"),
-        ({"nodes": "four"}, "nodes: .*'four'"),
+        ({"nodes": "four"}, "'nodes': .*'four'"),
     ],
 )
 def test_a_wrong_setting_is_one_clear_line(settings: dict[str, Any], why: str) -> None:
@@ -191,7 +191,7 @@ def test_a_wrong_setting_is_one_clear_line(settings: dict[str, Any], why: str) -
 
 
 def test_a_missing_setting_is_named() -> None:
-    with pytest.raises(TunerError, match="'nodes' is missing"):
+    with pytest.raises(TunerError, match="'nodes': is missing"):
         read_settings({}, {"collectives": ["bcast"], "sizes": [8]})
 
 

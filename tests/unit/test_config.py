@@ -57,6 +57,11 @@ def test_a_relative_path_is_refused(tmp_path: Path) -> None:
         ('[site]\ntimezone = "Mars/Olympus"\n', "Mars/Olympus"),
         ("[site\n", "not valid TOML"),
         (b"[site]\ncluster = '\xff'\n", "not UTF-8"),
+        (f"[site]\nnodes = 1{'0' * 5000}\n", "correct it"),
+        (f"[site]\nnodes = 1{'0' * 400}\n", "site.nodes"),
+        (f"[matcher]\nretention_days = 1{'0' * 400}\n", "matcher.retention_days"),
+        ("[site]\nnodes = " + "[" * 3000, "correct it"),
+        ('[database]\npath = "/a\\u0000b"\n', "a path holds no NUL"),
     ],
 )
 def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> None:

@@ -50,20 +50,35 @@ def test_a_threshold_can_be_overridden() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"exact"', '"exakt"', "unknown comparer 'exakt': known are exact"),
-        ("weight = 3\n", "weight = 0\n", "fields.0.weight: Input should be greater than 0"),
-        ("weight = 3 }", "weight = -1 }", "fields.1.parts.0.weight: Input should be greater than 0"),
+        ('"exact"', '"exakt"', "setting 'fields.0.parts.0': Input tag 'exakt'"),
+        ("weight = 3\n", "weight = 0\n", "setting 'fields.0.weight': Input should be greater than or equal to 0.000001"),
+        ("weight = 3 }", "weight = -1 }", "setting 'fields.1.parts.0.weight': Input should be greater than"),
         ("weight = 3\n", "weight = inf\n", "fields.0.weight"),
+        ("weight = 3\n", "weight = 1e-320\n", "fields.0.weight"),
+        (
+            '"circular", period = 31',
+            '"same-side", start = nan, end = 6',
+            "'fields.1.parts.1.start': Input should be a finite",
+        ),
+        ("version = 2", f"version = 1{'0' * 5000}", "correct it"),
         ('"user", comp', '"uid", comp', "unknown feature 'uid': known are user"),
         ('"hour"', '"path"', "comparer 'circular' cannot compare feature 'path'"),
-        ("period = 24", "periode = 24", "fields.1.parts.0"),
-        ("period = 31", "period = 31, phase = 2", "unknown key 'fields.1.parts.1.phase'"),
+        ("period = 24", "periode = 24", "unknown setting 'fields.1.parts.0.periode': did you mean 'period'?"),
+        (
+            "period = 31",
+            "period = 31, phase = 2",
+            "unknown setting 'fields.1.parts.1.phase': known here: feature, name, weight, comparer, period",
+        ),
         ('name = "time"', 'name = "user"', "two fields are called 'user'"),
-        ("threshold = 0.5", "threshold = 1.5", "threshold: Input should be less than or equal to 1"),
-        ("version = 2", "", "version: Field required"),
+        ("threshold = 0.5", "threshold = 1.5", "setting 'threshold': Input should be less than or equal to 1"),
+        ("version = 2", "", "setting 'version': is missing: add it"),
         ('text = "none"', "", "evidence"),
         ("threshold = 0.5", "threshold =", "is not valid TOML"),
-        ("threshold = 0.5", "threshhold = 0.5\nthreshold = 0.5", "unknown key 'threshhold'"),
+        (
+            "threshold = 0.5",
+            "threshhold = 0.5\nthreshold = 0.5",
+            "unknown setting 'threshhold': did you mean 'threshold'?",
+        ),
     ],
 )
 def test_a_wrong_file_gets_one_line_that_names_it(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from reprise.config import first_problem
 from tuner.collectives.spaces import FANOUTS, SEGMENTS
 from tuner.errors import TunerError
 
@@ -51,18 +51,4 @@ def read(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate({**defaults, **settings})
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            raise TunerError(
-                f"settings: unknown setting {where!r}: {_hint(where, list(Settings.model_fields))}"
-            ) from error
-        if problem["type"] == "missing":
-            raise TunerError(f"settings: {where!r} is missing: add it to the campaign's settings") from error
-        what = problem["msg"].removeprefix("Value error, ")
-        raise TunerError(f"settings: {where}: {what} (it is {problem['input']!r})") from error
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        raise TunerError(f"settings: {first_problem(error, Settings)}") from error
