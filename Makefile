@@ -24,14 +24,18 @@ C_DIRS := spank tuner/collectives/bench demo
 help: ## list what there is to do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: root
+root:
+	@[ "$$(id -u)" = 0 ] || { echo "make: virtual clusters need root; without it there is \`make check\`" >&2; exit 1; }
+
 # -- to try it ---------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: all ## the main job, for real, on a virtual Slurm cluster (needs root; about 2 minutes)
+demo: root all ## the main job, for real, on a virtual Slurm cluster (needs root; about 4 minutes)
 	@$(PYTHON) -m demo
 
 .PHONY: cluster
-cluster: all ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
+cluster: root all ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
 	@$(PYTHON) -m tests.cluster
 
 # -- to build and install ----------------------------------------------------------------------------------------------
@@ -102,14 +106,14 @@ uninstall: ## remove what install put there (configuration and data stay)
 # -- to test -----------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: all lint check test-cluster ## all tests, the ones on virtual clusters too (needs root)
+test: root all lint check test-cluster ## all tests, the ones on virtual clusters too (needs root)
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
 	@$(PYTEST) -n auto -m "not cluster" tests
 
 .PHONY: test-cluster
-test-cluster: all ## the tests on virtual clusters (needs root)
+test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
 .PHONY: lint
