@@ -18,6 +18,7 @@ from typing import Any
 from demo.show import Job, Shown, console, heading, injected, table, tell
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import Daemon, install, seconds_of
+from tests.waiting import NotSeenError
 
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
@@ -215,7 +216,7 @@ def main() -> int:
             demo = Demo(cluster)
             try:
                 demo.run()
-            except (ClusterError, StepError) as error:
+            except (ClusterError, NotSeenError, StepError) as error:
                 demo.shown.expect(False, str(error))
                 console.print(cluster.logs(), markup=False)
             finally:

@@ -9,6 +9,7 @@ import sys
 
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import Daemon, install
+from tests.waiting import NotSeenError
 
 WELCOME = """\
 A Slurm cluster of {nodes} nodes, for you alone, until you leave this shell. You are {user}.
@@ -31,7 +32,7 @@ def main() -> int:
             with Daemon(cluster):
                 print(WELCOME.format(nodes=options.nodes, user=options.user, pid=cluster.pid))
                 return subprocess.run(cluster.command(["bash", "-i"], user=options.user), check=False).returncode
-    except ClusterError as error:
+    except (ClusterError, NotSeenError) as error:
         print(f"make cluster: {error}", file=sys.stderr)
         return 1
 

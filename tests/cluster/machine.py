@@ -15,16 +15,14 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from tests.cluster import init, keeper
+from tests.waiting import wait_for
 
-T = TypeVar("T")
 SOURCE = Path(__file__).resolve().parents[2]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
@@ -58,18 +56,6 @@ def check_host() -> None:
         subprocess.run(["modprobe", "overlay"], capture_output=True, check=False)
         if "overlay" not in Path("/proc/filesystems").read_text():
             raise ClusterError("a virtual cluster needs overlayfs, which this kernel lacks: load the module `overlay`")
-
-
-def wait_for(what: str, probe: Callable[[], T], timeout_s: float = 60.0, every_s: float = 0.1) -> T:
-    """Return the first true value of `probe`; raise ClusterError naming `what` after `timeout_s` seconds."""
-    end = time.monotonic() + timeout_s
-    while True:
-        value = probe()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise ClusterError(f"{what}: not seen within {timeout_s:.0f} s")
-        time.sleep(every_s)
 
 
 def only_child(pid: int) -> int:
@@ -242,13 +228,13 @@ class VirtualCluster:
         return dict(re.findall(r"(\S+?)=(.*?)(?= \S+?=|\s*$)", done.stdout))
 
     def wait_job(self, job_id: int, timeout_s: float = 120.0) -> JobEnd:
-        """Wait for a job's end and read its output file."""
+        """Wait for a job's end and read its output file. Raises NotSeenError after `timeout_s` seconds."""
 
         def ended() -> dict[str, str] | None:
             job = self.job(job_id)
             return job if job["JobState"] in TERMINAL_STATES else None
 
-        job = wait_for(f"the end of job {job_id}", ended, timeout_s)
+        job = wait_for(f"the end of job {job_id}", ended, timeout_s, every_s=0.1)
         output = self.path(job["StdOut"]) if "StdOut" in job else None
         text = output.read_text(errors="replace") if output and output.is_file() else ""
         return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)

@@ -10,7 +10,8 @@ from types import TracebackType
 
 from matcher.client import PING, ask
 from matcher.errors import DaemonUnreachableError
-from tests.cluster.machine import ClusterError, VirtualCluster, wait_for
+from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.waiting import wait_for
 
 SOURCE = "/opt/reprise/source"
 SOCKET = "/run/reprise/matcher.sock"

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests import fake_component
-from tests.cluster.machine import VirtualCluster, unique_name, wait_for
+from tests.cluster.machine import VirtualCluster, unique_name
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -114,7 +115,7 @@ def test_a_killed_coordinator_loses_nothing_and_leaves_no_job_after_the_resumpti
     waiting = f"{site.home}/waiting"
     before = f'[ $n != 4 ] || [ "$rank" != 0 ] || [ -e {waiting} ] || {{ touch {waiting}; sleep 100; }}'
     first = site.start(site.campaign(kind, {"before": before}))
-    wait_for("the fourth trial", lambda: site.cluster.path(waiting).exists())
+    wait_for("the fourth trial", lambda: site.cluster.path(waiting).exists(), 60)
     site.cluster.run(["kill", "-9", site.pid()])
     first.wait()
     assert site.status()["state"] == "interrupted" and len(site.jobs()) == 1
@@ -129,10 +130,10 @@ def test_a_stopped_campaign_releases_its_nodes_and_can_be_resumed(site: Site) ->
     waiting = f"{site.home}/waiting"
     before = f'[ $n != 3 ] || [ "$rank" != 0 ] || [ -e {waiting} ] || {{ touch {waiting}; sleep 100; }}'
     first = site.start(site.campaign("allocation", {"before": before}))
-    wait_for("the third trial", lambda: site.cluster.path(waiting).exists())
+    wait_for("the third trial", lambda: site.cluster.path(waiting).exists(), 60)
     site.cluster.run(["kill", "-TERM", site.pid()])
     assert first.wait() == 130
-    wait_for("the end of the allocation", lambda: not site.jobs())
+    wait_for("the end of the allocation", lambda: not site.jobs(), 60, every_s=0.1)
     assert "go on with `reprise tune resume 1`" in site.cluster.path(f"{site.home}/out").read_text()
     assert site.status()["state"] == "stopped"
     site.reprise("tune", "resume", "1")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import keeper
-from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster, wait_for
+from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.machine import JobEnd, VirtualCluster, wait_for
+from tests.cluster.machine import JobEnd, VirtualCluster
 from tests.cluster.product import SOURCE, Daemon, seconds_of
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

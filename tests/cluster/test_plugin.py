@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.machine import VirtualCluster, wait_for
+from tests.cluster.machine import VirtualCluster
 from tests.spank.daemon import FakeDaemon, decision, say_nothing
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -97,7 +98,7 @@ def test_the_outcome_is_reported(cluster: VirtualCluster, daemon: FakeDaemon) ->
     cluster.write("/home/alice/fails.sh", "#!/bin/sh\nexit 3\n", user="alice")
     job_id = cluster.submit("fails.sh")
     assert cluster.wait_job(job_id).exit_status == 3
-    started, ended = wait_for("both reports", lambda: daemon.of_kind("outcome")[1:] and daemon.of_kind("outcome"))
+    started, ended = wait_for("both reports", lambda: daemon.of_kind("outcome")[1:] and daemon.of_kind("outcome"), 60)
     job = {"id": job_id, "array_task": None, "uid": cluster.uid("alice")}
     common = {"v": 1, "kind": "outcome", "decision": "d-1", "verdict": "apply", "applied": 2, "job": job}
     assert started.message == {**common, "state": "started"}
@@ -109,9 +110,9 @@ def test_the_outcome_is_reported(cluster: VirtualCluster, daemon: FakeDaemon) ->
 def test_a_cancelled_job_is_reported(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
     cluster.write("/home/alice/long.sh", "#!/bin/sh\nexec sleep 1000\n", user="alice")
     job_id = cluster.submit("long.sh")
-    wait_for("the start", lambda: daemon.of_kind("outcome"))
+    wait_for("the start", lambda: daemon.of_kind("outcome"), 60)
     cluster.run(["scancel", str(job_id)])
-    ended = wait_for("the end", lambda: daemon.of_kind("outcome")[1:])[0].message
+    ended = wait_for("the end", lambda: daemon.of_kind("outcome")[1:], 60)[0].message
     assert (ended["state"], ended["exit_status"]) == ("ended", 15)
 
 

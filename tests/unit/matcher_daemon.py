@@ -9,10 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from database import Database
 from database.model import Measurement, Record, Scope
@@ -21,8 +20,8 @@ from matcher.client import PING, ask
 from matcher.errors import MatcherError
 from matcher.metadata import JobMetadata
 from matcher.submission import Submission, parse
+from tests.waiting import wait_for
 
-T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=lattice
@@ -34,15 +33,6 @@ RULES = {
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_dynamic_rules_filename": "/var/lib/reprise/artifacts/rules.conf",
 }
-
-
-def wait_for(what: str, probe: Callable[[], T], timeout_s: float = 10.0) -> T:
-    """The first true value of `probe`."""
-    end = time.monotonic() + timeout_s
-    while not (value := probe()):
-        assert time.monotonic() < end, f"{what}: not seen within {timeout_s:g} s"
-        time.sleep(0.01)
-    return value
 
 
 def job(user: str = "root", script: str = SCRIPT, at: float = 1.7e9) -> JobMetadata:

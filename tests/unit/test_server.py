@@ -27,7 +27,8 @@ from matcher.decide import decide
 from matcher.errors import ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
-from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request, wait_for
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request
+from tests.waiting import wait_for
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 

@@ -16,7 +16,8 @@ import pytest
 
 from matcher import protocol
 from matcher.client import PING
-from tests.unit.matcher_daemon import Daemon, record, request, wait_for
+from tests.unit.matcher_daemon import Daemon, record, request
+from tests.waiting import wait_for
 
 TIMEOUT_S = 1.0
 CONNECTIONS = 64

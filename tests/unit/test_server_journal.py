@@ -19,7 +19,8 @@ import pytest
 from database import Database
 from database.model import RecordStatus
 from matcher.journal import Entry, Journal
-from tests.unit.matcher_daemon import Daemon, job, record, request, wait_for
+from tests.unit.matcher_daemon import Daemon, job, record, request
+from tests.waiting import wait_for
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from database.model import TrialState
-from tests.unit.matcher_daemon import wait_for
+from tests.waiting import wait_for
 from tuner.component import TrialPlan
 from tuner.errors import TunerError
 from tuner.executors import slurm
