@@ -125,5 +125,5 @@ class SoftTfIdf:
         return min(1.0, math.fsum(products))
 
     def _pairable(self, tokens: Iterable[str]) -> list[str]:
-        """Those long enough that one edit leaves them as alike as `inner_threshold` asks."""
-        return [token for token in tokens if len(token) * (1 - self.inner_threshold) > 1 - 1e-9]
+        """Those long enough that one more character leaves them as alike as `inner_threshold` asks."""
+        return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

@@ -78,6 +78,8 @@ def test_a_misspelt_token_counts_by_its_likeness() -> None:
     close, far = soft([], "simulation", "simulatiom"), soft([], "simulation", "stimulations")
     assert close == pytest.approx(0.9)
     assert far == 0, "below the inner threshold"
+    longer = soft([], "lattice12", "lattice123")
+    assert longer == pytest.approx(0.9), "one of ten characters, and the other has nine"
 
 
 def test_a_long_token_is_paired_once() -> None:

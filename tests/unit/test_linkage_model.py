@@ -51,7 +51,7 @@ def test_a_threshold_can_be_overridden() -> None:
     ("old", "new", "words"),
     [
         ('"exact"', '"exakt"', "setting 'fields.0.parts.0': Input tag 'exakt'"),
-        ("weight = 3\n", "weight = 0\n", "setting 'fields.0.weight': Input should be greater than or equal to 0.000001"),
+        ("weight = 3\n", "weight = 0\n", "setting 'fields.0.weight': Input should be greater than or equal to 0.0"),
         ("weight = 3 }", "weight = -1 }", "setting 'fields.1.parts.0.weight': Input should be greater than"),
         ("weight = 3\n", "weight = inf\n", "fields.0.weight"),
         ("weight = 3\n", "weight = 1e-320\n", "fields.0.weight"),
