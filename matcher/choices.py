@@ -14,12 +14,14 @@ from matcher.protocol import ALLOW_LIST
 from matcher.submission import Submission
 
 _FAMILIES = "|".join(sorted({pattern.split("*")[0] for pattern in ALLOW_LIST}))
-# NAME=value (sh, env, --export=, -x) and `setenv NAME value` (csh)
+# NAME=value (sh, env, --export=, -x), `setenv NAME value` (csh), os.environ["NAME"] = value, os.putenv("NAME", value).
+# What a variable completes may be any name: OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENT = re.compile(
-    rf"(?<![A-Za-z0-9_])((?:{_FAMILIES})[A-Za-z0-9_]*)\s*=|\bsetenv\s+((?:{_FAMILIES})[A-Za-z0-9_]*)"
+    rf"(?<![A-Za-z0-9_])(?P<name>(?:{_FAMILIES})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|(?P<more>[$`]))"
+    rf"|\bsetenv\s+(?P<csh>(?:{_FAMILIES})[A-Za-z0-9_]*)"
 )
-# mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca and -gmca mean the same, = may stand for the space
-_MCA_OPTION = re.compile(r"(?<!\S)--?g?mca[\s=]+[\"']?([A-Za-z0-9_]+)")
+# mpirun --mca coll_tuned_bcast_algorithm 3; -mca, --gmca, --omca and the like mean the same, = may stand for the space
+_MCA_OPTION = re.compile(r"(?<!\S)--?g?o?mca[\s=]+[\"']?([A-Za-z0-9_]+)")
 # mpirun --tune FILE, --am FILE: parameters from a file that cannot be seen from here
 _MCA_FILE = re.compile(r"(?<!\S)--?(?:tune|am)[\s=]+\S")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
@@ -30,10 +32,11 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
     """Names of the variables that the job's user has set; a name ending in `*` stands for any that begins so."""
     texts = [" ".join(submission.argv), " ".join(submission.env.values())]  # e.g. SBATCH_EXPORT
     if submission.script:
-        texts.append(_COMMENT.sub("", _CONTINUED.sub(" ", submission.script.text)))
+        texts.append(_CONTINUED.sub(" ", _COMMENT.sub("", submission.script.text)))
     names = dict.fromkeys(submission.set_names)
     for text in texts:
-        names |= dict.fromkeys(first or second for first, second in _ASSIGNMENT.findall(text))
+        for found in _ASSIGNMENT.finditer(text):
+            names[f"{found['name']}*" if found["more"] else found["name"] or found["csh"]] = None
         names |= dict.fromkeys(f"OMPI_MCA_{name}" for name in _MCA_OPTION.findall(text))
         if _MCA_FILE.search(text):
             names["OMPI_MCA_*"] = None

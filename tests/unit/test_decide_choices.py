@@ -40,6 +40,11 @@ def chosen(line: str, *argv: str, env: dict[str, str] | None = None) -> tuple[st
         "mpirun --tune my.conf ./a",
         "mpirun --am my.conf ./a",
         f"if true; then export A=1 {FORCED}=6; fi",
+        f"# a comment does not go on \\\nexport {FORCED}=6",
+        "for c in bcast; do export OMPI_MCA_coll_tuned_${c}_algorithm=6; done",
+        f'os.environ["{FORCED}"] = "6"',
+        f'os.putenv("{FORCED}", "6")',
+        "mpirun --omca coll_tuned_bcast_algorithm 6 ./a",
     ],
 )
 def test_a_variable_that_the_script_sets_is_the_users_choice(line: str) -> None:
@@ -56,6 +61,8 @@ def test_a_variable_that_the_script_sets_is_the_users_choice(line: str) -> None:
         "mpirun ./a --amount 3 --tuned=1",
         f"export MY_{FORCED}=6",
         "export OMP_NUM_THREADS=4",
+        "mpirun \\\n  # --mca coll_tuned_bcast_algorithm 6 \n  ./a",
+        f"echo ${FORCED}",
     ],
 )
 def test_other_lines_are_not(line: str) -> None:
@@ -95,6 +102,7 @@ def test_two_patterns_meet_when_some_name_matches_both(a: str, b: str, star_a: b
         "a." * 65_000,
         "a://" * 30_000,
         "x=" * 65_000,
+        "OMPI_MCA_x'] " * 10_000,
     ],
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
