@@ -43,7 +43,7 @@ class Knowledge:
     """The records and the model, as they were at one time. Immutable: new records take a new one."""
 
     def __init__(self, records: Iterable[Record], model: Model, *, cluster_nodes: int, timezone: str = "") -> None:
-        """Retired records are left out. Raises TypeError or ValueError where a record's metadata cannot be read."""
+        """Retired records are left out. `records` are such as `matcher.records.problem` finds nothing wrong with."""
         self.records: Mapping[int, Record] = {r.id: r for r in records if r.status is not RecordStatus.RETIRED}
         self.cluster_wide = sorted(
             (r for r in self.records.values() if r.scope is Scope.CLUSTER), key=lambda r: (-r.created_at, -r.gain, r.id)

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+Seconds = Annotated[float, Field(ge=0, le=253_402_214_400)]  # until the year 9999, in any time zone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +28,7 @@ class JobMetadata:
     program: str = ""
     path: str = ""
     options: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    submit_time: float = 0.0
+    submit_time: Seconds = 0.0
     nodes: int | None = None
     tasks: int | None = None
     tasks_per_node: int | None = None
@@ -42,9 +47,10 @@ class JobMetadata:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:
-        """Read what `to_json` wrote; keys of newer versions are ignored."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        kept = {key: value for key, value in data.items() if key in known}
-        kept["options"] = {str(k): tuple(str(v) for v in vs) for k, vs in dict(kept.get("options", {})).items()}
-        kept["modules"] = tuple(str(name) for name in kept.get("modules", ()))
-        return cls(**kept)
+        """Read what `to_json` wrote; keys of newer versions are ignored. Raises pydantic's ValidationError."""
+        return _reader().validate_python(data)
+
+
+@cache
+def _reader() -> TypeAdapter[JobMetadata]:
+    return TypeAdapter(JobMetadata)

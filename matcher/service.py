@@ -25,7 +25,7 @@ from matcher.guards import Policy
 from matcher.journal import Entry
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
-from matcher.metadata import JobMetadata
+from matcher.records import problem
 from matcher.submission import JobFacts
 from reprise import __version__
 from reprise.config import Config
@@ -68,11 +68,11 @@ def knowledge_of(records: Sequence[Record], model: Model, config: Config) -> Kno
     """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
     readable = []
     for record in records:
-        try:
-            JobMetadata.from_json(record.metadata or {"user": ""})
+        wrong = problem(record)
+        if wrong:
+            log.warning(line("record-unreadable", record=record.id, error=wrong))
+        else:
             readable.append(record)
-        except (TypeError, ValueError, AttributeError) as error:
-            log.warning(line("record-unreadable", record=record.id, error=error))
     return Knowledge(readable, model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
