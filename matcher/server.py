@@ -51,7 +51,8 @@ def listen(path: Path) -> socket.socket:
             return listener
     except OSError as error:
         raise ServiceError(
-            f"{path}: cannot listen there ({error.strerror}): create {path.parent} for the user that runs the matcher"
+            f"{path}: cannot listen there ({error.strerror}): create {path.parent} for the user that runs the matcher, "
+            "or set matcher.socket to another path"
         ) from error
 
 
@@ -169,6 +170,8 @@ class Server:
                 try:
                     async with asyncio.timeout(self._timeout_s):
                         body = await _receive_frame(connection)
+                    if not body:
+                        return
                 except ProtocolError as error:
                     self._throttle.warning(log, "bad-frame", uid=uid, error=error)
                     reply = protocol.error_reply(str(error))
@@ -187,7 +190,11 @@ class Server:
 
 
 async def _receive_frame(connection: socket.socket) -> bytes:
-    header = await _receive(connection, protocol.HEADER_BYTES)
+    """The body of a frame; empty where the other end closes without a word, as health checks and a second daemon do."""
+    first = await asyncio.get_running_loop().sock_recv(connection, 1)
+    if not first:
+        return b""
+    header = first + await _receive(connection, protocol.HEADER_BYTES - 1)
     return await _receive(connection, protocol.body_length(header))
 
 
@@ -198,7 +205,7 @@ async def _receive(connection: socket.socket, count: int) -> bytes:
     while len(data) < count:
         more = await loop.sock_recv(connection, count - len(data))
         if not more:
-            raise ProtocolError(f"the frame ends after {len(data)} of {count} bytes")
+            raise ProtocolError(f"the frame ends {count - len(data)} bytes too early")
         data += more
     return bytes(data)
 

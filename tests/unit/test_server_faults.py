@@ -57,9 +57,16 @@ def test_the_longest_frame_is_read(daemon: Daemon) -> None:
     assert json.loads(daemon.send(len(body).to_bytes(4, "big") + body))["kind"] == "ok"
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"\0\0\0", b"\0\0\0\5abc"], ids=repr)
+@pytest.mark.parametrize("data", [b"\0", b"\0\0\0", b"\0\0\0\5abc"], ids=repr)
 def test_a_frame_cut_short_is_answered(daemon: Daemon, data: bytes) -> None:
-    assert "the frame ends after" in error_of(daemon.send(data, close=True))
+    assert "bytes too early" in error_of(daemon.send(data, close=True))
+
+
+def test_a_client_that_closes_without_a_word_is_no_event(daemon: Daemon) -> None:
+    before = daemon.text()
+    assert daemon.send(b"", close=True) == b""
+    assert daemon.pings()
+    assert "bad-frame" not in daemon.text().removeprefix(before)
 
 
 @pytest.mark.parametrize(
