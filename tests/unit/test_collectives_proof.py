@@ -29,27 +29,19 @@ TEXT = emit(RULES, ["a test"], BUILD)
 PLAN = TrialPlan(["probe"], 4, 1, {"OMPI_MCA_coll_tuned_dynamic_rules_filename": "{rules}"})
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    for place in (tmp_path, *tmp_path.parents[:3]):
-        if place.stat().st_uid == 0 and str(place).startswith("/tmp/"):
-            place.chmod(0o755)
-    return tmp_path
-
-
-def test_a_file_in_effect_is_proved_with_few_launches(directory: Path) -> None:
+def test_a_file_in_effect_is_proved_with_few_launches(place: Path) -> None:
     launches = []
 
     def run(plan: TrialPlan) -> TrialOutput:
         launches.append(plan)
-        assert rules_path(plan).parent == directory
+        assert rules_path(plan).parent == place
         assert rules_path(plan).stat().st_mode & 0o777 == 0o644
         return open_mpi()(plan)
 
-    proof = prove(RULES, TEXT, 4, PLAN, run, directory)
+    proof = prove(RULES, TEXT, 4, PLAN, run, place)
     # 6 rows of bcast, 4 of reduce, 5 of gather and 3 of barrier: three, three, three and two bits; then the file itself
     assert proof.launches == len(launches) == 3 + 3 + 3 + 2 + 1
-    assert not list(directory.iterdir())
+    assert not list(place.iterdir())
 
 
 def test_each_row_among_all_ranks_is_probed_at_its_first_and_last_size() -> None:
@@ -83,15 +75,15 @@ def _exclusive(text: str) -> Rules:
 
 
 @pytest.mark.parametrize("reader", [_ignored, _first_entry, _own_entry_only, _exclusive])
-def test_a_file_that_is_read_differently_is_not_proved(reader: Callable[[str], Rules], directory: Path) -> None:
+def test_a_file_that_is_read_differently_is_not_proved(reader: Callable[[str], Rules], place: Path) -> None:
     with pytest.raises(TunerError, match="not in effect as written"):
-        prove(RULES, TEXT, 4, PLAN, open_mpi(reader), directory)
-    assert not list(directory.iterdir())
+        prove(RULES, TEXT, 4, PLAN, open_mpi(reader), place)
+    assert not list(place.iterdir())
 
 
-def test_a_file_that_fails_calls_is_not_proved(directory: Path) -> None:
+def test_a_file_that_fails_calls_is_not_proved(place: Path) -> None:
     with pytest.raises(TunerError, match="with the file itself it fails with 13"):
-        prove(RULES, render_bare(RULES).replace("1024 7", "1024 77"), 4, PLAN, open_mpi(), directory)
+        prove(RULES, render_bare(RULES).replace("1024 7", "1024 77"), 4, PLAN, open_mpi(), place)
 
 
 @pytest.mark.parametrize(
@@ -102,18 +94,18 @@ def test_a_file_that_fails_calls_is_not_proved(directory: Path) -> None:
         (TrialOutput(0, "", "", 0.1), "after 0 of"),
     ],
 )
-def test_a_probe_without_answer_proves_nothing(output: TrialOutput, why: str, directory: Path) -> None:
+def test_a_probe_without_answer_proves_nothing(output: TrialOutput, why: str, place: Path) -> None:
     with pytest.raises(TunerError, match=why):
-        prove(RULES, TEXT, 4, PLAN, lambda _: output, directory)
+        prove(RULES, TEXT, 4, PLAN, lambda _: output, place)
 
 
-def test_nodes_that_disagree_are_a_failure(directory: Path) -> None:
+def test_nodes_that_disagree_are_a_failure(place: Path) -> None:
     def run(plan: TrialPlan) -> TrialOutput:
         output = open_mpi()(plan)
         return dataclasses.replace(output, stdout=output.stdout.replace('"rc": 13', '"rc": -1'))
 
     with pytest.raises(TunerError, match="returned -1"):
-        prove(RULES, TEXT, 4, PLAN, run, directory)
+        prove(RULES, TEXT, 4, PLAN, run, place)
 
 
 @given(tables())

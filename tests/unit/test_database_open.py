@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,15 +22,6 @@ def path(tmp_path: Path) -> Path:
     file = tmp_path / "reprise.db"
     Database.open(file, create=True).close()
     return file
-
-
-@pytest.fixture
-def public_directory() -> Iterator[Path]:
-    """A directory that other users may enter, which pytest's own are not."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        yield directory
 
 
 @contextlib.contextmanager
@@ -81,21 +71,21 @@ def test_create_leaves_an_existing_database_as_it_is(path: Path) -> None:
         assert database.campaign(number).name == "night"
 
 
-def test_roots_new_database_belongs_to_the_owner_of_its_directory(public_directory: Path) -> None:
+def test_roots_new_database_belongs_to_the_owner_of_its_directory(place: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    os.chown(public_directory, 65534, 65534)
-    Database.open(public_directory / "reprise.db", create=True).close()
-    assert (public_directory / "reprise.db").stat().st_uid == 65534
-    with as_nobody(), Database.open(public_directory / "reprise.db") as database:
+    os.chown(place, 65534, 65534)
+    Database.open(place / "reprise.db", create=True).close()
+    assert (place / "reprise.db").stat().st_uid == 65534
+    with as_nobody(), Database.open(place / "reprise.db") as database:
         database.add_campaign(campaign())
 
 
-def test_a_look_by_root_does_not_lock_the_owner_out(public_directory: Path) -> None:
+def test_a_look_by_root_does_not_lock_the_owner_out(place: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    os.chown(public_directory, 65534, 65534)
-    file = public_directory / "reprise.db"
+    os.chown(place, 65534, 65534)
+    file = place / "reprise.db"
     Database.open(file, create=True).close()
     with Database.open(file, read_only=True) as looker:
         assert looker.campaigns() == []
@@ -172,24 +162,24 @@ def test_full_file_system_loses_only_what_was_refused(path: Path) -> None:
         assert [found.id for found in database.campaigns()] == [kept]
 
 
-def test_unreadable_and_unwritable_files(public_directory: Path) -> None:
-    file = public_directory / "reprise.db"
+def test_unreadable_and_unwritable_files(place: Path) -> None:
+    file = place / "reprise.db"
     Database.open(file, create=True).close()
     with as_nobody():
         refused(file, errors.AccessError, "may not be read", read_only=True)
     file.chmod(0o644)
     with as_nobody():
         refused(file, errors.AccessError, "may not be written")
-        refused(public_directory / "other.db", errors.AccessError, "cannot be created", create=True)
+        refused(place / "other.db", errors.AccessError, "cannot be created", create=True)
         with Database.open(file, read_only=True) as database:
             assert database.campaigns() == []
 
 
-def test_stranger_in_the_group_reads_while_the_daemon_writes(public_directory: Path) -> None:
-    file = public_directory / "reprise.db"
+def test_stranger_in_the_group_reads_while_the_daemon_writes(place: Path) -> None:
+    file = place / "reprise.db"
     with Database.open(file, create=True) as daemon:
         daemon.add_campaign(campaign())
-        for name in public_directory.iterdir():
+        for name in place.iterdir():
             name.chmod(0o644)  # stands for membership of the group
         with as_nobody(), Database.open(file, read_only=True) as database:
             assert len(database.campaigns()) == 1

@@ -8,8 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,6 @@ from reprise.doctor_report import Finding, Level
 ROOT = Path(__file__).parents[2]
 SOCKET = Path("/run/reprise/matcher.sock")
 VERSION_22_05_8 = 22 << 16 | 5 << 8 | 8
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that all users may enter, which pytest's own are not."""
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name)
-        path.chmod(0o755)
-        yield path
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> Path:

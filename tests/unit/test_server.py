@@ -13,7 +13,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +30,6 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, reques
 from tests.waiting import wait_for
 
 ME = pwd.getpwuid(os.getuid()).pw_name
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """Not started yet; its log is shown when a test fails."""
-    one = Daemon(tmp_path)
-    yield one
-    one.stop()
-    sys.stdout.write(one.text())
 
 
 def mine(**changes: Any) -> Any:

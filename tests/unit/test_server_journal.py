@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,6 @@ ME = pwd.getpwuid(os.getuid()).pw_name
 
 def mine(**changes: Any) -> Any:
     return record(metadata=job(ME).to_json(), **changes)
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    one = Daemon(tmp_path)
-    yield one
-    one.stop()
-    sys.stdout.write(one.text())
 
 
 def logged(daemon: Daemon) -> int:

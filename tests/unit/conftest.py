@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several of these tests start from."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.matcher_daemon import Daemon
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that other users may enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """Not started yet; its log is shown when a test fails."""
+    one = Daemon(tmp_path)
+    yield one
+    one.stop()
+    sys.stdout.write(one.text())
