@@ -78,7 +78,6 @@ VALUES = (1, 10, 100)
 # user: draws of applications, jobs per application, of them tuned (Robert 2021, chapter 7)
 PROFILES = {"u1": (10, (5, 10), (1, 2)), "u2": (20, (1, 5), (1, 3)), "u3": (25, (5, 15), (2, 4))}
 NEVER_TUNED = 40
-PERIOD_S = 14 * 86400
 CLUSTERS = {4: (1, 2, 3, 4), 256: (1, 2, 4, 8, 16, 32, 64)}
 POSITIVE = ("again", "resized", "colleague", "distant")
 NEGATIVE = ("own new", "stranger")

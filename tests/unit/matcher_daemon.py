@@ -183,7 +183,3 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         self.process = None
-
-    def restart(self) -> Daemon:
-        self.stop()
-        return self.start()

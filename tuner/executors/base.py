@@ -17,7 +17,6 @@ from tuner.component import TrialOutput, TrialPlan
 from tuner.errors import TunerError
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; benchmarks print kilobytes
-NO_OUTPUT = TrialOutput(-1, "", "", 0.0)
 
 # A coordinator that itself runs in a job, or that a user has set up, must not leak into the trials.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE")
