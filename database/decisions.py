@@ -57,8 +57,3 @@ class Decisions(Store):
             {"cluster": cluster, "job": job_id},
         )
         return [DECISION.decode(row) for row in rows]
-
-    def recent_decisions(self, limit: int = 20) -> Sequence[Decision]:
-        """The last decisions, newest first."""
-        rows = self._read("SELECT * FROM decision ORDER BY at DESC, id DESC LIMIT ?", (limit,))
-        return [DECISION.decode(row) for row in rows]

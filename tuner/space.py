@@ -34,14 +34,6 @@ class Space:
     canonical: Callable[[Parametrization], Parametrization] = _same
 
     @cached_property
-    def grid_size(self) -> int:
-        """Points of the full grid, dead dimensions counted."""
-        size = 1
-        for parameter in self.parameters:
-            size *= len(parameter.values)
-        return size
-
-    @cached_property
     def points(self) -> tuple[Parametrization, ...]:
         """The distinct canonical points, in grid order."""
         names = [parameter.name for parameter in self.parameters]

@@ -79,9 +79,6 @@ class Match:
     score: float
     fields: tuple[FieldScore, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"record": self.record.id, "score": self.score, "fields": [field.to_json() for field in self.fields]}
-
 
 @dataclass(frozen=True)
 class Linkage:
@@ -95,13 +92,3 @@ class Linkage:
     def best(self) -> Match | None:
         """The nearest record, over the threshold or not."""
         return self.matches[0] if self.matches else None
-
-    @property
-    def alternatives(self) -> tuple[Match, ...]:
-        """The next nearest records, best first."""
-        return self.matches[1:]
-
-    @property
-    def accepted(self) -> Match | None:
-        """The nearest record if its score reaches the threshold."""
-        return self.best if self.best and self.best.score >= self.threshold else None

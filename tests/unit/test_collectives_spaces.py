@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,23 @@ from tuner.collectives.build import describe, parse
 from tuner.collectives.catalogue import CATALOGUE
 from tuner.collectives.spaces import DEFAULT, space
 from tuner.errors import TunerError
+from tuner.space import Space
+
+
+def grid_size(searched: Space) -> int:
+    """Points of the full grid, dead dimensions counted."""
+    return math.prod(len(parameter.values) for parameter in searched.parameters)
 
 
 @pytest.mark.parametrize(("name", "points"), [("allreduce", 1400), ("bcast", 2000), ("gather", 800), ("reduce", 1600)])
 def test_the_grid_of_all_algorithms_has_the_published_size(name: str, points: int) -> None:
-    assert space(name, 65536, 4, BUILD, reordering=True).grid_size == points
+    assert grid_size(space(name, 65536, 4, BUILD, reordering=True)) == points
 
 
 def test_what_is_wrong_for_operations_that_do_not_commute_is_left_out() -> None:
     assert space("allreduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 2, 3, 6)
     assert space("reduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 6, 7)
-    assert space("bcast", 65536, 4, BUILD).grid_size == 2000
+    assert grid_size(space("bcast", 65536, 4, BUILD)) == 2000
 
 
 def test_the_default_is_a_point_of_every_space() -> None:
