@@ -26,14 +26,8 @@ from matcher.decide import decide
 from matcher.errors import ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
-from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request
+from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request
 from tests.waiting import wait_for
-
-ME = pwd.getpwuid(os.getuid()).pw_name
-
-
-def mine(**changes: Any) -> Any:
-    return record(metadata=job(ME).to_json(), **changes)
 
 
 def outcome(decision: str | None, state: str = "started", job_id: int = 12, uid: int | None = None) -> dict[str, Any]:

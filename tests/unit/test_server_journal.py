@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import sqlite3
@@ -18,14 +17,8 @@ import pytest
 from database import Database
 from database.model import RecordStatus
 from matcher.journal import Entry, Journal
-from tests.unit.matcher_daemon import Daemon, job, record, request
+from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
-
-ME = pwd.getpwuid(os.getuid()).pw_name
-
-
-def mine(**changes: Any) -> Any:
-    return record(metadata=job(ME).to_json(), **changes)
 
 
 def logged(daemon: Daemon) -> int:
