@@ -10,7 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -85,7 +85,7 @@ def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> 
     if child == 0:
         real, done = schema.statements, 0
 
-        def counted(script: str) -> object:
+        def counted(script: str) -> Iterator[str]:
             nonlocal done
             for statement in real(script):
                 yield statement
@@ -95,7 +95,7 @@ def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> 
 
         try:
             schema.load_migrations = lambda: steps
-            schema.statements = counted  # type: ignore[assignment]
+            schema.statements = counted
             Database.open(file, create=True).close()
         finally:
             os._exit(0)

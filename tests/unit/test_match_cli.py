@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -55,7 +56,7 @@ def reprise(site: Daemon, *arguments: str, env: dict[str, str] | None = None) ->
     return Done(result.exit_code, result.stdout, result.stderr)
 
 
-def decision(number: str = "18bcfe56800-00000001", **changes: object) -> Decision:
+def decision(number: str = "18bcfe56800-00000001", **changes: Any) -> Decision:
     values = Decision(
         id=number,
         at=1.7e9,
@@ -74,7 +75,7 @@ def decision(number: str = "18bcfe56800-00000001", **changes: object) -> Decisio
         injected=RULES,
         job_id=12,
     )
-    return dataclasses.replace(values, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(values, **changes)
 
 
 def slurm_knows(site: Daemon, submitted: float) -> None:

@@ -18,6 +18,7 @@ from templates import render
 from tuner.component import TrialPlan
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
+from tuner.executors.slurm import SlurmCommands
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -33,7 +34,7 @@ PLAN = TrialPlan(
 @pytest.mark.parametrize("kind", ["srun", "mpirun"])
 def test_the_trial_script_is_as_it_was_agreed(kind: str) -> None:
     options = ["--partition=main", "--exclusive"]
-    executor = JobExecutor(None, "reprise-7-0a1b2c3d", Launcher(kind), options, print)  # type: ignore[arg-type]
+    executor = JobExecutor(SlurmCommands(), "reprise-7-0a1b2c3d", Launcher(kind), options, print)
     text = executor.script(PLAN, Path("/shared/campaigns/7/bcast_65536/0012"))
     golden = GOLDEN / f"trial-{kind}.sh"
     if os.environ.get("REPRISE_GOLDEN") == "write":
