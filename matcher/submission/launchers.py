@@ -45,6 +45,13 @@ WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "catchsegv": (frozenset(), 0),
     "timeout": (frozenset({"-s", "--signal", "-k", "--kill-after"}), 1),
     "taskset": (frozenset(), 1),
+    "shifter": (
+        frozenset(
+            {"-i", "--image", "-V", "--volume", "-m", "--module", "-w", "--workdir", "-e", "--env", "--env-file"}
+        ),
+        0,
+    ),
+    "ch-run": (frozenset({"-b", "--bind", "-c", "--cd", "-g", "--gid", "-u", "--uid", "--feature"}), 1),
     "chrt": (frozenset({"-T", "-P", "-D"}), 1),
     "numactl": (
         frozenset(
@@ -56,6 +63,16 @@ WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
         0,
     ),
 }
+
+# Containers: `singularity exec OPTIONS IMAGE COMMAND`, `singularity run OPTIONS IMAGE ARGUMENTS`.
+CONTAINERS = frozenset({"singularity", "apptainer"})
+_CONTAINER_OPTIONS = """
+--add-caps --app --apply-cgroups --bind --blkio-weight --blkio-weight-device --config --cpu-shares --cpus --cpuset-cpus
+--cpuset-mems --cwd --dns --drop-caps --env --env-file --fusemount --home --hostname --memory --memory-reservation
+--memory-swap --mount --netns-path --network --network-args --overlay --pem-path --pids-limit --pwd --scratch --security
+--shell --workdir -B -H -S -W -o
+"""
+CONTAINER_OPTIONS = frozenset(_CONTAINER_OPTIONS.split())
 
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
@@ -88,11 +105,11 @@ spack test trap true type typeset ulimit umask unalias unset unsetenv wait
 PREPARATION = frozenset(_PREPARATION.split())
 # Programs only if there is no other.
 _UTILITIES = """
-awk basename cat chgrp chmod chown cp curl cut date dd df diff dirname du env expr file find free getent git grep
-gunzip gzip head hostname id install ldd ln ls lscpu make md5sum mkdir mkfifo mktemp mv nproc nvidia-smi paste patch
-printenv ps readlink realpath rm rmdir rsync sacct sbcast scancel scontrol scp sed seq sha256sum sinfo sleep sort
-split squeue ssh sstat stat sync tail tar tee touch tr uname unzip uniq unlink uptime wc wget which whoami xargs
-xz zip
+apptainer awk basename cat chgrp chmod chown cp curl cut date dd df diff dirname du env expr file find free getent git
+grep gunzip gzip head hostname id install ldd ln ls lscpu make md5sum mkdir mkfifo mktemp mv nproc nvidia-smi paste
+patch printenv ps readlink realpath rm rmdir rsync sacct sbcast scancel scontrol scp sed seq sha256sum sinfo singularity
+sleep sort split squeue ssh sstat stat sync tail tar tee touch tr uname unzip uniq unlink uptime wc wget which whoami
+xargs xz zip
 """
 UTILITIES = frozenset(_UTILITIES.split())
 _KEYWORDS = "if then else elif fi while until do done case esac for select in { } ! function coproc"

@@ -14,7 +14,7 @@ TEXT_LIMIT = 1_024
 """Characters of one text of the metadata (a name, a path, an option's value); longer ones are cut. With the two limits
 below it bounds what linking a job costs, and what is stored of it."""
 ARGUMENT_LIMIT = 256
-"""Words of a program's command line that are read."""
+"""Words of a program's command line, or of a script's or function's, that are read."""
 MODULE_LIMIT = 64
 """Environment modules that are kept."""
 

@@ -9,10 +9,10 @@ then the first utility.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import islice
+from itertools import islice, takewhile
 from posixpath import basename
 
 from matcher.submission import launchers
@@ -76,40 +76,83 @@ class _Reader:
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
         self.reading = Reading()
-        self.functions: set[str] = set()
+        self.functions: dict[str, list[Command]] = {}
+        self._called: set[str] = set()
+        self._best: Program | None = None
+        self._left = COMMAND_LIMIT
 
     def read(self, text: str, nesting: int) -> Reading:
-        best: Program | None = None
-        for command in islice(commands(text), COMMAND_LIMIT):
-            argv = self._argv(command)
-            program = _resolve(argv, self.variables, nesting) if argv else None
-            if program and (best is None or program.rank < best.rank):
-                best = program
-                if best.rank is Rank.LAUNCHED:
-                    break
-        self.reading.program = best or Program()
+        self._read(self._outside_functions(text), nesting)
+        for name, body in self.functions.items():
+            if name not in self._called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
+                self._read(body, 0)
+        self.reading.program = self._best or Program()
         return self.reading
+
+    def _read(self, commands: Iterable[Command], nesting: int) -> None:
+        for command in commands:
+            found = self._best and self._best.rank is Rank.LAUNCHED
+            if found or not self._left or not self.variables.spend(command.words):
+                return
+            self._left -= 1
+            argv = self._argv(command)
+            if argv:
+                self._run(argv, nesting)
+
+    def _outside_functions(self, text: str) -> Iterator[Command]:
+        """The commands of a text but for those of its functions, which are put aside until they are called."""
+        body: list[Command] | None = None
+        depth = 0
+        for command in islice(commands(text), COMMAND_LIMIT):
+            first = [as_written(word) for word in islice(command.words, 3)]
+            if body is None:
+                names = first[:1] if command.defines_function else first[1:2] if first[:1] == ["function"] else []
+                if not names:
+                    yield command
+                    continue
+                body = self.functions[names[0]] = []
+                depth = first.count("{")  # `function name { command`
+                body += [Command(command.words[first.index("{") + 1 :])] if depth else []
+            else:
+                keywords = list(takewhile(launchers.KEYWORDS.__contains__, first))
+                depth += keywords.count("{") - first[:1].count("}")
+                body.append(command)
+                if depth <= 0:
+                    body = None
+
+    def _run(self, argv: list[str], nesting: int) -> None:
+        if argv[0] in self.functions:
+            self._called.add(argv[0])
+            if nesting:
+                with self.variables.called_with(argv[1:]):
+                    self._read(self.functions[argv[0]], nesting - 1)
+        elif argv[0] == "eval":
+            if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
+                self._read(self._outside_functions(" ".join(argv[1:])), nesting - 1)
+        else:
+            program = _resolve(argv, self.variables, nesting)
+            if program and (self._best is None or program.rank < self._best.rank):
+                self._best = program
 
     def _argv(self, command: Command) -> list[str]:
         """The command's words after expansion; empty for one that starts no program. Takes note of what it sets."""
         words = self._after_keywords(command.words[:WORD_LIMIT])
-        if command.defines_function:
-            self.functions |= {as_written(word) for word in words}
-            return []
         while words and self.variables.assign(words[0]):
             words = words[1:]
         argv = self.variables.expand_all(words)
-        if not argv or argv[0] in self.functions:
-            return []
-        name = basename(argv[0])
+        name = basename(argv[0]) if argv else ""
         if name in _DECLARATIONS:
             for word in words[1:]:
                 self.variables.assign(word)
         elif name == "unset":
             for variable in argv[1:]:
                 self.variables.unset(variable)
+        elif name == "shift":
+            self.variables.shift(positive("".join(argv[1:2])) or 1)
         elif name in ("module", "ml"):
             self._module(name, argv[1:])
+        if argv[1:] and argv[0] == "eval":
+            return argv
         return [] if name in launchers.PREPARATION else argv
 
     def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
@@ -122,9 +165,6 @@ class _Reader:
                 return ()
             if first == "case":
                 return ()
-            if first == "function":
-                self.functions |= {as_written(word) for word in words[1:2]}
-                words = words[1:]
             words = words[1:]
         return words
 
@@ -173,6 +213,8 @@ def _resolve(argv: list[str], variables: Variables, nesting: int) -> Program | N
             launcher = launchers.LAUNCHERS[name]
             told, argv = _after_srun(argv) if launcher == "srun" else _after_mpirun(argv)
             tasks = told or tasks
+        elif name in launchers.CONTAINERS and (inside := _in_container(argv)):
+            argv = inside
         elif name in launchers.WRAPPERS:
             argv = _after_wrapper(argv, *launchers.WRAPPERS[name])
         else:
@@ -221,8 +263,19 @@ def _after_mpirun(argv: Sequence[str]) -> tuple[int | None, list[str]]:
     return tasks, list(argv[position:])
 
 
+def _in_container(argv: Sequence[str]) -> list[str]:
+    """What runs in the container: after `exec` and the image, or after `run` the image itself; else nothing."""
+    verb = _after_options(argv, launchers.CONTAINER_OPTIONS)
+    if argv[verb : verb + 1] not in (["exec"], ["run"]):
+        return []
+    image = verb + _after_options(argv[verb:], launchers.CONTAINER_OPTIONS)
+    return list(argv[image + 1 :] if argv[verb] == "exec" else argv[image:])
+
+
 def _after_wrapper(argv: Sequence[str], with_value: frozenset[str], own_words: int) -> list[str]:
     position = _after_options(argv, with_value) + own_words
+    if own_words and argv[position : position + 1] == ["--"]:
+        position += 1
     while position < len(argv) and is_assignment(argv[position]):
         position += 1
     return list(argv[position:])

@@ -16,7 +16,8 @@ _IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACKETS = re.compile(r"[^'\"\\`(){}]+")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
-_BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:(:?[-=])([^{}$`\"'\\]*))?\Z")
+_BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?|[0-9]+|[@*])(?:(:?[-=])([^{}$`\"'\\]*))?\Z")
+_WHICH = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w./+-]+)\s*\Z")
 _REDIRECTION = re.compile(r"[0-9]*(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]|\\.)*`", re.DOTALL)
@@ -26,8 +27,9 @@ _CLOSING = {"(": ")", "{": "}"}
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a word. `variable` is the name of a variable that stands here, with `default` for when it is unset
-    (None: no default); `text` is the stretch as written. Unquoted variables are split at blanks."""
+    """A stretch of a word. `variable` is the name of a variable that stands here (`NAME[@]`: all of an array), with
+    `default` for when it is unset (None: no default); `text` is the stretch as written. Unquoted variables are split at
+    blanks."""
 
     text: str
     quoted: bool = False
@@ -198,15 +200,19 @@ class _Scanner:
         return pieces
 
     def _expansion(self, quoted: bool) -> Piece:
-        """What `$` or a back-quote begins; only variables are understood, all else stays as written."""
+        """What `$` or a back-quote begins. Variables and `$(which x)` are understood; all else stays as written."""
         start = self.at
         if self.text[start] == "`":
             closing = _TO_BACK_QUOTE.match(self.text, start + 1)
             self.at = closing.end() if closing else len(self.text)
+            if found := _WHICH.match(self.text[start + 1 : self.at - 1]):
+                return Piece(found.group(1), quoted=True)
         elif self.text.startswith(("$(", "${"), start):
             self.at += 1
             inside = self._brackets()[1:-1]
             braced = _BRACED.match(inside) if self.text[start + 1] == "{" else None
+            if self.text[start + 1] == "(" and (found := _WHICH.match(inside)):
+                return Piece(found.group(1), quoted=True)
             if braced:
                 return Piece(self.text[start : self.at], quoted, braced.group(1), braced.group(3))
         elif not quoted and self.text.startswith(("$'", '$"'), start):
