@@ -20,7 +20,7 @@ from tuner.collectives.evidence import combined_gain, combined_measurement
 from tuner.collectives.rules import Row, decide, read
 from tuner.collectives.settings import read as read_settings
 from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS
-from tuner.component import TrialOutput, TrialPlan
+from tuner.component import Comparison, Component, TrialOutput, TrialPlan
 from tuner.errors import ObjectiveError, TunerError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,8 +108,9 @@ def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
     assert [row["applied"] for row in rules_of_record] == [False, True, True]
 
 
-def test_a_size_without_gain_ends_the_rule_of_the_size_below(directory: Path) -> None:
-    comparisons = [COMPARISONS[1], comparison("bcast/1048576", 3, 0.1, -0.1, 0.2)]
+@pytest.mark.parametrize("others", [[comparison("bcast/1048576", 3, 0.1, -0.1, 0.2)], []], ids=["unsure", "none"])
+def test_a_size_without_gain_ends_the_rule_of_the_size_below(others: list[Comparison], directory: Path) -> None:
+    comparisons = [COMPARISONS[1], *others]
     published = make().publish(comparisons, open_mpi(), directory)
     assert published and published.artifact
     row = decide(read(Path(published.artifact.path).read_text()), 7, 4, 1 << 20)
@@ -133,8 +134,22 @@ def test_nothing_is_published_where_nothing_is_better(directory: Path) -> None:
 
 
 def test_an_algorithm_that_is_wrong_for_some_operations_is_never_published(directory: Path) -> None:
-    tuned = make(collectives=["allreduce"], reordering=True)
-    assert tuned.publish([comparison("allreduce/65536", 4, 0.5, 0.4, 0.6)], open_mpi(), directory) is None
+    tuned = make(collectives=["allreduce", "gather"], unsafe=True)
+    found = [comparison("allreduce/65536", 4, 0.5, 0.4, 0.6), comparison("gather/65536", 1, 0.5, 0.4, 0.6)]
+    assert tuned.publish(found, open_mpi(), directory) is None
+
+
+@pytest.mark.parametrize("name", ["gather", "scatter"])
+def test_a_collective_without_any_safe_algorithm_is_refused_at_once(name: str) -> None:
+    with pytest.raises(TunerError, match=f"a rules file for {name} would give jobs wrong results: leave it out"):
+        make(collectives=[name])
+
+
+@pytest.mark.parametrize(("tasks", "words"), [(1, "4 nodes, 1 task on each"), (2, "4 nodes, 2 tasks on each")])
+def test_a_file_says_where_it_was_measured(tasks: int, words: str, directory: Path) -> None:
+    published = make(tasks_per_node=tasks).publish(COMPARISONS, open_mpi(), directory)
+    assert published and published.artifact
+    assert f": {words}\n" in Path(published.artifact.path).read_text()
 
 
 def test_nothing_is_published_without_proof(directory: Path) -> None:
@@ -143,12 +158,19 @@ def test_nothing_is_published_without_proof(directory: Path) -> None:
     assert not list(directory.iterdir())
 
 
-def test_nothing_is_published_for_other_releases(directory: Path) -> None:
+def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def begin(build: OpenMPIBuild, *releases: str) -> Component:
+        monkeypatch.setattr(module, "describe", lambda _: build)
+        config = Config.model_validate({"openmpi": {"releases": releases}})
+        return module.build({"name": "x", "version": "3"}, SETTINGS, config)
+
+    assert begin(BUILD, "4.1.4").problems()
     with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7"):
-        make({"openmpi": {"releases": ["4.1.4", "5.0.7"]}}).publish(COMPARISONS, open_mpi(), directory)
-    newer = OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30})
+        begin(BUILD, "4.1.4", "5.0.7")
     with pytest.raises(TunerError, match=r"made for 4\.1 only"):
-        make(build=newer).publish(COMPARISONS, open_mpi(), directory)
+        begin(OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30}))
 
 
 def test_a_directory_that_keeps_jobs_out_is_refused(directory: Path) -> None:

@@ -23,7 +23,7 @@ def grid_size(searched: Space) -> int:
 
 @pytest.mark.parametrize(("name", "points"), [("allreduce", 1400), ("bcast", 2000), ("gather", 800), ("reduce", 1600)])
 def test_the_grid_of_all_algorithms_has_the_published_size(name: str, points: int) -> None:
-    assert grid_size(space(name, 65536, 4, BUILD, reordering=True)) == points
+    assert grid_size(space(name, 65536, 4, BUILD, unsafe=True)) == points
 
 
 def test_what_is_wrong_for_operations_that_do_not_commute_is_left_out() -> None:
@@ -56,7 +56,7 @@ def test_points_that_behave_alike_are_one(
     name: str, size: int, point: tuple[int, int, int], expected: tuple[int, int, int]
 ) -> None:
     names = ("algorithm", "segment", "fanout")
-    grid = space(name, size, 8, BUILD, reordering=True)
+    grid = space(name, size, 8, BUILD, unsafe=True)
     assert grid.canonical(dict(zip(names, point, strict=True))) == dict(zip(names, expected, strict=True))
 
 
@@ -69,7 +69,7 @@ def test_a_canonical_point_stands_for_itself() -> None:
 
 def test_the_catalogue_names_only_algorithms_that_the_build_has() -> None:
     for name, kind in CATALOGUE.items():
-        assert kind.segment | kind.fanout | kind.reorders <= set(BUILD.algorithms[name].values())
+        assert kind.segment | kind.fanout | kind.unsafe <= set(BUILD.algorithms[name].values())
 
 
 def test_the_build_is_read_with_its_version_and_priorities() -> None:

@@ -17,9 +17,13 @@ class Collective:
     `id` is its number in a rules file. `per_rank`: the size that benchmarks state is one rank's part, while Open MPI
     compares a rule with that times the communicator's size. `sums`: messages are 4-byte floats, so that sizes are
     multiples of 4. `segment` and `fanout` name the algorithms (as `ompi_info` does) that heed these parameters when
-    they come from a rules file; the others ignore them. `reorders` names the algorithms that combine contributions out
-    of the ranks' order. The built-in rules ask whether the operation commutes before they take one of these; a rules
-    file does not, and a job with an operation that does not commute would get a wrong result (seen with 4.1.4).
+    they come from a rules file; the others ignore them.
+
+    `unsafe` names the algorithms that no file for jobs may hold, since jobs would get wrong results (seen with 4.1.4):
+    those that combine contributions out of the ranks' order, before which the built-in rules ask whether the operation
+    commutes and a file does not; and all of gather and scatter, where each rank looks up a rule by its own send buffer,
+    which has no size in a root that gathers in place, nor in the ranks that only receive of a scatter, so that ranks
+    take different algorithms for one call.
     """
 
     id: int
@@ -28,7 +32,7 @@ class Collective:
     sized: bool = True
     segment: frozenset[str] = frozenset()
     fanout: frozenset[str] = frozenset()
-    reorders: frozenset[str] = frozenset()
+    unsafe: frozenset[str] = frozenset()
 
 
 # The names of ids 0 to 21 in a rules file of 4.1: all that its reader accepts.
@@ -39,7 +43,7 @@ COLLECTIVE_IDS = 22
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(0, per_rank=True),
     "allreduce": Collective(
-        2, sums=True, segment=frozenset({"segmented_ring"}), reorders=frozenset({"ring", "segmented_ring"})
+        2, sums=True, segment=frozenset({"segmented_ring"}), unsafe=frozenset({"ring", "segmented_ring"})
     ),
     "alltoall": Collective(3, per_rank=True),
     "barrier": Collective(6, sized=False),
@@ -48,16 +52,21 @@ CATALOGUE: Mapping[str, Collective] = {
         segment=frozenset({"chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"}),
         fanout=frozenset({"chain"}),
     ),
-    "gather": Collective(9, per_rank=True, segment=frozenset({"linear_sync"})),
+    "gather": Collective(
+        9,
+        per_rank=True,
+        segment=frozenset({"linear_sync"}),
+        unsafe=frozenset({"basic_linear", "binomial", "linear_sync"}),
+    ),
     "reduce": Collective(
         11,
         sums=True,
         segment=frozenset({"chain", "pipeline", "binary", "binomial", "in-order_binary"}),
         fanout=frozenset({"chain"}),
-        reorders=frozenset({"chain", "pipeline", "binary", "binomial"}),
+        unsafe=frozenset({"chain", "pipeline", "binary", "binomial"}),
     ),
-    "reduce_scatter": Collective(12, sums=True, reorders=frozenset({"recursive_halving", "ring"})),
-    "scatter": Collective(15, per_rank=True),
+    "reduce_scatter": Collective(12, sums=True, unsafe=frozenset({"recursive_halving", "ring"})),
+    "scatter": Collective(15, per_rank=True, unsafe=frozenset({"basic_linear", "binomial", "linear_nb"})),
 }
 
 

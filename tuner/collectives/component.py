@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,26 @@ CONFLICTS = (
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
     """The component for a campaign's settings, on the installed Open MPI. Raises TunerError with one line."""
     checked = campaign_settings.read(definition.get("defaults", {}), settings)
-    return CollectivesComponent(
-        definition["name"], definition["version"], checked, describe(config.openmpi.ompi_info), config
-    )
+    mpi = describe(config.openmpi.ompi_info)
+    check_releases(mpi, config.openmpi.releases)
+    return CollectivesComponent(definition["name"], definition["version"], checked, mpi, config)
+
+
+def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
+    """Raise TunerError where no file could be published: before a campaign, not after it.
+
+    Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`.
+    """
+    if mpi.release[:2] != (4, 1):
+        raise TunerError(
+            f"Open MPI {mpi.version}: rules files are made for 4.1 only: set openmpi.ompi_info to a 4.1 that jobs use"
+        )
+    for release in releases:
+        if parse_release(release) != mpi.release:
+            raise TunerError(
+                f"openmpi.releases: jobs may load {release}, and a rules file is proved for {mpi.version} only, so "
+                "that none could be published: remove that release if jobs no longer load it"
+            )
 
 
 class CollectivesComponent:
@@ -65,6 +82,11 @@ class CollectivesComponent:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
                 raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: known are {known}")
+            if not settings.unsafe and not self._safe(collective):
+                raise TunerError(
+                    f"settings: collectives: a rules file for {collective} would give jobs wrong results: leave it "
+                    "out, or set `unsafe` to measure it only"
+                )
             odd = [size for size in settings.sizes if CATALOGUE[collective].sums and size % 4]
             if odd:
                 raise TunerError(
@@ -120,12 +142,11 @@ class CollectivesComponent:
         kept = [c for c in comparisons if self._is_good(c)]
         if not kept:
             return None
-        self._check_releases()
+        winners = {comparison.problem: comparison.winner for comparison in kept}
         rows: dict[str, list[Row]] = {}
-        for comparison in comparisons:  # what is not kept must be there too: it ends the rule of the size below
-            _, collective, size = self._problems[comparison.problem]
-            row = _row(size, comparison.winner) if comparison in kept else Row(size, 0)
-            rows.setdefault(collective, []).append(row)
+        for problem, collective, size in self._problems.values():
+            # What has no winner must be there too: it ends the rule of the size below.
+            rows.setdefault(collective, []).append(_row(size, winners.get(problem.key, problem.default)))
         rules = compile_rules({name: {self.settings.tasks: found} for name, found in rows.items()}, self.mpi)
         text = emit(rules, self._provenance(), self.mpi)
         probe = self._launch([str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
@@ -162,7 +183,7 @@ class CollectivesComponent:
                     self.mpi,
                     self.settings.segments,
                     self.settings.fanouts,
-                    self.settings.reordering,
+                    self.settings.unsafe,
                 )
                 found.append((Problem(f"{collective}/{size}", grid, DEFAULT), collective, size))
         return found
@@ -184,26 +205,20 @@ class CollectivesComponent:
     def _is_good(self, comparison: Comparison) -> bool:
         """Better than the default beyond noise, and right for every job."""
         _, collective, _ = self._problems[comparison.problem]
-        algorithm = int(comparison.winner["algorithm"])
-        reorders = self.mpi.algorithms[collective][algorithm] in CATALOGUE[collective].reorders
-        return comparison.gain_low > 0 and algorithm != DEFAULT["algorithm"] and not reorders
+        return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self._safe(collective)
 
-    def _check_releases(self) -> None:
-        """Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`."""
-        if self.mpi.release[:2] != (4, 1):
-            raise TunerError(f"Open MPI {self.mpi.version}: rules files are made for 4.1 only: nothing is published")
-        for release in self.config.openmpi.releases:
-            if parse_release(release) != self.mpi.release:
-                raise TunerError(
-                    f"openmpi.releases: jobs may load {release}, and the rules file is proved for {self.mpi.version} "
-                    "only: nothing is published; remove that release if jobs no longer load it"
-                )
+    def _safe(self, collective: str) -> Collection[int]:
+        """The algorithms of this build that a file for jobs may name, without 0."""
+        names = self.mpi.algorithms[collective]
+        return [
+            i for i, name in names.items() if i != DEFAULT["algorithm"] and name not in CATALOGUE[collective].unsafe
+        ]
 
     def _provenance(self) -> list[str]:
         s = self.settings
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
-            f"for {self.config.site.cluster}: {s.nodes} nodes, {s.tasks_per_node} tasks on each",
+            f"for {self.config.site.cluster}: {_count(s.nodes, 'node')}, {_count(s.tasks_per_node, 'task')} on each",
             f"for Open MPI {self.mpi.version}",
         ]
 
@@ -232,6 +247,10 @@ class CollectivesComponent:
             "rules": table,
             "proof": {"calls": [str(call) for call in proof.calls], "launches": proof.launches},
         }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _row(size: int, parametrization: Parametrization) -> Row:

@@ -27,13 +27,13 @@ def space(
     build: OpenMPIBuild,
     segments: Sequence[int] = SEGMENTS,
     fanouts: Sequence[int] = FANOUTS,
-    reordering: bool = False,
+    unsafe: bool = False,
 ) -> Space:
     """The grid for messages of `size` bytes (as benchmarks state it) among `comm_size` ranks.
 
-    With `reordering`, as in the published spaces, also the algorithms that no file for jobs may hold (`reorders`).
+    With `unsafe`, as in the published spaces, also the algorithms that no file for jobs may hold.
     """
-    avoided = frozenset() if reordering else CATALOGUE[collective].reorders
+    avoided = frozenset() if unsafe else CATALOGUE[collective].unsafe
     algorithms = {i: name for i, name in build.algorithms[collective].items() if name not in avoided}
 
     def canonical(point: Parametrization) -> Parametrization:
