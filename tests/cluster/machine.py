@@ -171,16 +171,20 @@ class VirtualCluster:
         timeout_s: float = 120.0,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command on the login node (or `node`) to its end. With `check`, a failure raises ClusterError."""
-        done = subprocess.run(
-            self.command(argv, user=user, node=node, cwd=cwd, env=env),
-            input=stdin if stdin is not None else "",
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        """Run a command on the login node (or `node`) to its end. Raises ClusterError where it takes longer than
+        `timeout_s` seconds and, with `check`, where it fails."""
+        try:
+            done = subprocess.run(
+                self.command(argv, user=user, node=node, cwd=cwd, env=env),
+                input=stdin if stdin is not None else "",
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(f"{user}: {shlex.join(argv)}: not done within {timeout_s:g} s") from error
         if check and done.returncode:
             words = (done.stderr.strip() or done.stdout.strip())[-2000:]
             raise ClusterError(f"{user}: {shlex.join(argv)}: exit {done.returncode}: {words}")

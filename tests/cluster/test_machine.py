@@ -55,6 +55,11 @@ def test_an_ordinary_user_runs_a_job_on_all_nodes() -> None:
         assert sorted(end.output.split()) == ["bob", "node0", "node1", "node2"]
 
 
+def test_a_command_that_does_not_end_is_named() -> None:
+    with VirtualCluster(nodes=1) as cluster, pytest.raises(ClusterError, match=r"root: sleep 60: not done within 1 s"):
+        cluster.run(["sleep", "60"], timeout_s=1)
+
+
 def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
     before = host_state()
     with VirtualCluster(nodes=1) as one, VirtualCluster(nodes=2) as two:
