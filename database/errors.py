@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -72,7 +73,9 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_AUTH:
             return AccessError(f"{path}: cannot be used ({said}): run this as the owner of the file and its directory")
         case sqlite3.SQLITE_FULL:
-            return StorageError(f"{path}: its file system is full: make room; nothing was written")
+            return _full(path)
+        case sqlite3.SQLITE_IOERR if _has_no_room(path.parent):  # for the index beside the file (-shm)
+            return _full(path)
         case sqlite3.SQLITE_IOERR:
             return StorageError(f"{path}: reading or writing failed ({said}): check the disk and the kernel's log")
         case sqlite3.SQLITE_CONSTRAINT:
@@ -85,3 +88,14 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             )
         case _:
             return DatabaseError(f"{path}: cannot be used ({said}): run `reprise db check`")
+
+
+def _full(path: Path) -> StorageError:
+    return StorageError(f"{path}: its file system is full: make room; nothing was written")
+
+
+def _has_no_room(directory: Path) -> bool:
+    try:
+        return os.statvfs(directory).f_bavail == 0
+    except OSError:
+        return False

@@ -176,7 +176,13 @@ def _check_file(path: Path, read_only: bool) -> None:
         raise AccessError(f"{path}: is not a regular file: set database.path to the database's file")
     if not os.access(path, os.R_OK, effective_ids=True):
         raise AccessError(f"{path}: may not be read by this user: run this as its owner or a member of its group")
-    if not read_only and not (
+    if read_only:
+        return
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise AccessError(
+            f"{path}: is on a read-only file system: remount it for writing, or set database.path to another"
+        )
+    if not (
         os.access(path, os.W_OK, effective_ids=True) and os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True)
     ):
         raise AccessError(f"{path}: it or its directory may not be written by this user: run this as their owner")
