@@ -72,7 +72,7 @@ def records(ctx: click.Context, as_json: bool, show_all: bool) -> None:
 
 
 @db.command()
-@click.argument("record_id", metavar="ID", type=int)
+@click.argument("record_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
 @click.pass_context
 def retire(ctx: click.Context, record_id: int) -> None:
     """Take record ID out of use: no job is given it any more. The daemon notices within a second."""
@@ -80,7 +80,7 @@ def retire(ctx: click.Context, record_id: int) -> None:
 
 
 @db.command()
-@click.argument("record_id", metavar="ID", type=int)
+@click.argument("record_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
 @click.pass_context
 def activate(ctx: click.Context, record_id: int) -> None:
     """Put record ID (back) into use."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from database.model import Outcome
+from database.model import Decision, Outcome
 from database.rows import Table
 from database.store import Store
 
@@ -67,6 +67,17 @@ class Outcomes(Store):
         rows = self._read(
             "SELECT * FROM outcome WHERE cluster = ? AND job_id = ? ORDER BY started_at DESC, id DESC",
             (cluster, job_id),
+        )
+        return [OUTCOME.decode(row) for row in rows]
+
+    def outcomes_of_decision(self, decision: Decision) -> Sequence[Outcome]:
+        """All that jobs of the decision's user reported with its id, latest start first.
+
+        Tasks of a job array share the decision made at their submission, and have job ids of their own.
+        """
+        rows = self._read(
+            "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ? ORDER BY started_at DESC, id DESC",
+            (decision.id, decision.uid, decision.cluster),
         )
         return [OUTCOME.decode(row) for row in rows]
 

@@ -109,7 +109,7 @@ def record_text(record: Record) -> str:
 
 def outcome_text(outcome: Outcome) -> str:
     """What a job reported of one start."""
-    task = "" if outcome.array_task is None else f"array task {outcome.array_task}: "
+    task = "" if outcome.array_task is None else f"array task {outcome.array_task} (job {outcome.job_id}): "
     verdicts = {
         "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
         "unreachable": "no matcher answered in time, and it ran with defaults",

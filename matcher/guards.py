@@ -89,12 +89,13 @@ def _launcher(record: Record, job: JobMetadata) -> str | None:
 
 
 def _shape(record: Record, job: JobMetadata) -> Refusal | None:
-    for noun, wanted, given in (
-        ("nodes", record.context.get("nodes"), job.nodes),
-        ("tasks per node", record.context.get("tasks_per_node"), tasks_per_node(job)),
+    for (one, many), wanted, given in (
+        (("node", "nodes"), record.context.get("nodes"), job.nodes),
+        (("task per node", "tasks per node"), record.context.get("tasks_per_node"), tasks_per_node(job)),
     ):
         if wanted is None or wanted == given:
             continue
+        noun = one if wanted == 1 else many
         if given is None:
             return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is not known", until_start=True)
         return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")

@@ -32,8 +32,12 @@ def show(
     decisions: Sequence[Decision],
     outcomes: Sequence[Outcome] = (),
     records: Mapping[int, Record] | None = None,
+    shared: Mapping[str, int] | None = None,
 ) -> None:
-    """All decisions for a job, newest first, and what the job reported."""
+    """All decisions for a job, newest first, and what the job reported.
+
+    `shared`: for how many reports beside these a decision, by its id, was the answer too.
+    """
     if len(decisions) > 1:
         out.print(printable(f"{len(decisions)} decisions, newest first"), end="\n\n")
     for decision in decisions:
@@ -43,6 +47,9 @@ def show(
         out.print(printable("No decision was made for this job, and it was given nothing."))
     for outcome in outcomes:
         out.print(printable(f"The job: {outcome_text(outcome)}"), soft_wrap=True)
+    for key, count in (shared or {}).items():
+        more = f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all"
+        out.print(printable(more), soft_wrap=True)
 
 
 def _show_decision(out: Console, decision: Decision, record: Record | None) -> None:
@@ -50,8 +57,9 @@ def _show_decision(out: Console, decision: Decision, record: Record | None) -> N
         out.print(printable(text), soft_wrap=True)
 
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
-    task = "" if decision.array_task is None else f", array task {decision.array_task}"
-    say(f"Decision {decision.id}{job}{task}: {decision.verdict}")
+    if decision.array_task is not None:  # the first that asked or reported; the others may share the decision
+        job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
+    say(f"Decision {decision.id}{job}: {decision.verdict}")
     say(headline(decision))
     say(
         f"Asked {when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "

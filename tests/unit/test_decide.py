@@ -85,6 +85,7 @@ def test_a_score_that_equals_the_threshold_is_enough() -> None:
         (context(cluster="other"), "tuned on cluster other, and this is test"),
         (context(nodes=8), "tuned for 8 nodes, and the job has 4"),
         (context(tasks_per_node=2), "tuned for 2 tasks per node, and the job has 1"),
+        (context(nodes=1), "was tuned for 1 node, and the job has 4"),
         (context(openmpi=["5.0.7"]), "harmless to Open MPI 4.1.4"),
         (context(openmpi=[]), "harmless to Open MPI 4.1.4"),
         ({"environment": {"LD_PRELOAD": "/x.so"}}, "allow-list"),

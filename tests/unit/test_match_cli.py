@@ -161,7 +161,68 @@ def test_explain_finds_one_task_of_an_array(site: Daemon) -> None:
             database.report_start(Outcome("test", 12, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
     done = reprise(site, "explain", "12_1")
     assert done.returncode == 0
-    assert "array task 1: started" in done.stdout and "array task 0: started" not in done.stdout
+    assert "array task 1 (job 12): started" in done.stdout and "array task 0 (job 12): started" not in done.stdout
+
+
+def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_own(site: Daemon) -> None:
+    with Database.open(site.database) as database:  # as Slurm does it: the last task has the array's number
+        database.add_decision(decision(job_id=15, array_task=1))
+        for task, number in ((1, 15), (2, 12)):
+            database.report_start(Outcome("test", number, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
+    for asked, name in (("12_1", "array task 1 (job 15)"), ("12_2", "array task 2 (job 12)"), ("15", "array task 1")):
+        told = reprise(site, "explain", asked).stdout
+        assert told.count("The job:") == 1 and f"The job: {name}" in told, told
+        assert "for 1 more of the array's tasks: `reprise match explain 18bcfe56800-00000001`" in told
+    everything = reprise(site, "explain", "18bcfe56800-00000001").stdout
+    assert everything.count("The job:") == 2 and "more of the array" not in everything
+
+
+def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("test", 15, 1, 1000, "off", 1.7e9))
+    program = site.config.parent / "bin" / "scontrol"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho JobId=15 ArrayJobId=12 ArrayTaskId=1\n")
+    program.chmod(0o755)
+    assert "array task 1 (job 15): started" in reprise(site, "explain", "12_1").stdout
+
+
+@pytest.mark.parametrize("odd", ["a\nb", "", "\udcff", "x" * 65, "4711_", "1.5"])
+def test_explain_of_what_is_no_id_says_what_one_looks_like(site: Daemon, odd: str) -> None:
+    done = reprise(site, "explain", odd)
+    assert done.returncode == 3
+    assert "neither a job's number" in done.stderr or "no decision has the id" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_try_takes_the_scripts_own_arguments_after_the_options(site: Daemon) -> None:
+    text = SCRIPT.replace("--steps 200", '--steps "$1"').replace("#SBATCH --job-name=lattice\n", "")
+    (site.config.parent / "own.sh").write_text(text)
+    done = reprise(site, "try", "own.sh", "-N4", "300", "--user", "alice", "--json")
+    metadata = json.loads(done.stdout)["decisions"][0]["metadata"]
+    assert (metadata["job_name"], metadata["options"]["steps"]) == ("own.sh", ["300"])
+
+
+def test_try_says_that_the_script_comes_first(site: Daemon) -> None:
+    done = reprise(site, "try", "-N", "4", "job.sh")
+    assert done.returncode == 1 and "give the script first" in done.stderr
+
+
+def test_try_in_a_directory_that_is_gone_says_so(site: Daemon) -> None:
+    gone = site.config.parent / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", f'rmdir "{gone}"; exec "$@"', "sh", sys.executable, "-m", "reprise", "match", "try", "job.sh"],
+        cwd=gone,
+        env={"PYTHONPATH": str(ROOT), "REPRISE_CONFIG": str(site.config)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "reprise: the working directory is gone: change to another, or give --directory\n",
+    )
 
 
 def test_explain_tells_that_the_daemon_was_down(site: Daemon) -> None:
