@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation names is there: files, targets of make, commands and their options, campaigns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from reprise.cli import reprise
+from tuner.campaign import check
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def code(page: Path) -> list[str]:
+    """What stands in a page as code: blocks by line, and words between back-quotes."""
+    text = page.read_text()
+    lines = [line for _, block in BLOCK.findall(text) for line in block.splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists() or target.startswith("https://"), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_targets_of_make_are_there(page: Path) -> None:
+    for line in code(page):
+        if found := re.match(r"(?:\$ )?make ([a-z-]+)", line):
+            assert found[1] in TARGETS, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_their_options_are_there(page: Path) -> None:
+    for line in code(page):
+        if found := re.match(r"(?:\$ )?(?:sudo -u reprise )?reprise ((?:[a-z]+ ?)+)(.*)", line):
+            command: click.Command = reprise
+            words = found[1].split()
+            while words and isinstance(command, click.Group):
+                inner = command.get_command(click.Context(command), words.pop(0))
+                assert inner, line
+                command = inner
+            known = {name for option in command.params for name in option.opts}
+            if not command.context_settings.get("ignore_unknown_options"):
+                assert set(re.findall(r"(?<=\s)--[a-z-]+", " " + found[2].split("#")[0])) <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_campaigns_can_be_run(page: Path) -> None:
+    for language, block in BLOCK.findall(page.read_text()):
+        if language == "yaml" and "\ncomponent:" in block:
+            check(yaml.safe_load(block), page.name)
