@@ -34,19 +34,21 @@ static ssize_t read_up_to(int fd, char *bytes, size_t limit)
     return (ssize_t)size;
 }
 
-// The bytes of a file and its end, if it is a regular file (`any`: whatever it is); NULL if it cannot be read.
-// O_NONBLOCK: opening a pipe must not wait for its writer.
-static char *read_file(const char *path, size_t limit, bool any, size_t *size)
+static bool is_readable_file(const char *path)
 {
     struct stat status;
-    char *bytes = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// The bytes of a regular file and its end; NULL if it cannot be read. Anything else is not even opened: that would wake
+// a pipe's writer, or move a tape. O_NONBLOCK: should it have become a pipe since, or be leased, there is no waiting.
+static char *read_file(const char *path, size_t limit, size_t *size)
+{
+    int fd = is_readable_file(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
     if (fd < 0) {
         return NULL;
     }
-    if (any || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))) {
-        bytes = malloc(limit + 1);
-    }
+    char *bytes = malloc(limit + 1);
     ssize_t got = bytes ? read_up_to(fd, bytes, limit) : -1;
     close(fd);
     if (got < 0) {
@@ -62,7 +64,7 @@ static char *read_file(const char *path, size_t limit, bool any, size_t *size)
 static int read_arguments(struct submission *submission)
 {
     size_t size = 0;
-    submission->arguments = read_file("/proc/self/cmdline", COMMAND_LINE_MAX, true, &size);
+    submission->arguments = read_file("/proc/self/cmdline", COMMAND_LINE_MAX, &size);
     if (!submission->arguments) {
         return 0;
     }
@@ -86,12 +88,6 @@ static char *join_path(const char *directory, size_t length, const char *name)
 {
     char *path = NULL;
     return asprintf(&path, "%.*s/%s", (int)length, directory, name) < 0 ? NULL : path;
-}
-
-static bool is_readable_file(const char *path)
-{
-    struct stat status;
-    return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 // `name` in the first directory of the colon-separated `search` that has it; NULL if none does.
@@ -128,7 +124,7 @@ static char *find_script(const char *name, const char *directory, const char *se
 // Takes over `path`; a script that cannot be read is no script.
 static void read_script(struct submission *submission, char *path)
 {
-    char *text = path ? read_file(path, SCRIPT_READ, false, &submission->script_size) : NULL;
+    char *text = read_file(path, SCRIPT_READ, &submission->script_size);
     if (!text) {
         free(path);
         return;
@@ -153,19 +149,20 @@ int collect_command(struct submission *submission, const char *command, char *co
     submission->command = command;
     submission->environment = environment;
     submission->cwd = getcwd(NULL, 0);
-    if (read_arguments(submission)) {
-        return -1;
-    }
-    if (strcmp(command, "sbatch") != 0) {
-        return 0;
+    return read_arguments(submission);
+}
+
+void collect_script(struct submission *submission)
+{
+    if (strcmp(submission->command, "sbatch") != 0) {
+        return;
     }
     struct sbatch_words words = sbatch_read_words(submission->argc, submission->argv);
     if (words.script) {
         const char *directory = words.directory ? words.directory : submission->cwd ? submission->cwd : ".";
-        const char *search = environment_value(environment, "PATH");
+        const char *search = environment_value(submission->environment, "PATH");
         read_script(submission, find_script(submission->argv[words.script], directory, search));
     }
-    return 0;
 }
 
 int collect_batch_step(struct submission *submission, char *const *environment, const char *script)

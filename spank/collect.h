@@ -19,9 +19,12 @@ struct submission {
     size_t script_size; // bytes, at most a few more than SCRIPT_MAX
 };
 
-// Of the command that this process is: its arguments, working directory and, of sbatch, its script. What cannot be read
-// stays empty. Returns 0, or -1 without memory.
+// Of the command that this process is: its arguments and working directory. What cannot be read stays empty. Returns 0,
+// or -1 without memory.
 int collect_command(struct submission *submission, const char *command, char *const *environment);
+
+// Of an sbatch: the script, if it can be read.
+void collect_script(struct submission *submission);
 
 // Of a batch step: the environment, the script that Slurm spooled (NULL: unknown) and the directory of submission.
 int collect_batch_step(struct submission *submission, char *const *environment, const char *script);

@@ -72,8 +72,8 @@ static int read_carried(spank_t spank, struct decision *decision)
 }
 
 // Ask again, now that the job is all there. Later steps are to find the answer, as if it had been carried.
-static enum client_result decide_at_start(spank_t spank, const struct settings *settings, char *const *environment,
-                                          struct decision *decision)
+static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
+                                          char *const *environment, struct decision *decision)
 {
     struct submission submission = {0};
     enum client_result result = CLIENT_OK;
@@ -88,9 +88,11 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
         char *version = NULL;
         bool has_argv = spank_get_item(spank, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argc > 0;
         bool has_version = spank_get_item(spank, S_SLURM_VERSION, &version) == ESPANK_SUCCESS && version;
+        const struct question question = {
+            .submission = &submission, .mode = mode, .slurm_version = has_version ? version : "", .job = &report.job};
         result = collect_batch_step(&submission, environment, has_argv ? argv[0] : NULL)
                      ? CLIENT_FAILED
-                     : ask_decision(settings, &submission, mode, has_version ? version : "", &report.job, decision);
+                     : ask_decision(settings->socket, deadline, &question, decision);
         submission_free(&submission);
     }
     if (result == CLIENT_FAILED) {
@@ -128,7 +130,7 @@ static uint32_t apply(spank_t spank, const struct decision *decision)
     return applied;
 }
 
-static enum client_result send_report(const struct settings *settings, const struct outcome_end *end)
+static void send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {
         .verdict = report.verdict,
@@ -137,11 +139,12 @@ static enum client_result send_report(const struct settings *settings, const str
         .job = &report.job,
         .ended = end,
     };
-    return ask_to_note(settings, &outcome);
+    ask_to_note(settings->socket, deadline, &outcome);
 }
 
 void jobstep_start(spank_t spank, const struct settings *settings)
 {
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // one for all that is asked here
     struct decision decision = {0};
     enum client_result result = CLIENT_OK;
     uid_t uid = 0;
@@ -160,14 +163,14 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     report.started = monotonic_now();
     report.job = describe_job(spank, environment, uid);
     if (!carried || decision.verdict == VERDICT_UNREACHABLE) {
-        result = decide_at_start(spank, settings, environment, &decision);
+        result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
     report.applied = apply(spank, &decision);
     report.verdict = decision.verdict;
     memcpy(report.decision, decision.id, sizeof report.decision);
     decision_free(&decision);
-    if (result == CLIENT_OK) { // else a second frame would cost a second deadline
-        send_report(settings, NULL);
+    if (result == CLIENT_OK) { // else nobody is there to be told
+        send_report(settings, deadline, NULL);
     }
 }
 
@@ -179,5 +182,5 @@ void jobstep_end(spank_t spank, const struct settings *settings)
         return;
     }
     report.watched = false; // once a job
-    send_report(settings, &end);
+    send_report(settings, deadline_in_ms(settings->deadline_ms), &end);
 }

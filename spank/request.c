@@ -8,23 +8,24 @@
 #include "json.h"
 #include "limits.h"
 
-// Variables that describe a submission. SLURM_JWT is a credential, and the carried decision is ours.
-static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_"};
-static const char *const never_sent[] = {"SLURM_JWT", CARRY_VARIABLE};
+// Variables that describe a submission.
+static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
+// A credential; what plugins hand to a job, ours (the carried decision) and others' (who knows what secrets).
+static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
-static bool is_sent(const char *entry, size_t name_length)
+static bool begins_with_one_of(const char *entry, const char *const *prefixes)
 {
-    for (size_t i = 0; i < sizeof never_sent / sizeof *never_sent; i++) {
-        if (strlen(never_sent[i]) == name_length && strncmp(entry, never_sent[i], name_length) == 0) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < sizeof sent_prefixes / sizeof *sent_prefixes; i++) {
-        if (strncmp(entry, sent_prefixes[i], strlen(sent_prefixes[i])) == 0) {
+    for (; *prefixes; prefixes++) {
+        if (strncmp(entry, *prefixes, strlen(*prefixes)) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_sent(const char *entry)
+{
+    return begins_with_one_of(entry, sent_prefixes) && !begins_with_one_of(entry, never_sent_prefixes);
 }
 
 static int put_text(struct json_object *object, const char *key, const char *text)
@@ -70,7 +71,7 @@ static int put_environment(struct json_object *body, char *const *environment)
         if (name_length == size) {
             continue;
         }
-        if (is_sent(entry, name_length) && env_size + size <= ENVIRONMENT_MAX) {
+        if (is_sent(entry) && env_size + size <= ENVIRONMENT_MAX) {
             env_size += size;
             if (put_variable(env, entry, name_length)) {
                 return -1;
@@ -158,24 +159,24 @@ static char *finish(struct json_object *message, bool built, size_t *size)
     return text;
 }
 
-static char *decide(const struct submission *submission, enum mode mode, const char *slurm_version,
-                    const struct job *job, size_t *size)
+static char *decide(const struct question *question, const struct submission *submission, size_t *size)
 {
+    const struct job *job = question->job;
     struct json_object *message = json_object_new_object();
     bool built = message && !put_kind(message, "decide") && !put_text(message, "point", job ? "start" : "submit") &&
-                 !put_text(message, "mode", mode_word(mode)) && !put_client(message, slurm_version) &&
-                 !put_submission(message, submission) && (!job || !put_job(message, job));
+                 !put_text(message, "mode", mode_word(question->mode)) &&
+                 !put_client(message, question->slurm_version) && !put_submission(message, submission) &&
+                 (!job || !put_job(message, job));
     return finish(message, built, size);
 }
 
-char *request_decide(const struct submission *submission, enum mode mode, const char *slurm_version,
-                     const struct job *job, size_t *size)
+char *request_decide(const struct question *question, size_t *size)
 {
-    char *text = decide(submission, mode, slurm_version, job, size);
-    if (!text && submission->script_text) { // a script of control characters grows sixfold in JSON
-        struct submission without_script = *submission;
+    char *text = decide(question, question->submission, size);
+    if (!text && question->submission->script_text) { // a script of control characters grows sixfold in JSON
+        struct submission without_script = *question->submission;
         without_script.script_text = NULL;
-        text = decide(&without_script, mode, slurm_version, job, size);
+        text = decide(question, &without_script, size);
     }
     return text;
 }

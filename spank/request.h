@@ -22,6 +22,14 @@ struct job {
     uint32_t uid;
 };
 
+// What to give a job. `job` NULL: it is only being submitted.
+struct question {
+    const struct submission *submission;
+    enum mode mode;
+    const char *slurm_version;
+    const struct job *job;
+};
+
 // What became of a job. `ended` NULL: it has only started.
 struct outcome {
     enum verdict verdict;
@@ -34,9 +42,8 @@ struct outcome {
     } * ended;
 };
 
-// `decide`; at submission `job` is NULL. The text is to be freed; NULL if it cannot be made within REQUEST_MAX.
-char *request_decide(const struct submission *submission, enum mode mode, const char *slurm_version,
-                     const struct job *job, size_t *size);
+// `decide`. The text is to be freed; NULL if it cannot be made within REQUEST_MAX.
+char *request_decide(const struct question *question, size_t *size);
 
 // `outcome`, likewise.
 char *request_outcome(const struct outcome *outcome, size_t *size);

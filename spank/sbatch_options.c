@@ -117,7 +117,7 @@ struct sbatch_words sbatch_read_words(size_t argc, char *const *argv)
     while (i < argc) {
         const char *word = argv[i];
         if (word[0] != '-' || word[1] == '\0') {
-            words.script = i;
+            words.script = strcmp(word, ":") == 0 ? 0 : i;
             break;
         }
         if (strcmp(word, "--") == 0) {

@@ -127,7 +127,8 @@ int settings_read(struct settings *settings, int argc, char *const *argv, char *
 
 bool settings_killed(const struct settings *settings)
 {
-    return access(settings->kill_switch, F_OK) == 0;
+    // Where nobody can tell (no permission to look there, say), the careful answer is yes.
+    return access(settings->kill_switch, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool settings_exclude(const struct settings *settings, uid_t uid)

@@ -26,7 +26,7 @@ int settings_read(struct settings *settings, int argc, char *const *argv, char *
 // True while the site has everything switched off, or has excluded this user.
 bool settings_exclude(const struct settings *settings, uid_t uid);
 
-// True while the kill switch exists.
+// True while the kill switch exists, or cannot be looked at.
 bool settings_killed(const struct settings *settings);
 
 #endif

@@ -31,8 +31,9 @@ static bool is_step(const char *command, const struct submission *submission)
     if (strcmp(command, "srun") != 0) {
         return false;
     }
+    static const char jobid[] = "--jobi"; // and what begins so: no other option of srun's does
     for (size_t i = 1; i < submission->argc; i++) {
-        if (strncmp(submission->argv[i], "--jobid", strlen("--jobid")) == 0) {
+        if (strncmp(submission->argv[i], jobid, sizeof jobid - 1) == 0) {
             return true;
         }
     }
@@ -75,12 +76,16 @@ static const char *result_words(enum client_result result)
     return "the question could not be sent";
 }
 
-// One line; control characters would let a reply write over the user's terminal.
+// One line; control characters would let a reply (which may hold another user's words) write over the user's terminal.
 static void make_printable(char *line)
 {
-    for (; *line; line++) {
-        if ((unsigned char)*line < ' ' || *line == '\x7F') {
-            *line = '?';
+    for (unsigned char *byte = (unsigned char *)line; *byte; byte++) {
+        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] <= 0x9F; // U+0080 to U+009F, of two bytes
+        if (is_c1) {
+            *byte++ = '?';
+        }
+        if (is_c1 || *byte < ' ' || *byte == 0x7F) {
+            *byte = '?';
         }
     }
 }
@@ -96,6 +101,8 @@ static char *explain(const struct decision *decision, enum client_result result,
     fprintf(out, "%s: ", verdict_word(decision->verdict));
     if (result != CLIENT_OK) {
         fprintf(out, "%s: %s; the job runs unchanged", settings->socket, result_words(result));
+    } else if (decision->verdict == VERDICT_OFF) {
+        fputs("the site has switched it off, for all or for you; the job runs unchanged", out);
     } else {
         fputs(decision->reason, out);
     }
@@ -147,18 +154,19 @@ static const char *slurm_version(spank_t spank)
     return spank_get_item(spank, S_SLURM_VERSION, &version) == ESPANK_SUCCESS && version ? version : "";
 }
 
-static enum mode choose_mode(const struct settings *settings, struct submit_words *words)
+static enum mode choose_mode(const struct settings *settings, bool excluded, struct submit_words *words)
 {
     const char *twin = getenv(OPTION_TWIN);
     bool ignored = false;
     enum mode mode = options_mode(twin, settings->mode, &ignored);
-    if (ignored && asprintf(&words->warning, OPTION_TWIN "=%.100s is ignored: use " OPTION_VALUES, twin) < 0) {
+    if (ignored && !excluded &&
+        asprintf(&words->warning, OPTION_TWIN "=%.100s is ignored: use " OPTION_VALUES, twin) < 0) {
         words->warning = NULL;
     }
     if (words->warning) {
         make_printable(words->warning);
     }
-    return settings_exclude(settings, getuid()) ? MODE_OFF : mode;
+    return mode;
 }
 
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
@@ -172,6 +180,8 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     }
     decided = true;
 
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms);
+    const bool excluded = settings_exclude(settings, getuid());
     const char *command = command_name(context);
     struct submission submission = {0};
     struct decision decision = {.verdict = VERDICT_OFF};
@@ -180,9 +190,12 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         goto done;
     }
     forget_inherited(spank);
-    enum mode mode = choose_mode(settings, words);
-    if (mode != MODE_OFF) {
-        result = ask_decision(settings, &submission, mode, slurm_version(spank), NULL, &decision);
+    enum mode mode = choose_mode(settings, excluded, words);
+    if (mode != MODE_OFF && !excluded) {
+        collect_script(&submission);
+        const struct question question = {
+            .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
+        result = ask_decision(settings->socket, deadline, &question, &decision);
     }
     carried = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
     carry(spank, context, carried);

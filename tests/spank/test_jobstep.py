@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import time
 from collections.abc import Sequence
 
 import pytest
 
 from tests.spank.conftest import Played, Stub
-from tests.spank.daemon import FakeDaemon, decision, say_nothing
+from tests.spank.daemon import Conversation, FakeDaemon, Message, decision, say_nothing
 
 BATCH_STEP = 0xFFFFFFFB
 NO_VAL = 0xFFFFFFFE
@@ -174,6 +176,25 @@ def test_a_hung_daemon_costs_one_deadline_at_the_start_and_one_at_the_end(stub: 
     assert 395 <= waited["user_init"] < 790
     assert 395 <= waited["task_exit"] < 790
     assert [request.message["kind"] for request in daemon.asked] == ["decide", "outcome"]
+
+
+def answer_late_and_then_never(daemon: FakeDaemon, after_s: float) -> Conversation:
+    def converse(peer: socket.socket, message: Message) -> None:
+        if message["kind"] == "decide":
+            time.sleep(after_s)
+            daemon.send_answer(peer, message)
+        else:
+            say_nothing(peer, message)
+
+    return converse
+
+
+def test_all_that_a_start_asks_shares_one_deadline(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("apply", {"SRO_A": "1"})
+    daemon.converse = answer_late_and_then_never(daemon, 0.7)
+    ((_, _, waited),) = [call for call in start(stub, settings=["deadline_ms=1000"]).calls if call[0] == "user_init"]
+    assert [request.message["kind"] for request in daemon.asked] == ["decide", "outcome"]
+    assert 995 <= waited < 1600
 
 
 @pytest.mark.parametrize("context", ["slurmd", "job_script", "error"])

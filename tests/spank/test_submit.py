@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
 import socket
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +48,7 @@ def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDae
         "HOME": "/h",
         "OMPI_MCA_btl": "tcp",
         "SLURM_JWT": "key",
+        "SLURM_SPANK_OTHER_PLUGIN": "its secret",
     }
     stub.submit(("sbatch", "-N2", "job.sh", "arg"), env=env)
     message = asked(daemon)
@@ -81,6 +88,46 @@ def test_a_script_that_is_no_readable_file_is_null(stub: Stub, daemon: FakeDaemo
     (stub.directory / "directory").mkdir()
     stub.submit(["sbatch", name])
     assert asked(daemon)["submission"]["script"] is None
+
+
+def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon: FakeDaemon) -> None:
+    pipe = stub.directory / "pipe"
+    os.mkfifo(pipe)
+    opened = threading.Event()
+
+    def write() -> None:
+        with pipe.open("w"):
+            opened.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    stub.submit(["sbatch", "pipe"])
+    was_opened = opened.is_set()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer.join()
+    os.close(reader)
+    assert not was_opened
+
+
+@contextmanager
+def nobody_opens(path: Path) -> Iterator[None]:
+    """The kernel breaks a write lease as soon as someone opens the file (fcntl(2))."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored; the usual SIGIO would end us
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        yield
+        assert fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_WRLCK, f"{path} was opened"
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("off", [{"option": "off"}, {"settings": ["minimum_uid=4294967294"]}])
+def test_off_does_not_touch_the_script(stub: Stub, off: dict[str, Any]) -> None:
+    script = stub.directory / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    with nobody_opens(script):
+        assert stub.submit(**off).carried == OFF
 
 
 def test_a_long_script_is_cut_and_says_so(stub: Stub, daemon: FakeDaemon) -> None:
@@ -153,6 +200,26 @@ def test_the_kill_switch_goes_before_all(stub: Stub, daemon: FakeDaemon) -> None
     assert daemon.asked == []
 
 
+def test_a_kill_switch_that_cannot_be_looked_at_counts_as_there(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "disabled").symlink_to("disabled")  # to root too, this is neither there nor not there: ELOOP
+    assert stub.submit(option="on").carried == OFF
+    assert daemon.asked == []
+
+
+@pytest.mark.parametrize("path", ["file/disabled", "missing/disabled"])
+def test_a_kill_switch_that_cannot_be_there_is_not_there(stub: Stub, daemon: FakeDaemon, path: str) -> None:
+    (stub.directory / "file").touch()
+    stub.submit(settings=[f"kill_switch={stub.directory}/{path}"])
+    assert len(daemon.asked) == 1
+
+
+def test_where_the_site_has_switched_off_only_who_asks_is_told(stub: Stub) -> None:
+    (stub.directory / "disabled").touch()
+    assert stub.submit(env={"REPRISE": "bogus"}).log == []
+    line = "reprise: off: the site has switched it off, for all or for you; the job runs unchanged"
+    assert stub.submit(option="explain").log == [("user", line)]
+
+
 def test_a_wrong_option_is_refused_in_one_line(stub: Stub) -> None:
     played = stub.play("context allocator", *stub.settings(), "call init", "option maybe")
     assert played.option == -1
@@ -171,9 +238,9 @@ def test_a_wrong_word_in_the_environment_is_passed_over_in_one_line(stub: Stub, 
 
 
 def test_explain_prints_one_line(stub: Stub, daemon: FakeDaemon) -> None:
-    daemon.reply = {**APPLY, "reason": "like\n\x1b[2Jothers"}
+    daemon.reply = {**APPLY, "reason": "like\n\x1b[2J\u009b2J\u00e9thers"}
     played = stub.submit(option="explain")
-    line = "reprise: apply: like??[2Jothers (score 0.93, record 12): OMPI_MCA_a=1 SRO_B=two words"
+    line = "reprise: apply: like??[2J??2J\u00e9thers (score 0.93, record 12): OMPI_MCA_a=1 SRO_B=two words"
     assert played.log == [("user", line)]
 
 
@@ -208,7 +275,14 @@ def test_srun_carries_in_its_own_environment(stub: Stub, daemon: FakeDaemon) -> 
     assert asked(daemon)["submission"]["command"] == "srun"
 
 
-@pytest.mark.parametrize("step", [{"env": {"SLURM_JOB_ID": "7"}}, {"argv": ["srun", "--jobid=7", "a"]}])
+STEPS: list[dict[str, Any]] = [
+    {"env": {"SLURM_JOB_ID": "7"}},
+    {"argv": ["srun", "--jobid=7", "a"]},
+    {"argv": ["srun", "--jobi", "7", "a"]},  # getopt_long(3) takes any beginning that is no other option's
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_srun_in_a_job_leaves_that_jobs_decision(stub: Stub, daemon: FakeDaemon, step: dict[str, Any]) -> None:
     env = {"SLURM_SPANK_REPRISE": "kept", **step.get("env", {})}
     played = stub.submit(step.get("argv", ["srun", "a"]), env=env)
@@ -341,6 +415,14 @@ def test_closed_standard_descriptors_do_not_matter(stub: Stub, daemon: FakeDaemo
     done = subprocess.run(shell, cwd=stub.directory, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0
     assert '"verdict":"apply"' in done.stdout
+
+
+@pytest.mark.parametrize("level", ["0", "3"])
+def test_it_builds_where_the_compiler_fortifies_by_itself(tmp_path: Path, level: str) -> None:
+    words = ["make", "-s", "-C", str(SPANK), "-n", "-B", f"CPPFLAGS=-D_FORTIFY_SOURCE={level}", "build/allowlist.o"]
+    rule = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    command = next(line for line in rule.splitlines() if " -c " in line).replace("build/", f"{tmp_path}/")
+    subprocess.run(["sh", "-ec", command], cwd=SPANK, check=True)
 
 
 def test_the_installed_object_exports_only_what_slurm_looks_up() -> None:

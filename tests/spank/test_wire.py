@@ -193,6 +193,8 @@ def test_the_option_tables_are_those_of_the_installed_sbatch(binaries: Path, tmp
         ("-- -job.sh", 2, None),
         ("--", 0, None),
         ("- x", 1, None),
+        ("-n1 : -n2 job.sh", 0, None),
+        (": job.sh", 0, None),
         ("-N2", 0, None),
         ("-N", 0, None),
         ("", 0, None),
