@@ -128,6 +128,7 @@ def test_a_trials_directory_holds_nothing_of_an_earlier_try(tmp_path: Path) -> N
     [
         ("one\n two \n\n", "two"),
         ("no such device\nsrun: error: node1: task 1: Exited with exit code 1\nsrun: Terminating\n", "no such device"),
+        ("no such device\nslurmstepd-node0: error: *** STEP 1.0 ON node0 CANCELLED ***\n", "no such device"),
         ("no such device\n-------\nmpirun detected that ...\n-------\n", "no such device"),
         ("-------\nAn ORTE daemon has failed\n-------\n", "An ORTE daemon has failed"),
         ("srun: error: Unable to create step", "srun: error: Unable to create step"),

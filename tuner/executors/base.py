@@ -22,7 +22,7 @@ OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; bench
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE")
 KEPT = ("SLURM_CONF",)
 
-LAUNCHERS = ("srun: ", "slurmstepd: ")
+LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last where multiple slurmds are built in, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
 Started = Callable[[int | None], None]  # told the Slurm job id, if any, when a trial starts
