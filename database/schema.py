@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 import re
 import sqlite3
@@ -25,6 +26,7 @@ class Migration:
     sql: str
 
 
+@functools.cache
 def load_migrations() -> Sequence[Migration]:
     """The steps that this program knows, in order, numbered from 1 without a gap."""
     found = []
@@ -34,7 +36,7 @@ def load_migrations() -> Sequence[Migration]:
     found.sort(key=lambda migration: migration.version)
     if [migration.version for migration in found] != list(range(1, len(found) + 1)):
         raise SchemaError("migrations of this installation are incomplete: install Reprise again")
-    return found
+    return tuple(found)
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:

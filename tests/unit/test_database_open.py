@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from database import Database, DatabaseError, errors, filesystem, store
+from database.schema import load_migrations
 from tests.unit.database_values import campaign
 
 
@@ -28,6 +29,7 @@ def path(tmp_path: Path) -> Path:
 def as_nobody() -> Iterator[None]:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become another user")
+    load_migrations()  # of a checkout that nobody but its owner may enter
     os.setegid(65534)
     os.seteuid(65534)
     try:
