@@ -180,7 +180,7 @@ def _check_file(path: Path, read_only: bool) -> None:
         return
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         raise AccessError(
-            f"{path}: is on a read-only file system: remount it for writing, or set database.path to another"
+            f"{path}: is on a read-only file system and cannot be written: remount it, or set database.path to another"
         )
     if not (
         os.access(path, os.W_OK, effective_ids=True) and os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True)

@@ -196,7 +196,8 @@ def _submission(path: Path, named: str, options: tuple[str, ...], directory: Pat
     if named.startswith("-"):
         raise MatcherError(f"{named}: is no script: give the script first, then sbatch's options")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(SCRIPT_LIMIT + 1)
     except OSError as error:
         raise MatcherError(f"{path}: cannot be read ({error.strerror}): give the path of a batch script") from error
     text = data[:SCRIPT_LIMIT].decode(errors="replace")

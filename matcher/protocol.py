@@ -27,6 +27,7 @@ VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
+ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
 
 # A name ends where the pattern ends; `*` stands for one or more of A-Z a-z 0-9 _.
 ALLOW_LIST = (
@@ -164,7 +165,7 @@ class Outcome(_Message):
     verdict: ReportedVerdict
     applied: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)]
     job: ReportedJob
-    elapsed_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    elapsed_s: Annotated[float, Field(ge=0, le=ELAPSED_LIMIT_S, allow_inf_nan=False)] | None = None
     exit_status: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
 
     @model_validator(mode="after")

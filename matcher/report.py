@@ -46,7 +46,7 @@ def show(
     if not decisions:
         out.print(printable("No decision was made for this job, and it was given nothing."))
     for outcome in outcomes:
-        out.print(printable(f"The job: {outcome_text(outcome)}"), soft_wrap=True)
+        out.print(printable(f"The job (uid {outcome.uid}): {outcome_text(outcome)}"), soft_wrap=True)
     for key, count in (shared or {}).items():
         more = f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all"
         out.print(printable(more), soft_wrap=True)

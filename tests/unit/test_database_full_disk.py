@@ -13,7 +13,7 @@ import pytest
 from tests.unit.matcher_daemon import ROOT
 
 FULL = "its file system is full: make room"
-READ_ONLY = "is on a read-only file system: remount it for writing, or set database.path to another"
+READ_ONLY = "is on a read-only file system and cannot be written: remount it, or set database.path to another"
 
 
 def outcome(directory: Path, *steps: str) -> str:

@@ -146,6 +146,19 @@ def test_explain_shows_every_decision_of_a_requeued_job(site: Daemon) -> None:
     assert told.index("18bcfe56801-00000002") < told.index("18bcfe56800-00000001")
 
 
+def test_explain_says_whose_job_reported_so_that_nobody_can_speak_for_another(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+        database.report_start(Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
+        database.report_start(Outcome("test", 12, None, 1666, "off", 1.7e9))
+    told = reprise(site, "explain", "12").stdout
+    assert "The job (uid 1000): started" in told and "The job (uid 1666): started" in told
+
+
+def test_try_reads_no_more_of_an_endless_file_than_counts(site: Daemon) -> None:
+    assert reprise(site, "try", "/dev/zero").returncode == 0
+
+
 @pytest.mark.parametrize(("verdict", "text"), [("off", "switched off"), ("unreachable", "no matcher answered")])
 def test_explain_says_plainly_that_nobody_was_asked(site: Daemon, verdict: str, text: str) -> None:
     with Database.open(site.database) as database:
@@ -171,10 +184,10 @@ def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_ow
             database.report_start(Outcome("test", number, task, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
     for asked, name in (("12_1", "array task 1 (job 15)"), ("12_2", "array task 2 (job 12)"), ("15", "array task 1")):
         told = reprise(site, "explain", asked).stdout
-        assert told.count("The job:") == 1 and f"The job: {name}" in told, told
+        assert told.count("The job ") == 1 and f"The job (uid 1000): {name}" in told, told
         assert "for 1 more of the array's tasks: `reprise match explain 18bcfe56800-00000001`" in told
     everything = reprise(site, "explain", "18bcfe56800-00000001").stdout
-    assert everything.count("The job:") == 2 and "more of the array" not in everything
+    assert everything.count("The job (uid 1000)") == 2 and "more of the array" not in everything
 
 
 def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> None:
