@@ -86,6 +86,53 @@ def test_a_batch_job_gets_its_settings(cluster: VirtualCluster, daemon: FakeDaem
     assert text == (SCRIPT if "job.sh" in argv else None)
 
 
+WAYS = {
+    "a path with spaces": ("cp job.sh 'my job.sh'; {sbatch} 'my job.sh'", True),
+    "a file as /dev/stdin": ("{sbatch} /dev/stdin < job.sh", True),
+    "a named pipe": ("mkfifo pipe; cat job.sh > pipe & {sbatch} pipe", False),
+    "a process's output": ("{sbatch} <(cat job.sh)", False),
+    "a here-document": ("{sbatch} <<END\n" + SCRIPT + "END", False),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_however_a_script_is_handed_over_its_job_is_as_ever(
+    cluster: VirtualCluster, daemon: FakeDaemon, way: str
+) -> None:
+    words, readable = WAYS[way]
+    shell = words.replace("{sbatch}", "sbatch --wait --output=way.out")
+    done = cluster.run(["bash", "-c", shell], user="alice")
+    assert done.stderr == ""
+    assert settings(cluster.path("/home/alice/way.out").read_text()) == GIVEN
+    script = messages(daemon, "decide")[0]["submission"]["script"]
+    assert (script["text"] if script else None) == (SCRIPT if readable else None)
+
+
+def test_a_step_from_outside_its_job_is_no_submission(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
+    cluster.write("/home/alice/long.sh", "#!/bin/sh\nexec sleep 1000\n", user="alice")
+    job_id = cluster.submit("long.sh")
+    wait_for("the start", lambda: daemon.of_kind("outcome"))
+    for option in (f"--jobid={job_id}", f"--jobi={job_id}"):
+        done = cluster.run(["srun", "-Q", "--overlap", option, "/bin/sh", "-c", SHOW], user="alice")
+        assert (done.stdout, done.stderr) == ("", "")
+    cluster.run(["scancel", str(job_id)])
+    assert len(daemon.of_kind("decide")) == 1
+
+
+def test_a_mistake_in_plugstack_is_not_shown_to_users(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
+    (line,) = cluster.path("/etc/slurm/plugstack.conf.d").iterdir()
+    right = line.read_text()
+    cluster.write("/home/alice/step.sh", "#!/bin/sh\nsrun /bin/echo step\n", user="alice")
+    try:
+        line.write_text(right.replace("deadline_ms=300", "deadline_ms=soon"))
+        done = cluster.run(["sbatch", "--parsable", "step.sh"], user="alice")
+        end = cluster.wait_job(int(done.stdout))
+    finally:
+        line.write_text(right)
+    assert (done.stderr, end.state, end.output) == ("", "COMPLETED", "step\n")
+    assert daemon.asked == []
+
+
 def test_every_step_of_a_job_gets_the_same(cluster: VirtualCluster, daemon: FakeDaemon) -> None:
     script = f'#!/bin/sh\nsrun -N2 /bin/sh -c "{SHOW}"\nsrun --export=NONE -N2 /bin/sh -c "{SHOW}"\n'
     cluster.write("/home/alice/steps.sh", script, user="alice")
