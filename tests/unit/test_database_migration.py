@@ -94,9 +94,10 @@ def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> 
                     os.kill(os.getpid(), signal.SIGKILL)
 
         try:
-            schema.load_migrations = lambda: steps
-            schema.statements = counted
-            Database.open(file, create=True).close()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(schema, "load_migrations", lambda: steps)
+                patch.setattr(schema, "statements", counted)
+                Database.open(file, create=True).close()
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
