@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from database import Database
-from database.model import Decision, Outcome, Record
+from database.model import Decision, Outcome, Record, RecordStatus
 from matcher import protocol
 from matcher.decide import Knowledge, Question, decide
 from matcher.errors import ProtocolError
@@ -68,7 +68,7 @@ def knowledge_of(records: Sequence[Record], model: Model, config: Config) -> Kno
     """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
     readable = []
     for record in records:
-        wrong = problem(record)
+        wrong = None if record.status is RecordStatus.RETIRED else problem(record)
         if wrong:
             log.warning(line("record-unreadable", record=record.id, error=wrong))
         else:

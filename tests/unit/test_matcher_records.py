@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from database.model import Record, Scope
+from database.model import Record, RecordStatus, Scope
 from matcher.linkage.model import load
 from matcher.records import problem
 from matcher.service import knowledge_of
@@ -41,6 +41,11 @@ def test_a_record_with_a_wrong_value_is_left_out_and_the_others_serve(changes: d
     bad, good = record(id=1, **changes), record(id=2)
     assert str(problem(bad)).startswith(f"{named}: ")
     assert list(knowledge_of([bad, good], load("thesis"), Config()).records) == [2]
+
+
+def test_a_retired_record_is_nobodys_concern(caplog: pytest.LogCaptureFixture) -> None:
+    assert not knowledge_of([record(gain="much", status=RecordStatus.RETIRED)], load("thesis"), Config()).records
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("scope", Scope)
