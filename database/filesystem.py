@@ -7,6 +7,7 @@ without a word (https://sqlite.org/wal.html).
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path, PurePosixPath
 
@@ -56,7 +57,7 @@ def network_type(path: Path) -> str | None:
     """The type of the network file system that holds `path`; None where it is a local one or cannot be told."""
     resolved = path.resolve()
     for existing in (resolved, *resolved.parents):
-        if existing.exists():  # also makes an automounter mount it
+        if os.path.exists(existing):  # noqa: PTH110 (no error where it may not be looked at); makes automounters mount it
             break
     try:
         kind = type_of(resolved, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape"))

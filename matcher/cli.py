@@ -36,7 +36,8 @@ SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plu
 @click.command()
 @click.pass_obj
 def serve(settings: Settings) -> None:
-    """Run the matcher daemon in the foreground until SIGTERM; SIGHUP reads configuration, model and records again.
+    """Run the matcher daemon in the foreground until SIGTERM; SIGHUP reads configuration, model and records again
+    (where the socket and the database are, the limits and the retention take a restart).
 
     It logs to standard error, takes its socket from systemd where one is passed, and tells systemd when it is ready.
     """

@@ -177,6 +177,15 @@ def test_unreadable_and_unwritable_files(place: Path) -> None:
             assert database.campaigns() == []
 
 
+def test_a_directory_that_may_not_be_entered_is_named_as_the_cause(place: Path) -> None:
+    closed = place / "closed"
+    closed.mkdir(mode=0o700)
+    Database.open(closed / "reprise.db", create=True).close()
+    with as_nobody():
+        refused(closed / "reprise.db", errors.AccessError, "cannot be looked at", read_only=True)
+        refused(closed / "deeper" / "reprise.db", errors.AccessError, "cannot be created", create=True)
+
+
 def test_stranger_in_the_group_reads_while_the_daemon_writes(place: Path) -> None:
     file = place / "reprise.db"
     with Database.open(file, create=True) as daemon:
