@@ -25,6 +25,7 @@ _MCA_OPTION = re.compile(r"(?<!\S)--?g?o?mca[\s=]+[\"']?([A-Za-z0-9_]+)")
 # mpirun --tune FILE, --am FILE: parameters from a file that cannot be seen from here
 _MCA_FILE = re.compile(r"(?<!\S)--?(?:tune|am)[\s=]+\S")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
+_FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 
 
@@ -41,6 +42,12 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
         if _MCA_FILE.search(text):
             names["OMPI_MCA_*"] = None
     return tuple(names)
+
+
+def hides_names(submission: Submission) -> bool:
+    """Whether the job's variables come from a file that cannot be seen: `sbatch --export-file`, or as it may be cut."""
+    directive = submission.script and _FILE_DIRECTIVE.search(submission.script.text)
+    return bool(directive) or any(word.startswith("--export-f") for word in submission.argv)
 
 
 def conflict(conflicts: Sequence[str], names: Iterable[str]) -> str | None:

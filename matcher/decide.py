@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from database.model import Decision, Record, RecordStatus, Scope
-from matcher.choices import chosen_names
+from matcher.choices import chosen_names, hides_names
 from matcher.guards import Policy, Refusal, refusal
 from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
@@ -54,6 +54,9 @@ class Knowledge:
             if r.scope is Scope.APPLICATION
         ]
         self.engine = Engine(model, linkable, cluster_nodes=cluster_nodes, timezone=timezone)
+
+
+OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,9 @@ def _candidates(
 
     def check(record: Record) -> Refusal | None:
         found = refusal(record, job, chosen, policy)
-        return found if found is None or asks_again else Refusal(found.why)
+        if not asks_again:
+            return Refusal(found.why) if found else None
+        return found or (OUT_OF_SIGHT if hides_names(question.submission) else None)
 
     def candidate(match: Match) -> _Candidate:
         record = knowledge.records[match.record.id]

@@ -203,6 +203,16 @@ def test_a_script_that_is_not_visible_is_waited_for() -> None:
     assert decision.verdict == "defer" and "standard input" in decision.reason
 
 
+@pytest.mark.parametrize("option", ["--export-file=vars", "--export-f=3"])
+def test_variables_in_a_file_that_cannot_be_seen_are_waited_for(option: str) -> None:
+    decision = ask(record(), of=submission(SCRIPT, option))
+    assert decision.verdict == "defer" and "--export-file" in decision.reason and decision.injected == {}
+    other = submission("#!/bin/sh\n#SBATCH -N4\nsort words\n", option)
+    assert ask(record(), of=other).verdict == "none", "nobody waits for nothing"
+    directive = submission(SCRIPT.replace("\n", f"\n#SBATCH -p main {option}\n", 1))
+    assert ask(record(), of=directive).verdict == "defer"
+
+
 def test_a_wrapped_command_is_visible() -> None:
     of = submission(
         None, "-N4", "-n4", "-J", "lattice", "--wrap", "mpirun /home/alice/bin/lattice --steps 200 --size 64"
