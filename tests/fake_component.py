@@ -49,6 +49,9 @@ class FakeComponent:
         self.settings = settings
         self.space = Space((Parameter("size", (0, 1, 2, 4, 8), "log"), Parameter("kind", ("a", "b", "c"), "category")))
 
+    def context(self) -> Mapping[str, object]:
+        return {"nodes": 4}
+
     def problems(self) -> Sequence[Problem]:
         return [Problem(key, self.space, {"size": 0, "kind": "a"}) for key in self.settings.get("problems", ["one"])]
 
@@ -95,7 +98,6 @@ class FakeComponent:
             parametrization=best.winner,
             environment={"SRO_SIZE": str(best.winner["size"])},
             conflicts=["SRO_*"],
-            context={"nodes": 4},
             default=best.default,
             tuned=best.tuned,
             gain=best.gain,

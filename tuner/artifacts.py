@@ -50,23 +50,25 @@ def publish(directory: Path, text: str, kind: str, suffix: str) -> Artifact:
 def temporary(directory: Path, text: str, suffix: str) -> Iterator[Path]:
     """A file in `directory` that every user can read, as an artifact will be; gone at the end."""
     prepare(directory)
+    path = None
     try:
-        handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=directory)
-    except OSError as error:
-        raise TunerError(
-            f"{directory}: no file can be written there ({error.strerror}): run this as its owner, or set "
-            "artifacts.directory"
-        ) from error
-    path = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), FILE_MODE)
-            os.fsync(file.fileno())
+        try:
+            handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=directory)
+            path = Path(name)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fchmod(file.fileno(), FILE_MODE)
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise TunerError(
+                f"{directory}: no file can be written there ({error.strerror}): make room, run this as its owner, or "
+                "set artifacts.directory"
+            ) from error
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        if path:
+            path.unlink(missing_ok=True)
 
 
 def _rename(source: Path, target: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 120  # characters of a table that goes to a file
 INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
 
 
 @click.group()
@@ -105,7 +106,9 @@ def _open(settings: Settings, *, read_only: bool = False) -> Database:
 def _go(database: Database, campaign: Campaign, settings: Settings, as_json: bool) -> None:
     from tuner import progress, session
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's SIGHUP stays ignored
+            signal.signal(number, _interrupt)
     report = progress.for_terminal()
     report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
     try:
@@ -117,7 +120,10 @@ def _go(database: Database, campaign: Campaign, settings: Settings, as_json: boo
 
 
 def _interrupt(*_: object) -> None:
-    """SIGTERM is taken like Ctrl-C: the allocation is released and the campaign can be resumed."""
+    """Stop in order, so that the campaign can be resumed; a second signal does not cut that short."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    click.echo("stopping, and giving the nodes back", err=True)
     raise KeyboardInterrupt
 
 

@@ -61,12 +61,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Publication:
-    """What becomes a record: environment, conflicts, context, the artifact if any, and the combined measurements."""
+    """What becomes a record: environment, conflicts, the artifact if any, and the combined measurements."""
 
     parametrization: Mapping[str, object]
     environment: Mapping[str, str]
     conflicts: Sequence[str]
-    context: Mapping[str, object]
     default: Measurement
     tuned: Measurement
     gain: float
@@ -96,6 +95,9 @@ class Component(Protocol):
 
     name: str
     version: str
+
+    def context(self) -> Mapping[str, object]:
+        """What measurements and record hold for, beside the cluster: a campaign is not resumed with another one."""
 
     def problems(self) -> Sequence[Problem]:
         """What is to be tuned, in order."""

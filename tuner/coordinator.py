@@ -86,8 +86,7 @@ class Coordinator:
         if winner is None:
             note, comparison = "no parametrization beat the default", None
         else:
-            comparison = self._compare(problem, winner, default.unit, progress)
-            note = "" if comparison else "too few of the final runs succeeded"
+            comparison, note = self._compare(problem, winner, default.unit, progress)
         failed = sum(value is None for value in progress.values)
         return ProblemResult(problem.key, default, stopped, len(progress.values), failed, comparison, note)
 
@@ -130,8 +129,13 @@ class Coordinator:
                 best, winner = trial.value, point
         return winner, stopped
 
-    def _compare(self, problem: Problem, winner: Parametrization, unit: str, progress: _Progress) -> Comparison | None:
-        """Default and winner in turn, in random order within each pair; None where fewer than two pairs succeeded."""
+    def _compare(
+        self, problem: Problem, winner: Parametrization, unit: str, progress: _Progress
+    ) -> tuple[Comparison | None, str]:
+        """Default and winner in turn, in random order within each pair; without a comparison, why there is none.
+
+        A winner that fails where the default runs is none: jobs would fail with it.
+        """
         rng = np.random.default_rng([self._seed(problem), 1])
         defaults, tuned = [], []
         for _ in range(self._definition.repetitions.final_pairs):
@@ -140,26 +144,36 @@ class Coordinator:
                 roles.reverse()
             values = {role: self._evaluate(problem, role, point, progress).value for role, point in roles}
             first, second = values[TrialRole.FINAL_DEFAULT], values[TrialRole.FINAL_TUNED]
+            if first is not None and second is None:
+                return None, "the best parametrization failed when it was run again"
             if first is not None and second is not None:
                 defaults.append(first)
                 tuned.append(second)
         if len(defaults) < 2:
-            return None
-        gain, low, high = paired_gain(defaults, tuned)
-        return Comparison(problem.key, winner, measurement(defaults, unit), measurement(tuned, unit), gain, low, high)
+            return None, "too few of the final runs succeeded"
+        measured = measurement(defaults, unit), measurement(tuned, unit)
+        return Comparison(problem.key, winner, *measured, *paired_gain(defaults, tuned)), ""
 
     def _evaluate(self, problem: Problem, role: TrialRole, point: Parametrization, progress: _Progress) -> Trial:
+        """Run a trial; after too many failures in a row also the default, to tell bad points from a bad machine."""
+        trial = self._run(problem, role, point, progress)
+        recent = progress.values[-FAILURES_IN_A_ROW:]
+        if len(recent) == FAILURES_IN_A_ROW and all(value is None for value in recent):
+            default = self._run(problem, TrialRole.DEFAULT, problem.default, progress)
+            if default.value is None:
+                raise CampaignFailedError(
+                    f"{problem.key}: {FAILURES_IN_A_ROW} trials in a row failed, and then the default: "
+                    f"{default.message} (see {self._trials.directory(default)}): correct the cause and start a new "
+                    "campaign"
+                )
+        return trial
+
+    def _run(self, problem: Problem, role: TrialRole, point: Parametrization, progress: _Progress) -> Trial:
         trial = self._trials.evaluate(problem.key, role, point)
         progress.values.append(trial.value)
         if role is TrialRole.SEARCH:
             progress.searched.append(trial.value)
         self._report.trial(trial, len(progress.values), progress.gain())
-        recent = progress.values[-FAILURES_IN_A_ROW:]
-        if len(recent) == FAILURES_IN_A_ROW and all(value is None for value in recent):
-            raise CampaignFailedError(
-                f"{problem.key}: {FAILURES_IN_A_ROW} trials in a row failed, the last one so: {trial.message} "
-                f"(see {self._trials.directory(trial)}): correct the cause and start a new campaign"
-            )
         return trial
 
     def _seed(self, problem: Problem) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +39,8 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
         "component_version": campaign.component_version,
         "state": state_of(campaign, config),
         "error": campaign.summary.get("error"),
-        "directory": str(place.directory_of(campaign, config)),
+        "directory": str(directory := place.directory_of(campaign, config)),
+        "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
         "states": Counter(str(trial.state) for trial in trials),
         "problems": campaign.summary.get("problems", []),
@@ -50,18 +52,20 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
 
 
 def table(described: Mapping[str, Any]) -> Table:
-    """One line for each problem of a complete campaign."""
-    result = Table("problem", "default", "tuned", "gain (95 %)", Column("settings", overflow="fold"), "trials")
+    """One line for each problem of a complete campaign; what is too wide wraps."""
+    names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
+    columns = [Column(name, overflow="fold") for name in names]
+    result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for problem in described["problems"]:
         found = problem["comparison"]
         if found:
-            bounds = f"{percent(found['gain_low'])} to {percent(found['gain_high'])}"
+            bounds = f"{100 * found['gain_low']:+.1f} to {100 * found['gain_high']:+.1f}"
             settings = " ".join(f"{name}={value}" for name, value in found["winner"].items())
-            cells = [_time(found["default"]), _time(found["tuned"]), f"{percent(found['gain'])} ({bounds})", settings]
+            cells = [_time(found["default"]), _time(found["tuned"]), f"{percent(found['gain'])} ({bounds})"]
         else:
-            cells = [_time(problem["default"]), "", problem["note"], ""]
-        failed = f" ({problem['failed']} failed)" if problem["failed"] else ""
-        result.add_row(problem["problem"], *cells, f"{problem['trials']}{failed}")
+            cells, settings = [_time(problem["default"]), "", ""], problem["note"]
+        failed = f", {problem['failed']} failed" if problem["failed"] else ""
+        result.add_row(problem["problem"], *cells, f"{problem['trials']}{failed}", settings)
     return result
 
 
@@ -70,6 +74,11 @@ def last_words(described: Mapping[str, Any]) -> str:
     number = described["campaign"]
     if described["error"]:
         return f"campaign {number} is {described['state']}: {described['error']}"
+    if described["state"] == INTERRUPTED:
+        return (
+            f"campaign {number} is interrupted after {described['trials']} trials, and its job may still hold nodes: "
+            f"`reprise tune resume {number}`, or `scancel --name={described['job_name']}`"
+        )
     if described["state"] != CampaignState.COMPLETE:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"
     if described["record"] is None:
@@ -81,8 +90,15 @@ def last_words(described: Mapping[str, Any]) -> str:
 
 
 def _time(measured: Mapping[str, Any]) -> str:
+    """Mean and half the interval with the digits that the interval leaves: two of its own, as far as the point."""
     mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
     if unit == "s" and mean < 1:
         factor, unit = (1e3, "ms") if mean >= 1e-3 else (1e6, "µs")
         mean, half = mean * factor, half * factor
-    return f"{mean:.4g} ± {half:.2g} {unit}"
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half or mean / 100))))
+    return f"{_plain(mean, decimals)} ± {_plain(half, decimals)} {unit}"
+
+
+def _plain(number: float, decimals: int) -> str:
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text

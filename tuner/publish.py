@@ -32,7 +32,7 @@ def finish(
         component_version=campaign.component_version,
         scope=definition.scope,
         created_at=now,
-        context={**campaign.context, **publication.context},
+        context=campaign.context,
         metadata=campaign.spec["metadata"],
         parametrization=publication.parametrization,
         environment=publication.environment,

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from database.facade import Database
@@ -38,7 +41,8 @@ def begin(database: Database, definition: Definition, config: Config, now: float
         "component": described,
         "metadata": _metadata(definition.application, now) if definition.application else {},
     }
-    campaign = Campaign(definition.name, component.name, component.version, now, spec, {"cluster": config.site.cluster})
+    context = _context(component, config)
+    campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
     return database.campaign(database.add_campaign(campaign))
 
 
@@ -56,13 +60,19 @@ def run(
     """
     definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
     directory = place.directory_of(campaign, config)
-    with place.locked(campaign, directory):
+    with _files_named(directory), place.locked(campaign, directory):
         state = database.campaign(campaign.id).state
         if state in (CampaignState.COMPLETE, CampaignState.FAILED):
             raise TunerError(f"campaign {campaign.id} is {state} already: `reprise tune status {campaign.id}` shows it")
         database.set_campaign_state(campaign.id, CampaignState.RUNNING, {})
         try:
             component = registry.build(campaign.spec["component"], definition.settings, config)
+            context = _context(component, config)
+            if context != campaign.context:
+                raise TunerError(
+                    f"campaign {campaign.id} measured for {_in_words(campaign.context)}, and here is now "
+                    f"{_in_words(context)}: go back to that, or start a new campaign"
+                )
             problems = component.problems()
             executor = build_executor(
                 definition, config, component, problems, place.job_name(campaign, directory), report.say, slurm
@@ -78,9 +88,21 @@ def run(
             database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
             raise
         except BaseException as error:
-            why = str(error) or type(error).__name__
+            why = "stopped by a signal" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
             raise
+
+
+@contextlib.contextmanager
+def _files_named(directory: Path) -> Iterator[None]:
+    """What goes wrong with files in the middle of a campaign, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise TunerError(
+            f"{error.filename or directory}: {error.strerror or error}: make room there or correct its permissions, "
+            "then resume the campaign"
+        ) from error
 
 
 def build_executor(
@@ -104,6 +126,14 @@ def build_executor(
     plans = [component.plan(problem.key, problem.default) for problem in problems]
     nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
     return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
+
+
+def _context(component: Component, config: Config) -> dict[str, object]:
+    return {"cluster": config.site.cluster, **component.context()}
+
+
+def _in_words(context: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {json.dumps(value)}" for name, value in context.items())
 
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import shutil
 from pathlib import Path
 
 from database.model import Trial, TrialRole, TrialState
@@ -16,7 +17,9 @@ from tuner.journal import OPEN, Journal
 from tuner.space import Parametrization
 
 INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
-ATTEMPTS = 3  # of a trial that is interrupted every time
+ATTEMPTS = 3  # of a trial that is interrupted every time, until the campaign stops
+
+OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write
 
 
 class Trials:
@@ -33,14 +36,23 @@ class Trials:
         self._proofs = 0
 
     def evaluate(self, problem: str, role: TrialRole, parametrization: Parametrization) -> Trial:
-        """The trial's final row. One that was preempted or cancelled is tried again, as a row of its own."""
-        for _ in range(ATTEMPTS):
+        """The trial's final row. One that was preempted or cancelled is tried again, as a row of its own.
+
+        Raises TunerError where that happens `ATTEMPTS` times in a row; a resumed campaign tries as often again.
+        """
+        attempts = 0
+        while True:
             trial = self._journal.next(problem, role, parametrization)
             if trial.state in OPEN:
                 trial = self._run(trial)
+                attempts += 1
             if trial.state not in INTERRUPTED:
-                break
-        return trial
+                return trial
+            if attempts == ATTEMPTS:
+                raise TunerError(
+                    f"{problem}: a trial was interrupted {ATTEMPTS} times in a row, at last so: {trial.message}: "
+                    "see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
+                )
 
     def directory(self, trial: Trial) -> Path:
         """Where the trial's files are."""
@@ -49,10 +61,13 @@ class Trials:
     def prove(self, plan: TrialPlan) -> TrialOutput:
         """Run a plan that is no trial, e.g. a component's proof (`tuner.component.Runner`)."""
         self._proofs += 1
-        result = self._execute(plan, self._directory / f"proof-{self._proofs:04}", lambda _: None)
-        if result.state not in (TrialState.COMPLETE, TrialState.FAILED):  # a failure is for the component to judge
-            raise TunerError(f"a proof run {result.message}: resume the campaign to have it run again")
-        return result.output
+        for _ in range(ATTEMPTS):
+            result = self._execute(plan, self._directory / f"proof-{self._proofs:04}", lambda _: None)
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # a failure is for the component to judge
+                return result.output
+            if result.state not in INTERRUPTED:
+                break
+        raise TunerError(f"a proof run did not end ({result.message}): resume the campaign to have it run again")
 
     def _run(self, trial: Trial) -> Trial:
         plan = self._component.plan(trial.problem, trial.parametrization)
@@ -63,13 +78,18 @@ class Trials:
             running = self._journal.started(trial, job_id)
 
         result = self._execute(plan, self.directory(trial), started)
-        if result.state is not TrialState.COMPLETE:
-            return self._journal.ended(running, result.state, None, result.message)
-        try:
-            sample = _checked(self._component.read(trial.problem, result.output))
-        except ObjectiveError as error:
-            return self._journal.ended(running, TrialState.FAILED, None, " ".join(str(error).split()))
-        return self._journal.ended(running, TrialState.COMPLETE, sample, "")
+        state, message, sample = result.state, result.message, None
+        if state is TrialState.COMPLETE:
+            try:
+                sample = _checked(self._component.read(trial.problem, result.output))
+            except ObjectiveError as error:
+                state, message = TrialState.FAILED, " ".join(str(error).split())
+        if state is TrialState.FAILED and shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
+            raise TunerError(
+                f"{self._directory}: its file system is full, and the output of a trial is lost: make room, then "
+                "resume the campaign"
+            )
+        return self._journal.ended(running, state, sample, message)
 
     def _execute(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
         limited = dataclasses.replace(plan, timeout_s=min(plan.timeout_s, self._max_trial_s))

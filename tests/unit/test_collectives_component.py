@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +94,7 @@ COMPARISONS = [
 
 
 def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
-    published = make({"site": {"cluster": "c1"}}).publish(COMPARISONS, open_mpi(), directory)
+    published = make().publish(COMPARISONS, open_mpi(), directory)
     assert published and published.artifact
     path = Path(published.artifact.path)
     assert path.name == f"{published.artifact.sha256}.conf"
@@ -101,7 +103,6 @@ def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
     rules = read(path.read_text())
     found = [decide(rules, 7, 4, size) for size in (1024, 65535, 65536, 1 << 20)]
     assert [row.algorithm for row in found if row] == [0, 0, 4, 3]
-    assert published.context == {"cluster": "c1", "nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
     assert math.isclose(published.gain, 1 - math.sqrt(0.25 * 0.5))
     rules_of_record = published.parametrization["rules"]
     assert isinstance(rules_of_record, list)
@@ -115,6 +116,20 @@ def test_a_size_without_gain_ends_the_rule_of_the_size_below(others: list[Compar
     assert published and published.artifact
     row = decide(read(Path(published.artifact.path).read_text()), 7, 4, 1 << 20)
     assert row and row.algorithm == 0
+
+
+def test_a_record_holds_for_the_release_and_the_nodes_that_were_measured() -> None:
+    assert make().context() == {"nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
+
+
+def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TunerError, match=rf"{directory}: no file can be written there \(No space left on device\)"):
+        make().publish(COMPARISONS, open_mpi(), directory)
+    assert not list(directory.iterdir())
 
 
 def test_the_same_result_twice_is_one_file(directory: Path) -> None:

@@ -3,28 +3,38 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import multiprocessing
 import shlex
+import shutil
 import signal
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 
 from database.facade import Database
 from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole, TrialState
 from reprise import cli
 from reprise.config import Config
 from tests import fake_component
+from tests.waiting import wait_for
 from tuner import overview, place, registry, session
 from tuner.campaign import check
+from tuner.component import TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
+from tuner.executors.base import TrialResult
+from tuner.executors.local import LocalExecutor
 from tuner.progress import LineReport
 from tuner.space import Parameter, Space
 
@@ -197,12 +207,78 @@ def test_a_default_that_fails_fails_the_campaign_with_the_cause(site: Site) -> N
         site.run(campaign)
 
 
-def test_ten_failures_in_a_row_fail_the_campaign(site: Site) -> None:
-    before = '[ "$FAKE_POINT" = "p/1 0 a" ] || { echo "fabric is down" >&2; exit 1; }'
+def test_ten_failures_in_a_row_and_then_of_the_default_fail_the_campaign(site: Site) -> None:
+    before = '[ $n -le 2 ] || { echo "fabric is down" >&2; exit 1; }'
     campaign = site.begin(search={"method": "exhaustive"}, settings={"before": before})
-    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, the last one so: .*fabric is down"):
+    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, and then the default: .*fabric is down"):
         site.run(campaign)
-    assert len(site.runs()) == 2 + 10
+    assert len(site.runs()) == 2 + 10 + 1
+
+
+def test_ten_bad_points_in_a_row_are_no_failure_of_the_campaign(site: Site) -> None:
+    before = 'case $FAKE_POINT in "p/1 0 a" | "p/1 8 c") ;; p/1*) exit 1 ;; esac'
+    site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
+    first = site.campaign(campaign).summary["problems"][0]
+    assert (first["failed"], first["comparison"]["winner"]) == (13, {"size": 8, "kind": "c"})
+    roles = [trial.role for trial in site.trials(campaign) if trial.problem == "p/1"]
+    assert roles[:14] == [TrialRole.DEFAULT] * 2 + [TrialRole.SEARCH] * 10 + [TrialRole.DEFAULT, TrialRole.SEARCH]
+
+
+def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = site.directory / "full"
+    campaign = site.begin(settings={"before": f"[ $n != 4 ] || [ -e {full} ] || {{ touch {full}; exit 0; }}"})
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+        with pytest.raises(TunerError, match=r"its file system is full, .* make room, then resume"):
+            site.run(campaign)
+    assert site.trials(campaign)[-1].state is TrialState.RUNNING
+    assert site.run(campaign)
+    assert {trial.state for trial in site.trials(campaign)} == {TrialState.COMPLETE}
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resumed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/work/x")
+
+    campaign = site.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalExecutor, "run", full)
+        with pytest.raises(TunerError, match=r"^/work/x: No space left on device: make room there .* resume"):
+            site.run(campaign)
+    assert site.campaign(campaign).state is CampaignState.STOPPED
+    assert site.run(campaign)
+
+
+def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
+    before = '[ "$FAKE_POINT" != "p/1 4 c" ] || [ $(grep -c "p/1 4 c" "$FAKE_LOG") -le 3 ] || exit 1'
+    site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
+    problems = site.campaign(campaign).summary["problems"]
+    assert problems[0]["comparison"] is None
+    assert problems[0]["note"] == "the best parametrization failed when it was run again"
+    assert problems[1]["comparison"]
+
+
+def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resumed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = LocalExecutor.run
+
+    def preempted(*_: Any) -> TrialResult:
+        return TrialResult(TrialState.PREEMPTED, TrialOutput(-1, "", "", 0.0), None, "job 7 was preempted")
+
+    campaign = site.begin()
+    monkeypatch.setattr(LocalExecutor, "run", preempted)
+    for tries in (3, 6):
+        with pytest.raises(TunerError, match=r"interrupted 3 times in a row, at last so: job 7 was preempted"):
+            site.run(campaign)
+        assert [trial.state for trial in site.trials(campaign)] == [TrialState.PREEMPTED] * tries
+        assert site.campaign(campaign).state is CampaignState.STOPPED
+    monkeypatch.setattr(LocalExecutor, "run", original)
+    assert site.run(campaign)
 
 
 def killed(site: Site, campaign: int) -> int:
@@ -271,6 +347,17 @@ def test_two_coordinators_on_one_campaign_are_refused(site: Site) -> None:
     assert not place.is_running(site.campaign(campaign), site.config)
 
 
+def test_a_campaign_is_not_resumed_with_another_release_of_what_it_measured(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = site.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_component.FakeComponent, "context", lambda _: {"nodes": 8})
+        with pytest.raises(TunerError, match=r'"testing", nodes 4, and here is now .*nodes 8: .* start a new campaign'):
+            site.run(campaign)
+    assert site.run(campaign)
+
+
 def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     before = KILL.format(n=5, flag=site.directory / "killed")
     campaign = site.begin(settings={"before": before})
@@ -324,7 +411,8 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
     killed(site, site.begin(settings={"before": KILL.format(n=3, flag=site.directory / "killed")}))
     reprise = Command(site)
     assert "interrupted" in reprise("tune", "list").stdout
-    assert "is interrupted after 3 trials" in reprise("tune", "status", "1").stdout
+    said = reprise("tune", "status", "1").stdout
+    assert "is interrupted after 3 trials" in said and "scancel --name=reprise-1-" in said
     assert reprise("tune", "resume", "1").exit_code == 0
     assert "is complete: record 1" in reprise("tune", "status", "1").stdout
 
@@ -336,15 +424,77 @@ def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "unit", "expected"),
+    ("mean", "half", "unit", "expected"),
     [
-        (2.5, "s", "2.5 ± 0.1 s"),
-        (0.0025, "s", "2.5 ± 0.1 ms"),
-        (2.5e-5, "s", "25 ± 1 µs"),
-        (0.5, "us", "0.5 ± 0.02 us"),
+        (2.5, 0.1, "s", "2.5 ± 0.1 s"),
+        (0.0025, 0.0001, "s", "2.5 ± 0.1 ms"),
+        (2.5e-5, 1e-6, "s", "25 ± 1 µs"),
+        (0.5, 0.02, "us", "0.5 ± 0.02 us"),
+        (631.6e-6, 690.2e-6, "s", "632 ± 690 µs"),
+        (0.1234567, 0.0012345, "s", "123.5 ± 1.2 ms"),
+        (7265.4, 1234.5, "s", "7265 ± 1234 s"),
+        (2.0, 0.0, "s", "2 ± 0 s"),
     ],
 )
-def test_times_are_shown_in_units_that_a_person_reads(mean: float, unit: str, expected: str) -> None:
-    measured = {"mean": mean, "low": mean * 0.96, "high": mean * 1.04, "n": 5, "unit": unit}
+def test_times_are_shown_in_units_that_a_person_reads(mean: float, half: float, unit: str, expected: str) -> None:
+    measured = {"mean": mean, "low": mean - half, "high": mean + half, "n": 5, "unit": unit}
     problem = {"problem": "p", "default": measured, "comparison": None, "note": "", "failed": 0, "trials": 5}
     assert list(overview.table({"problems": [problem]}).columns[1].cells) == [expected]
+
+
+def test_the_table_of_a_campaign_is_whole_at_120_columns() -> None:
+    def measured(mean: float) -> dict[str, Any]:
+        return {"mean": mean, "low": 0.99 * mean, "high": 1.01 * mean, "n": 5, "unit": "s"}
+
+    winner = {"algorithm": 10, "segment": 1048576, "fanout": 1024}
+    gains = {"gain": 0.321, "gain_low": 0.3, "gain_high": 0.342}
+    found = {"winner": winner, "default": measured(0.0241), "tuned": measured(0.0143), **gains}
+    problem = {"problem": "reduce_scatter/1048576", "default": measured(0.02), "failed": 12, "trials": 139, "note": ""}
+    console = Console(width=120, file=io.StringIO())
+    console.print(overview.table({"problems": [{**problem, "comparison": found}]}))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in text and "reduce_scatter/1048576" in text and "24.1 ± 0.24 ms" in text
+    assert {"algorithm=10", "segment=1048576", "fanout=1024"} <= set(text.split())
+
+
+def third(site: Site, what: str) -> str:
+    """Do something in the third trial, once a file says that it is on."""
+    return f"[ $n != 3 ] || {{ touch {site.directory}/waiting; {what}; }}"
+
+
+def interrupting(site: Site, file: Path, *signals: signal.Signals, wrap: Sequence[str] = ()) -> tuple[int, str]:
+    """Run a campaign with the command until its third trial, send it signals, and return its status and its words."""
+    argv = [sys.executable, "-m", "tests.fake_component", "--config", str(Command(site).path)]
+    process = subprocess.Popen(
+        [*wrap, *argv, "tune", "run", str(file), "--yes"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    wait_for("the third trial", (site.directory / "waiting").exists, 30)
+    for number in signals:
+        process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_a_campaign_in_order(site: Site, number: signal.Signals) -> None:
+    file = site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump(site.definition(settings={"before": third(site, "exec sleep 60")})))
+    status, said = interrupting(site, file, number)
+    assert (status, said.splitlines()[-1]) == (130, "campaign 1 is stopped: go on with `reprise tune resume 1`")
+    assert site.campaign(1).state is CampaignState.STOPPED
+    assert site.campaign(1).summary == {"error": "stopped by a signal"}
+
+
+def test_a_second_signal_does_not_cut_the_clearing_up_short(site: Site) -> None:
+    slow = "trap 'sleep 1; touch cleared; exit' TERM; " + third(site, "while :; do sleep 0.1; done")
+    file = site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump(site.definition(settings={"before": slow})))
+    status, _ = interrupting(site, file, signal.SIGINT, signal.SIGINT, signal.SIGTERM)
+    assert status == 130 and list((site.directory / "work").glob("*/*/*/cleared"))
+
+
+def test_a_campaign_under_nohup_outlives_its_terminal(site: Site) -> None:
+    file = site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump(site.definition(settings={"before": third(site, "sleep 0.5")})))
+    status, _ = interrupting(site, file, signal.SIGHUP, wrap=["env", "--ignore-signal=HUP"])
+    assert status == 0 and site.campaign(1).state is CampaignState.COMPLETE

@@ -286,6 +286,60 @@ def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -
     assert said[0] == "job 101 waits for 4 nodes (Resources)" and 2 <= len(said) <= 3
 
 
+class Hopeless(FakeSlurm):
+    """A queue in which a job waits for `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("PENDING")
+        self.reason = reason
+
+    def job(self, job_id: int) -> Job | None:
+        return Job("PENDING", self.reason)
+
+
+@pytest.mark.parametrize(
+    "reason", ["PartitionConfig", "PartitionTimeLimit", "QOSMaxNodePerJobLimit", "AccountNotAllowed"]
+)
+def test_a_job_that_can_never_start_is_an_error_and_not_waited_for(tmp_path: Path, reason: str) -> None:
+    for executor in (allocation(fake := Hopeless(reason)), JobExecutor(fake, "x", Launcher(), [], ignore, ignore)):
+        with pytest.raises(SlurmError, match=rf"for 4 nodes can never start \({reason}\)"), executor:
+            executor.run(plan("true", nodes=4), tmp_path / "0", ignore)
+    assert fake.cancelled == [101, 102]
+
+
+@pytest.mark.parametrize("reason", ["Resources", "Priority", "QOSMaxJobsPerUserLimit", "ReqNodeNotAvail", ""])
+def test_a_queue_that_moves_is_waited_for(reason: str) -> None:
+    assert Job("PENDING", reason).waits(7, 4) == f"job 7 waits for 4 nodes ({reason or 'PENDING'})"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller (connect failure)",
+        "srun: error: Unable to create step for job 1: Socket timed out on send/recv operation",
+    ],
+)
+def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(
+    tmp_path: Path, srun: Path, words: str
+) -> None:
+    srun.write_text(f"#!/bin/sh\necho '{words}' >&2\necho 'srun: Check SLURM_JOB_ID' >&2\nexit 1\n")
+    with allocation(FakeSlurm("RUNNING")) as executor:
+        result = executor.run(plan("true"), tmp_path / "0", ignore)
+    assert (result.state, result.message) == (TrialState.CANCELLED, f"was not started: {words}")
+
+
+@pytest.mark.parametrize(
+    ("more", "state"), [("", TrialState.CANCELLED), ("Step created for job 7", TrialState.TIMEOUT)]
+)
+def test_a_step_that_waited_for_its_nodes_until_its_time_was_up_was_not_started(
+    tmp_path: Path, srun: Path, more: str, state: TrialState
+) -> None:
+    told = f"srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n{more}"
+    srun.write_text(f"#!/bin/sh\necho '{told}' >&2\nexec sleep 60\n")
+    with allocation(FakeSlurm("RUNNING")) as executor:
+        assert executor.run(plan("true", timeout_s=0.5), tmp_path / "0", ignore).state is state
+
+
 def test_leftovers_of_a_killed_coordinator_are_cancelled_first() -> None:
     fake = FakeSlurm("RUNNING", leftover=[41, 42])
     with allocation(fake):
@@ -356,7 +410,7 @@ def test_a_jobs_time_is_the_programs_and_not_the_queues(tmp_path: Path) -> None:
 
     said: list[str] = []
     got = run_job(tmp_path, Busy("", *["PENDING"] * 30, "RUNNING"), said)
-    assert got.output.elapsed_s == 1.5 and said == ["job 101 waits (Resources)"]
+    assert got.output.elapsed_s == 1.5 and said == ["job 101 waits for a node (Resources)"]
 
 
 def test_an_interrupted_trials_job_is_cancelled(tmp_path: Path) -> None:

@@ -98,6 +98,10 @@ class CollectivesComponent:
             problem.key: (problem, collective, size) for problem, collective, size in self._all_problems()
         }
 
+    def context(self) -> Mapping[str, object]:
+        s = self.settings
+        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": [self.mpi.version]}
+
     def problems(self) -> Sequence[Problem]:
         return [problem for problem, _, _ in self._problems.values()]
 
@@ -157,12 +161,6 @@ class CollectivesComponent:
             parametrization=self._parametrization(comparisons, kept, proof),
             environment=self._environment(artifact.path),
             conflicts=CONFLICTS,
-            context={
-                "cluster": self.config.site.cluster,
-                "nodes": self.settings.nodes,
-                "tasks_per_node": self.settings.tasks_per_node,
-                "openmpi": [self.mpi.version],
-            },
             default=combined_measurement([c.default for c in kept]),
             tuned=combined_measurement([c.tuned for c in kept]),
             gain=gain,

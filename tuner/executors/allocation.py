@@ -93,10 +93,14 @@ class AllocationExecutor:
         if done.timed_out:
             if done.stuck:
                 self._release()
-            return timed_out(done.output, plan.timeout_s, holder.job_id)
-        if done.output.exit_status == 0:
-            return ended(done.output, holder.job_id)
-        return self._lost(holder.job_id, done.output) or ended(done.output, holder.job_id)
+            result = timed_out(done.output, plan.timeout_s, holder.job_id)
+        else:
+            result = ended(done.output, holder.job_id)
+        if result.state is TrialState.COMPLETE:
+            return result
+        if told := slurm.not_started(done.output.stderr):
+            result = TrialResult(TrialState.CANCELLED, done.output, holder.job_id, f"was not started: {told}")
+        return result if done.timed_out else self._lost(holder.job_id, done.output) or result
 
     def _lost(self, job_id: int, output: TrialOutput) -> TrialResult | None:
         """The result of a step that ended because its allocation did; None where the allocation still stands."""
@@ -126,8 +130,9 @@ class AllocationExecutor:
                     f"the allocation, job {job_id}, ended before it began ({job.state if job else 'gone'}): "
                     "see `scontrol show job` and slurmctld's log, then resume the campaign"
                 )
+            words = job.waits(job_id, nodes)
             if waited >= said + SAY_EVERY_S:
-                self._say(f"job {job_id} waits for {nodes} nodes ({job.reason or job.state})")
+                self._say(words)
                 said = waited
             self._sleep(POLL_S)
             waited += POLL_S

@@ -67,7 +67,8 @@ def prepare(plan: TrialPlan, directory: Path) -> None:
             (directory / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise TunerError(
-            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+            f"{directory}: cannot be written ({error.strerror}): make room there, or make tuner.work a directory of "
+            "the user who tunes"
         ) from error
 
 

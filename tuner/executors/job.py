@@ -92,7 +92,7 @@ class JobExecutor:
                 state = job.state if job else "gone"
                 if state not in slurm.WAITING | slurm.ACTIVE:
                     return self._last_look(plan, directory, job_id, state)
-                words = f"job {job_id} waits ({job.reason or state})" if job and state in slurm.WAITING else ""
+                words = job.waits(job_id, plan.nodes) if job and state in slurm.WAITING else ""
                 if words and words != said:
                     self._say(words)
                 said = words

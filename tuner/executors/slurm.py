@@ -27,6 +27,13 @@ PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
 CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # from outside: the trial is not to blame
 
+# Reasons of a waiting job that no waiting cures: a limit of the partition, the account or the job itself is too small.
+HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
+
+# What srun says where slurmctld did not answer it (mpirun starts its daemons with srun), and where it waits for nodes
+# that are not back yet after such an absence.
+UNREACHABLE = re.compile(r"^srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*$", re.M)
+
 
 @dataclass(frozen=True)
 class Job:
@@ -35,6 +42,16 @@ class Job:
     state: str
     reason: str = ""
     nodes: str = ""
+
+    def waits(self, job_id: int, nodes: int) -> str:
+        """What a waiting job waits for, in a line for a person. Raises SlurmError where it waits in vain."""
+        what = "a node" if nodes == 1 else f"{nodes} nodes"
+        if HOPELESS.fullmatch(self.reason):
+            raise SlurmError(
+                f"job {job_id} for {what} can never start ({self.reason}): start a new campaign with fewer nodes, less "
+                "time or another partition, or raise that limit and resume"
+            )
+        return f"job {job_id} waits for {what} ({self.reason or self.state})"
 
 
 class SlurmError(TunerError):
@@ -156,6 +173,15 @@ class SlurmCommands:
 def _words(answer: Answer) -> str:
     lines = (answer.stderr.strip() or answer.stdout.strip() or f"exit status {answer.status}").splitlines()
     return "; ".join(re.sub(r"^\w+: error: ", "", line.strip()) for line in lines)[:300]
+
+
+def not_started(stderr: str) -> str:
+    """Why a step never began, through no fault of its program; empty where it did begin."""
+    if told := UNREACHABLE.search(stderr):
+        return told[0]
+    if "step creation temporarily disabled" in stderr and "Step created" not in stderr:
+        return "its nodes did not come free for it"
+    return ""
 
 
 def clear(slurm: Slurm, name: str, sleep: Callable[[float], None], timeout_s: float = 120.0) -> None:
