@@ -29,6 +29,10 @@ def ask(path: Path, message: Mapping[str, Any], timeout_s: float = 1.0) -> dict[
                 if len(header) < protocol.HEADER_BYTES:
                     raise ProtocolError(f"{path}: the daemon closed without an answer: see its log")
                 body = stream.read(protocol.body_length(header, protocol.REPLY_LIMIT))
+    except PermissionError as error:
+        raise DaemonUnreachableError(
+            f"{path}: this user may not connect: every user must be able to enter its directory and to write to it"
+        ) from error
     except OSError as error:
         raise DaemonUnreachableError(
             f"{path}: no matcher answers ({error.strerror or error}): start it with `systemctl start reprise-matcher`"

@@ -32,7 +32,8 @@ def daemon(ask: Ask, path: Path, version: str) -> Finding:
     if reply.get("version") != version:
         text = f"{path}: the daemon is Reprise {reply.get('version')}, this is {version}"
         return problem("daemon", text, "restart the daemon after an upgrade")
-    return ok("daemon", f"answers on {path}, knows {reply.get('records')} records")
+    count = reply.get("records")
+    return ok("daemon", f"answers on {path}, knows {count} record{'s' * (count != 1)}")
 
 
 def socket(path: Path) -> Iterator[Finding]:

@@ -8,14 +8,13 @@ import multiprocessing
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from database import Database, DatabaseError, errors, filesystem, store
-from database.schema import load_migrations
 from tests.unit.database_values import campaign
+from tests.unit.nobody import as_nobody
 
 
 @pytest.fixture
@@ -23,20 +22,6 @@ def path(tmp_path: Path) -> Path:
     file = tmp_path / "reprise.db"
     Database.open(file, create=True).close()
     return file
-
-
-@contextlib.contextmanager
-def as_nobody() -> Iterator[None]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to become another user")
-    load_migrations()  # of a checkout that nobody but its owner may enter
-    os.setegid(65534)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
 
 
 def refused(path: Path, kind: type[DatabaseError], *words: str, **how: bool) -> None:

@@ -21,12 +21,13 @@ import pytest
 from database import Database
 from database.model import Decision
 from matcher import service as service_module
-from matcher.client import PING
+from matcher.client import PING, ask
 from matcher.decide import decide
-from matcher.errors import ServiceError
+from matcher.errors import DaemonUnreachableError, ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request
+from tests.unit.nobody import as_nobody
 from tests.waiting import wait_for
 
 
@@ -83,7 +84,7 @@ def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) ->
         "print(f.read(int.from_bytes(f.read(4), 'big')).decode())"
     )
 
-    def as_nobody(message: dict[str, Any]) -> dict[str, Any]:
+    def ask_as_nobody(message: dict[str, Any]) -> dict[str, Any]:
         enter = [sys.executable, "-c", program, str(Path.cwd()), str(nobody), str(daemon.socket.parent)]
         descriptor = os.open(daemon.socket.parent, os.O_PATH)  # pytest's directories are closed to others
         try:
@@ -98,12 +99,12 @@ def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) ->
         assert isinstance(reply, dict)
         return reply
 
-    decided = as_nobody(request())
+    decided = ask_as_nobody(request())
     assert decided["verdict"] == "apply", "recognised by the kernel's uid"
     mine_too = daemon.ask(request())
-    assert as_nobody(outcome(decided["id"], uid=0))["kind"] == "error"
-    assert as_nobody(outcome(mine_too["id"], job_id=13, uid=nobody))["kind"] == "ok", "believed for his own job"
-    assert as_nobody(outcome(decided["id"], job_id=14, uid=nobody))["kind"] == "ok"
+    assert ask_as_nobody(outcome(decided["id"], uid=0))["kind"] == "error"
+    assert ask_as_nobody(outcome(mine_too["id"], job_id=13, uid=nobody))["kind"] == "ok", "believed for his own job"
+    assert ask_as_nobody(outcome(decided["id"], job_id=14, uid=nobody))["kind"] == "ok"
     assert daemon.ask(outcome(None, job_id=15, uid=nobody))["kind"] == "ok"
     daemon.stop()
     with Database.open(daemon.database, read_only=True) as database:
@@ -301,3 +302,12 @@ def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
     service.use_records([mine(id=1), record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})])
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
     assert (reply["verdict"], reply["record"]) == ("apply", 1)
+
+
+def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place / "matcher.sock"))
+        listener.listen()
+        (place / "matcher.sock").chmod(0o600)
+        with as_nobody(), pytest.raises(DaemonUnreachableError, match="this user may not connect"):
+            ask(place / "matcher.sock", PING)
