@@ -21,13 +21,12 @@ import pytest
 from database import Database
 from database.model import Decision
 from matcher import service as service_module
-from matcher.client import PING, ask
+from matcher.client import PING
 from matcher.decide import decide
-from matcher.errors import DaemonUnreachableError, ServiceError
+from matcher.errors import ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request
-from tests.unit.nobody import as_nobody
 from tests.waiting import wait_for
 
 
@@ -302,12 +301,3 @@ def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
     service.use_records([mine(id=1), record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})])
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
     assert (reply["verdict"], reply["record"]) == ("apply", 1)
-
-
-def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(place: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(place / "matcher.sock"))
-        listener.listen()
-        (place / "matcher.sock").chmod(0o600)
-        with as_nobody(), pytest.raises(DaemonUnreachableError, match="this user may not connect"):
-            ask(place / "matcher.sock", PING)
