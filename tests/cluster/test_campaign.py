@@ -159,6 +159,35 @@ def processes(site: Site) -> list[str]:
     return [line for line in lines if line.startswith("reprise")]
 
 
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_a_controller_that_is_away_for_a_while_fails_no_trial(site: Site, launcher: str) -> None:
+    waiting = f"{site.home}/waiting"
+    once = f"touch {waiting}; while [ -e {waiting} ]; do sleep 0.1; done"
+    before = f'[ $n != 3 ] || [ "$rank" != 0 ] || {{ {once}; }}'
+    first = site.start(site.campaign("allocation", {"before": before, "timeout_s": 200}, launcher=launcher))
+    wait_for("the third trial", lambda: site.cluster.path(waiting).exists(), 60)
+    site.cluster.run(["pkill", "-x", "slurmctld"])
+    try:
+        wait_for("slurmctld's end", lambda: site.cluster.run(["pgrep", "-x", "slurmctld"], check=False).returncode, 60)
+        site.cluster.path(waiting).unlink()
+        fourth = next(site.cluster.path(f"{site.home}/work").glob("*/one")) / "0003/stderr"
+        words = ("srun: error: ", "ORTE daemon has unexpectedly failed")
+        wait_for("srun's surrender", lambda: fourth.exists() and any(map(fourth.read_text().count, words)), 60)
+    finally:
+        site.cluster.popen(["slurmctld", "-D"], log="/var/log/slurm/slurmctld-again.out")
+    assert first.wait(240) == 0
+    states = site.status()["states"]
+    assert states.pop("cancelled") >= 1 and states == {"complete": 7} and site.status()["record"] == 1
+    wait_for("all nodes", lambda: site.cluster.run(["sinfo", "-ho%t", "-pmain"]).stdout.split() == ["idle"], 120)
+
+
+@pytest.mark.parametrize("kind", ["allocation", "slurm"])
+def test_a_campaign_that_can_never_start_says_so_at_once(site: Site, kind: str) -> None:
+    done = site.reprise("tune", "run", site.campaign(kind, {"nodes": 9}), "--yes", check=False)
+    assert done.returncode == 1 and "for 9 nodes can never start (Partition" in done.stderr.splitlines()[-1]
+    assert site.jobs() == [] and site.status()["state"] == "stopped"
+
+
 def test_a_partition_that_is_not_there_is_one_line(site: Site) -> None:
     done = site.reprise("tune", "run", site.campaign("slurm", {}, partition="nowhere"), "--yes", check=False)
     assert done.returncode == 1 and "invalid partition specified: nowhere" in done.stderr.splitlines()[-1]

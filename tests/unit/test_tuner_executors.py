@@ -317,6 +317,7 @@ def test_a_queue_that_moves_is_waited_for(reason: str) -> None:
     [
         "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller (connect failure)",
         "srun: error: Unable to create step for job 1: Socket timed out on send/recv operation",
+        "An ORTE daemon has unexpectedly failed after launch and before",
     ],
 )
 def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(

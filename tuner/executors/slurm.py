@@ -30,9 +30,12 @@ CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # fro
 # Reasons of a waiting job that no waiting cures: a limit of the partition, the account or the job itself is too small.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
-# What srun says where slurmctld did not answer it (mpirun starts its daemons with srun), and where it waits for nodes
-# that are not back yet after such an absence.
-UNREACHABLE = re.compile(r"^srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*$", re.M)
+# What srun and mpirun, which starts its daemons with srun, say where slurmctld did not answer.
+UNREACHABLE = re.compile(
+    r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
+    r"|An ORTE daemon has unexpectedly failed after launch and before)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
