@@ -108,6 +108,7 @@ def test_a_missing_command_is_one_line() -> None:
 def test_trials_do_not_inherit_the_coordinators_job() -> None:
     kept = {"PATH": "/bin", "SLURM_CONF": "/etc/slurm.conf", "OMPI_MCA_btl": "tcp,self"}
     assert clean({**kept, "SLURM_JOB_ID": "1", "SBATCH_ACCOUNT": "x", "REPRISE": "on", "PMIX_RANK": "0"}) == kept
+    assert clean({**kept, "OMPI_MCA_coll": "^tuned", "OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}) == kept
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/x", "a/../../b"])
