@@ -14,6 +14,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,14 @@ def check_host() -> None:
         subprocess.run(["modprobe", "overlay"], capture_output=True, check=False)
         if "overlay" not in Path("/proc/filesystems").read_text():
             raise ClusterError("a virtual cluster needs overlayfs, which this kernel lacks: load the module `overlay`")
+
+
+def check_source() -> None:
+    """Raise ClusterError where the checkout cannot be read by the cluster's users (it was made with umask 077)."""
+    for name in ("", "reprise", "reprise/__init__.py", ".venv", ".venv/pyvenv.cfg"):
+        path = SOURCE / name
+        if path.exists() and not path.stat().st_mode & stat.S_IROTH:
+            raise ClusterError(f"{path}: the cluster's users cannot read it: run `chmod -R a+rX {SOURCE}`")
 
 
 def only_child(pid: int) -> int:
@@ -103,6 +112,7 @@ class VirtualCluster:
     def start(self) -> None:
         """Start everything and return once all nodes are idle. Raises ClusterError with the logs otherwise."""
         check_host()
+        check_source()
         self._process = subprocess.Popen(
             ["/usr/bin/python3", keeper.__file__, json.dumps(vars(self.spec))],
             stdin=subprocess.PIPE,

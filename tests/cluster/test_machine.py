@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import keeper
+from tests.cluster import keeper, machine
 from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster
 from tests.waiting import wait_for
 
@@ -107,3 +107,10 @@ def test_without_root_one_line_says_what_is_needed() -> None:
         check=False,
     )
     assert "needs root" in done.stderr.splitlines()[-1]
+
+
+def test_a_checkout_that_users_cannot_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "SOURCE", tmp_path)
+    tmp_path.chmod(0o700)
+    with pytest.raises(ClusterError, match=f"chmod -R a.rX {tmp_path}"):
+        VirtualCluster().start()
