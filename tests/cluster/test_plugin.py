@@ -130,7 +130,8 @@ def test_a_mistake_in_plugstack_is_not_shown_to_users(cluster: VirtualCluster, d
     finally:
         line.write_text(right)
     assert (done.stderr, end.state, end.output) == ("", "COMPLETED", "step\n")
-    assert daemon.asked == []
+    others = [asked for asked in daemon.asked if asked.message.get("job", {}).get("id", end.job_id) != end.job_id]
+    assert daemon.asked == others, "an earlier job may end late"
 
 
 def test_every_step_of_a_job_gets_the_same(cluster: VirtualCluster, daemon: FakeDaemon) -> None:

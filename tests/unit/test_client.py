@@ -10,7 +10,7 @@ import pytest
 
 from matcher.client import PING, ask
 from matcher.errors import DaemonUnreachableError
-from tests.unit.nobody import as_nobody
+from tests.nobody import as_nobody
 
 
 def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(place: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from database import Database, DatabaseError, errors, filesystem, store
+from tests.nobody import as_nobody
 from tests.unit.database_values import campaign
-from tests.unit.nobody import as_nobody
 
 
 @pytest.fixture
