@@ -462,11 +462,15 @@ def third(site: Site, what: str) -> str:
     return f"[ $n != 3 ] || {{ touch {site.directory}/waiting; {what}; }}"
 
 
-def interrupting(site: Site, file: Path, *signals: signal.Signals, wrap: Sequence[str] = ()) -> tuple[int, str]:
-    """Run a campaign with the command until its third trial, send it signals, and return its status and its words."""
-    argv = [sys.executable, "-m", "tests.fake_component", "--config", str(Command(site).path)]
+def interrupting(site: Site, file: Path, *signals: signal.Signals, ignoring: str = "") -> tuple[int, str]:
+    """Run a campaign with the command until its third trial, send it signals, and return its status and its words.
+
+    It is begun as at a terminal, whatever these tests were begun with, but for the signals that it ignores.
+    """
+    env = ["env", "--default-signal=INT,TERM,HUP", *([f"--ignore-signal={ignoring}"] if ignoring else [])]
+    argv = [*env, sys.executable, "-m", "tests.fake_component", "--config", str(Command(site).path)]
     process = subprocess.Popen(
-        [*wrap, *argv, "tune", "run", str(file), "--yes"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*argv, "tune", "run", str(file), "--yes"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     wait_for("the third trial", (site.directory / "waiting").exists, 30)
     for number in signals:
@@ -496,5 +500,5 @@ def test_a_second_signal_does_not_cut_the_clearing_up_short(site: Site) -> None:
 def test_a_campaign_under_nohup_outlives_its_terminal(site: Site) -> None:
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(site.definition(settings={"before": third(site, "sleep 0.5")})))
-    status, _ = interrupting(site, file, signal.SIGHUP, wrap=["env", "--ignore-signal=HUP"])
+    status, _ = interrupting(site, file, signal.SIGHUP, ignoring="HUP")
     assert status == 0 and site.campaign(1).state is CampaignState.COMPLETE
