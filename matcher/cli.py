@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from matcher import model_cli
 from matcher.errors import MatcherError, NothingKnownError
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def serve(settings: Settings) -> None:
 @click.group()
 def match() -> None:
     """Try and explain decisions."""
+
+
+match.add_command(model_cli.model)
 
 
 @match.command(name="try", context_settings={"ignore_unknown_options": True})

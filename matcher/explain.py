@@ -13,6 +13,7 @@ from typing import Any
 
 from database.model import Decision, Outcome, Record, ServiceRun
 from matcher.decide import described
+from matcher.linkage.result import PRIOR
 
 JSON_VERSION = 1
 
@@ -93,7 +94,15 @@ def score_text(decision: Decision) -> str:
     if decision.score is None:
         return f"There was no record to compare with (threshold {decision.threshold:.4f})"
     relation = "reaches" if decision.score >= decision.threshold else "is under"
-    return f"Score {decision.score:.4f} {relation} the threshold {decision.threshold:.4f} of model {decision.model}"
+    bits = f" ({sum(field['contribution'] for field in decision.fields):+.2f} bits)" if in_bits(decision) else ""
+    return (
+        f"Score {decision.score:.4f}{bits} {relation} the threshold {decision.threshold:.4f} of model {decision.model}"
+    )
+
+
+def in_bits(decision: Decision) -> bool:
+    """Whether its model adds log-odds, of which the score is the probability."""
+    return bool(decision.fields) and decision.fields[0]["name"] == PRIOR
 
 
 def record_text(record: Record) -> str:

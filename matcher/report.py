@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from database.model import Decision, Outcome, Record
-from matcher.explain import headline, outcome_text, record_text, score_text, waterfall, when
+from matcher.explain import headline, in_bits, outcome_text, record_text, score_text, waterfall, when
 
 PLAIN_WIDTH = 160  # columns where the output is a file or a pipe
 
@@ -82,16 +82,18 @@ def _show_decision(out: Console, decision: Decision, record: Record | None) -> N
         out.print(_alternatives(out, decision))
 
 
-def _table(out: Console) -> Table:
+def plain_table(out: Console) -> Table:
     return Table(box=box.SIMPLE_HEAD if out.is_terminal else None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _waterfall(out: Console, decision: Decision) -> Table:
-    table = _table(out)
+    table = plain_table(out)
     table.add_column("field")
     table.add_column("this job", overflow="fold")
     table.add_column("the record's", overflow="fold")
-    for name in ("similarity", "weight", "adds", "score"):
+    for name in (
+        ("similarity", "at most", "adds", "bits") if in_bits(decision) else ("similarity", "weight", "adds", "score")
+    ):
         table.add_column(name, justify="right")
     for step in waterfall(decision.fields):
         table.add_row(
@@ -108,7 +110,7 @@ def _waterfall(out: Console, decision: Decision) -> Table:
 
 
 def _alternatives(out: Console, decision: Decision) -> Table:
-    table = _table(out)
+    table = plain_table(out)
     for name in ("record", "score"):
         table.add_column(name, justify="right")
     table.add_column("component")

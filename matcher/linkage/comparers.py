@@ -55,6 +55,13 @@ def _inside(value: float, start: float, end: float) -> bool:
     return start <= value < end if start <= end else value >= start or value < end
 
 
+def ratio(left: float, right: float) -> float:
+    """The smaller over the larger of two positive numbers; 0 where one is not positive, unless both are equal."""
+    if left == right:
+        return 1.0
+    return min(left, right) / max(left, right) if min(left, right) > 0 else 0.0
+
+
 def absolute(left: float, right: float, maximum: float) -> float:
     """1 - difference / maximum, 0 from a difference of `maximum` on."""
     return max(0.0, 1.0 - abs(left - right) / maximum)

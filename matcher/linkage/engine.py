@@ -22,19 +22,21 @@ from matcher.linkage.features import FEATURES, Kind
 from matcher.linkage.model import (
     Absolute,
     Circular,
+    Curve,
     LevenshteinPart,
     Model,
     ModelField,
     OptionsPart,
     Part,
+    Ratio,
     SameSide,
     SoftTfIdfPart,
 )
-from matcher.linkage.result import FieldScore, LinkableRecord, Linkage, Match, PartScore
+from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
 from matcher.metadata import JobMetadata
 
-SCORE_DECIMALS = 12
-"""Scores are rounded to this, so that equal jobs score exactly 1 and ties do not hang on the order of a sum."""
+TOTAL_DECIMALS = 12
+"""Totals are rounded to this, so that equal jobs score exactly 1 and ties do not hang on the order of a sum."""
 
 Compare = Callable[[Any], float]
 
@@ -54,10 +56,10 @@ class Engine:
         self._zone: tzinfo | None = ZoneInfo(timezone) if timezone else None
         self._columns = [
             [
-                _Column(part, share, cluster_nodes, [self._value(part, record.metadata) for record in self.records])
-                for part, share in zip(field.parts, shares, strict=True)
+                _Column(part, curve, cluster_nodes, [self._value(part, record.metadata) for record in self.records])
+                for part, curve in zip(field.parts, curves, strict=True)
             ]
-            for field, shares in zip(model.fields, model.shares(), strict=True)
+            for field, curves in zip(model.fields, model.curves(), strict=True)
         ]
         # np.lexsort takes the last key first
         self._tie_break = (
@@ -72,26 +74,33 @@ class Engine:
         Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
         frequencies of path tokens.
         """
-        similarities = [
-            [column.similarities(self._value(column.part, metadata)) for column in columns] for columns in self._columns
+        compared = [
+            [column.compare(self._value(column.part, metadata)) for column in columns] for columns in self._columns
         ]
-        scores = np.zeros(len(self.records))
-        for columns, of_field in zip(self._columns, similarities, strict=True):
+        totals = np.full(len(self.records), self.model.offset)
+        for columns, of_field in zip(self._columns, compared, strict=True):
             for column, of_part in zip(columns, of_field, strict=True):
-                scores += column.share * of_part
-        scores = np.round(scores, SCORE_DECIMALS)
+                totals += of_part.contributions[column.codes]
+        totals = np.round(totals, TOTAL_DECIMALS)
         matches: list[Match] = []
-        for row in np.lexsort((*self._tie_break, -scores)):
+        for row in map(int, np.lexsort((*self._tie_break, -totals))):
             if len(matches) == k:
                 break
             record = self.records[row]
             if among is None or record.id in among:
                 fields = tuple(
-                    self._explain(field, columns, of_field, metadata, int(row))
-                    for field, columns, of_field in zip(self.model.fields, self._columns, similarities, strict=True)
+                    self._explain(field, columns, of_field, metadata, row)
+                    for field, columns, of_field in zip(self.model.fields, self._columns, compared, strict=True)
                 )
-                matches.append(Match(record, float(scores[row]), fields))
+                score = round(self.model.score(float(totals[row])), TOTAL_DECIMALS)
+                matches.append(Match(record, score, self._before() + fields))
         return Linkage(self.model.label, self.model.threshold, tuple(matches))
+
+    def _before(self) -> tuple[FieldScore, ...]:
+        """What counts before anything is compared, as a field of its own."""
+        if self.model.prior is None:
+            return ()
+        return (FieldScore(PRIOR, None, None, 0.0, 0.0, self.model.offset, ()),)
 
     def _value(self, part: Part, metadata: JobMetadata) -> Any:
         return FEATURES[part.feature].of(metadata, self._zone)
@@ -100,7 +109,7 @@ class Engine:
         self,
         field: ModelField,
         columns: Sequence[_Column],
-        similarities: Sequence[npt.NDArray[np.float64]],
+        compared: Sequence[_Compared],
         metadata: JobMetadata,
         row: int,
     ) -> FieldScore:
@@ -110,20 +119,21 @@ class Engine:
                 comparer=column.part.comparer,
                 left=_json_ready(self._value(column.part, metadata)),
                 right=_json_ready(self._value(column.part, self.records[row].metadata)),
-                similarity=float(of_part[row]),
-                weight=column.share,
-                contribution=column.share * float(of_part[row]),
+                similarity=float(of_part.similarities[column.codes[row]]),
+                weight=column.curve.most,
+                contribution=float(of_part.contributions[column.codes[row]]),
             )
-            for column, of_part in zip(columns, similarities, strict=True)
+            for column, of_part in zip(columns, compared, strict=True)
         )
         weight = sum(part.weight for part in parts)
         contribution = sum(part.contribution for part in parts)
+        similarity = sum(part.weight * part.similarity for part in parts) / weight if weight else 0.0
         alone = parts[0] if len(parts) == 1 else None
         return FieldScore(
             name=field.name,
             left=alone.left if alone else None,
             right=alone.right if alone else None,
-            similarity=contribution / weight,
+            similarity=similarity,
             weight=weight,
             contribution=contribution,
             parts=parts,
@@ -140,27 +150,46 @@ class _Unknown:
     """Stands for an unknown number: it is like nothing, not even itself."""
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """A new job's value against each distinct value of a column: how alike, and what that adds."""
+
+    similarities: npt.NDArray[np.float64]
+    contributions: npt.NDArray[np.float64]
+
+
 class _Column:
     """One part of the model over all records: the distinct prepared values, and each record's index into them."""
 
-    def __init__(self, part: Part, share: float, cluster_nodes: int, values: Sequence[Any]) -> None:
+    def __init__(self, part: Part, curve: Curve, cluster_nodes: int, values: Sequence[Any]) -> None:
         self.part = part
-        self.share = share
+        self.curve = curve
         self._prepare = _preparation(part)
         index: dict[Hashable, int] = {}
         prepared = [self._prepare(value) for value in values]
-        self._codes = np.array([index.setdefault(value, len(index)) for value in prepared], dtype=np.intp)
+        self.codes = np.array([index.setdefault(value, len(index)) for value in prepared], dtype=np.intp)
         self._distinct = tuple(index)
+        self._known = np.array([not _is_unknown(value) for value in self._distinct], dtype=np.bool_)
         self._against = _comparison(part, cluster_nodes, prepared)
 
-    def similarities(self, value: Any) -> npt.NDArray[np.float64]:
-        """The similarity of `value` with each record's, in the records' order."""
+    def compare(self, value: Any) -> _Compared:
+        """`value` against each distinct value."""
         query = self._prepare(value)
         if isinstance(query, _Unknown):
-            return np.zeros(len(self._codes))
-        compare = self._against(query)
-        known = (0.0 if isinstance(other, _Unknown) else compare(other) for other in self._distinct)
-        return np.fromiter(known, np.float64, len(self._distinct))[self._codes]
+            similarities = np.zeros(len(self._distinct))
+        else:
+            compare = self._against(query)
+            known = (0.0 if isinstance(other, _Unknown) else compare(other) for other in self._distinct)
+            similarities = np.fromiter(known, np.float64, len(self._distinct))
+        contributions = np.interp(similarities, self.curve.similarities, self.curve.values)
+        if self.curve.unknown is not None:
+            known_both = self._known & (not _is_unknown(query))
+            contributions = np.where(known_both, contributions, self.curve.unknown)
+        return _Compared(similarities, contributions)
+
+
+def _is_unknown(prepared: object) -> bool:
+    return isinstance(prepared, _Unknown) or prepared in ("", ())
 
 
 def _preparation(part: Part) -> Callable[[Any], Hashable]:
@@ -189,6 +218,8 @@ def _comparison(part: Part, cluster_nodes: int, prepared: Sequence[Any]) -> Call
             return lambda query: partial(comparers.circular, query, period=part.period)
         case SameSide():
             return lambda query: partial(comparers.same_side, query, start=part.start, end=part.end)
+        case Ratio():
+            return lambda query: partial(comparers.ratio, query)
         case Absolute():
             maximum = part.maximum or cluster_nodes
             return lambda query: partial(comparers.absolute, query, maximum=maximum)

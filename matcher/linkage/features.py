@@ -44,4 +44,10 @@ FEATURES: dict[str, Feature] = {
     "day": _time(lambda at: at.day),
     "weekday": _time(lambda at: at.weekday()),
     "nodes": Feature(Kind.NUMBER, lambda job, _: job.nodes),
+    "tasks": Feature(Kind.NUMBER, lambda job, _: job.tasks),
+    "tasks_per_node": Feature(Kind.NUMBER, lambda job, _: job.tasks_per_node),
+    "partition": Feature(Kind.TEXT, lambda job, _: job.partition),
+    "account": Feature(Kind.TEXT, lambda job, _: job.account),
+    "directory": Feature(Kind.TEXT, lambda job, _: job.directory),
+    "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
 }

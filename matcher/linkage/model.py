@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,12 +29,21 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Bits = Annotated[float, Field(ge=-100, le=100)]
+
+
 class _Part(_Table):
-    """One comparison: of a feature, by a comparer. `name` is the feature's unless given."""
+    """One comparison: of a feature, by a comparer. `name` is the feature's unless given.
+
+    In a model of log-odds, `curve` holds points (similarity, bits), from similarity 0 to 1, with straight lines between
+    them; `unknown` is what counts, in bits, where the feature is unknown of one job or both.
+    """
 
     feature: str
     name: str = ""
-    weight: Weight = 1.0
+    weight: Weight | None = None
+    curve: tuple[tuple[Annotated[float, Field(ge=0, le=1)], Bits], ...] | None = None
+    unknown: Bits | None = None
 
     @property
     def label(self) -> str:
@@ -78,6 +88,12 @@ class SameSide(_Part):
     end: float = Field(allow_inf_nan=False)
 
 
+class Ratio(_Part):
+    """The smaller over the larger of two positive numbers."""
+
+    comparer: Literal["ratio"]
+
+
 class Absolute(_Part):
     """`maximum`: the difference from which the similarity is 0; without it, the nodes of the cluster."""
 
@@ -85,7 +101,7 @@ class Absolute(_Part):
     maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
 
 
-Part = Exact | LevenshteinPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Absolute
+Part = Exact | LevenshteinPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Ratio | Absolute
 KINDS: dict[str, tuple[Kind, ...]] = {
     "exact": (Kind.TEXT, Kind.NUMBER),
     "levenshtein": (Kind.TEXT,),
@@ -93,24 +109,49 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     "options": (Kind.OPTIONS,),
     "circular": (Kind.NUMBER,),
     "same-side": (Kind.NUMBER,),
+    "ratio": (Kind.NUMBER,),
     "absolute": (Kind.NUMBER,),
 }
 
 
 class ModelField(_Table):
-    """A field: its similarity is the weighted mean of its parts'."""
+    """A field: what is known of a job, compared in one or several parts."""
 
     name: str = Field(min_length=1)
-    weight: Weight = 1.0
+    weight: Weight | None = None
     parts: tuple[Annotated[Part, Field(discriminator="comparer")], ...] = Field(min_length=1)
 
 
+@dataclass(frozen=True)
+class Curve:
+    """What a part adds to a total: straight lines through (similarities, values), or `unknown`.
+
+    `unknown` None: an unknown value is compared like any other, and an unknown number is like nothing.
+    """
+
+    similarities: tuple[float, ...]
+    values: tuple[float, ...]
+    unknown: float | None
+
+    @property
+    def most(self) -> float:
+        """The most that the part can add."""
+        return max(self.values) if self.unknown is None else max(*self.values, self.unknown)
+
+
 class Model(_Table):
-    """A model. A score is the weighted mean of the fields' similarities; from `threshold` on, two jobs are alike."""
+    """A model. Each part adds to a total by its similarity; from `threshold` on, two jobs are alike.
+
+    `scoring` "mean": fields and parts have weights (1 unless given), and the score is the weighted mean of the fields'
+    similarities, each the weighted mean of its parts'. "log-odds": parts add bits to `prior`, and the score is the
+    probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
+    """
 
     name: str = Field(min_length=1)
     version: int = Field(ge=1)
     threshold: float = Field(ge=0, le=1)
+    scoring: Literal["mean", "log-odds"] = "mean"
+    prior: Bits | None = None
     evidence: dict[str, Any] = Field(min_length=1)
     fields: tuple[ModelField, ...] = Field(min_length=1)
 
@@ -119,14 +160,28 @@ class Model(_Table):
         """Name and version, for logs: `thesis/1`."""
         return f"{self.name}/{self.version}"
 
-    def shares(self) -> list[list[float]]:
-        """Each part's share of the score, per field; all together sum to 1."""
-        total = sum(field.weight for field in self.fields)
+    @property
+    def offset(self) -> float:
+        """The total before anything is compared."""
+        return self.prior or 0.0
+
+    def curves(self) -> list[list[Curve]]:
+        """What each part of each field adds; in a model of means, what all add at most sums to 1."""
+        if self.scoring == "log-odds":
+            return [[_of_bits(part) for part in field.parts] for field in self.fields]
+        return [[Curve((0.0, 1.0), (0.0, share), None) for share in shares] for shares in self._shares()]
+
+    def _shares(self) -> list[list[float]]:
+        total = sum(_weight(field) for field in self.fields)
         result = []
         for field in self.fields:
-            parts = sum(part.weight for part in field.parts)
-            result.append([field.weight / total * (part.weight / parts) for part in field.parts])
+            parts = sum(_weight(part) for part in field.parts)
+            result.append([_weight(field) / total * (_weight(part) / parts) for part in field.parts])
         return result
+
+    def score(self, total: float) -> float:
+        """The score, 0 to 1, of a total."""
+        return 1 / (1 + 2**-total) if self.scoring == "log-odds" else total
 
     @model_validator(mode="after")
     def _check(self) -> Model:
@@ -142,7 +197,45 @@ class Model(_Table):
                     f"comparer {part.comparer!r} cannot compare feature {part.feature!r}, "
                     f"which is {FEATURES[part.feature].kind}: choose another comparer"
                 )
+        for one in (self, *self.fields, *(part for field in self.fields for part in field.parts)):
+            _check_scoring(one, self.scoring)
         return self
+
+
+def _weight(one: ModelField | Part) -> float:
+    return 1.0 if one.weight is None else one.weight
+
+
+def _of_bits(part: Part) -> Curve:
+    points = part.curve or ()
+    return Curve(tuple(x for x, _ in points), tuple(y for _, y in points), part.unknown or 0.0)
+
+
+FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
+
+
+def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
+    """Raise ValueError where something is missing that this way of scoring needs, or there that another one has."""
+    name = one.name or getattr(one, "feature", "")
+    for foreign in FOREIGN[scoring]:
+        if getattr(one, foreign, None) is not None:
+            raise ValueError(f"{name!r} has {foreign!r}, which a model with scoring = {scoring!r} has not: remove it")
+    if scoring == "mean" or isinstance(one, ModelField):
+        return
+    if isinstance(one, Model):
+        if one.prior is None:
+            raise ValueError("scoring = 'log-odds' needs 'prior', in bits: the odds that any two jobs are alike")
+        return
+    similarities = [similarity for similarity, _ in one.curve or ()]
+    if len(similarities) < 2 or similarities != sorted(set(similarities)) or similarities[0] or similarities[-1] != 1:
+        raise ValueError(
+            f"{name!r} needs a 'curve' of points [similarity, bits] with similarities that rise from 0 to 1"
+        )
+
+
+def presets() -> dict[str, Path]:
+    """The models that come with Reprise, by name."""
+    return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
 
 
 def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
@@ -150,13 +243,12 @@ def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
 
     Raises LinkageError with one line.
     """
-    presets = {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
-    path = presets.get(str(name_or_path), Path(name_or_path))
+    path = presets().get(str(name_or_path), Path(name_or_path))
     try:
         data = read_toml(path)
     except ConfigError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            known = ", ".join(presets)
+            known = ", ".join(presets())
             raise LinkageError(
                 f"no model {str(path)!r}: give a preset ({known}) or the path of a model file"
             ) from error

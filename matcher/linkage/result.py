@@ -8,6 +8,9 @@ from typing import Any
 
 from matcher.metadata import JobMetadata
 
+PRIOR = "any two jobs"
+"""Name of the field, in models of log-odds, that stands for what counts before anything is compared."""
+
 
 @dataclass(frozen=True)
 class LinkableRecord:
@@ -23,8 +26,8 @@ class LinkableRecord:
 class PartScore:
     """One comparison of a field: the new job's value (`left`), the record's (`right`), both JSON-ready.
 
-    `weight` is the part's share of the whole score (all parts of a model sum to 1); `contribution` is weight times
-    similarity.
+    `contribution` is what this adds to the total, `weight` the most that it could add. In a model of means the parts'
+    weights sum to 1, and contribution is weight times similarity; in one of log-odds both are in bits.
     """
 
     name: str
@@ -49,7 +52,8 @@ class PartScore:
 
 @dataclass(frozen=True)
 class FieldScore:
-    """A field: its parts' weighted mean. `left` and `right` as in PartScore, where the field has a value of its own."""
+    """A field: the sum of its parts; its similarity is their mean by weight. `left` and `right` as in PartScore, where
+    the field has a value of its own."""
 
     name: str
     left: Any

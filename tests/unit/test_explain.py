@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import signal
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -16,6 +18,7 @@ from matcher import explain, report
 from matcher.decide import Knowledge, Question, decide
 from matcher.guards import Policy
 from matcher.linkage.model import load
+from matcher.linkage.result import PRIOR
 from matcher.submission import Script, Submission
 from tests.unit.matcher_daemon import SCRIPT, record
 
@@ -42,6 +45,23 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
     assert sum(step.weight for step in fields) == pytest.approx(1)
     for step in steps:
         assert step.contribution == pytest.approx(step.similarity * step.weight)
+
+
+def test_a_model_of_log_odds_is_explained_in_bits() -> None:
+    prior = {
+        "name": PRIOR,
+        "left": None,
+        "right": None,
+        "similarity": 0,
+        "weight": 0,
+        "contribution": -7.5,
+        "parts": [],
+    }
+    made = decision()
+    made = dataclasses.replace(made, score=0.9, fields=[prior, *made.fields])
+    text = shown(made)
+    assert "Score 0.9000 (-6.50 bits) reaches the threshold" in text and "at most" in text
+    assert next(step.total for step in explain.waterfall(made.fields)) == -7.5
 
 
 def test_parts_of_a_field_add_up_to_it() -> None:

@@ -7,12 +7,13 @@ import dataclasses
 import json
 import math
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcher.linkage import Engine, FieldScore, LinkableRecord, load
+from matcher.linkage import Engine, FieldScore, LinkableRecord, Model, comparers, load
 from matcher.metadata import JobMetadata
 
 THESIS = load("thesis")
@@ -181,3 +182,64 @@ def test_a_score_is_symmetric_against_a_single_record(left: JobMetadata, right: 
 def test_a_job_is_its_own_best_match(job: JobMetadata) -> None:
     """Up to the node count, which scores nothing where it is unknown."""
     assert score(job, job) == pytest.approx(1.0 if job.nodes else 5 / 6)
+
+
+ODDS = Model.model_validate(
+    {
+        "name": "odds",
+        "version": 1,
+        "threshold": 0.5,
+        "scoring": "log-odds",
+        "prior": -3,
+        "evidence": {"text": "none"},
+        "fields": [
+            {
+                "name": "user",
+                "parts": [{"feature": "user", "comparer": "exact", "curve": [[0, -1], [1, 2]], "unknown": 0.5}],
+            },
+            {
+                "name": "size",
+                "parts": [
+                    {"feature": "nodes", "comparer": "ratio", "curve": [[0, -4], [0.5, 0], [1, 3]]},
+                    {"feature": "account", "comparer": "exact", "curve": [[0, -1], [1, 1]]},
+                ],
+            },
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "bits"),
+    [
+        ({}, -3 + 2 + 3 + 0),
+        ({"account": "a"}, -3 + 2 + 3 + 1),
+        ({"account": "b"}, -3 + 2 + 3 - 1),
+        ({"user": "bob"}, -3 - 1 + 3),
+        ({"user": ""}, -3 + 0.5 + 3),
+        ({"nodes": 1}, -3 + 2 + 0),
+        ({"nodes": None}, -3 + 2 + 0),
+        ({"nodes": 8}, -3 + 2 - 2),
+    ],
+)
+def test_log_odds_add_up_to_a_probability(changes: dict[str, Any], bits: float) -> None:
+    job = JobMetadata("alice", nodes=2, account="a" if changes.get("account") else "")
+    best = Engine(ODDS, [record(dataclasses.replace(job, **changes))], cluster_nodes=5).link(job).best
+    assert best and best.score == pytest.approx(1 / (1 + 2**-bits))
+    assert best.fields[0].name == "any two jobs"
+    assert sum(field.contribution for field in best.fields) == pytest.approx(bits)
+
+
+def test_probabilities_that_are_as_good_as_one_are_still_told_apart() -> None:
+    sure = ODDS.model_copy(update={"prior": 60.0})
+    near, same = (record(dataclasses.replace(JOB, nodes=nodes), number) for number, nodes in ((1, 3), (2, 2)))
+    linked = Engine(sure, [near, same], cluster_nodes=5).link(JOB)
+    assert [match.score for match in linked.matches] == [1.0, 1.0]
+    assert linked.best and linked.best.record.id == 2
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"), [(2, 4, 0.5), (4, 2, 0.5), (3, 3, 1), (0, 0, 1), (0, 3, 0), (-1, 3, 0)]
+)
+def test_a_ratio_is_the_smaller_over_the_larger(left: float, right: float, expected: float) -> None:
+    assert comparers.ratio(left, right) == expected

@@ -40,7 +40,55 @@ def test_the_thesis_preset_has_the_published_fields() -> None:
 def test_weights_are_normalised_over_fields_and_within_them(tmp_path: Path) -> None:
     path = tmp_path / "model.toml"
     path.write_text(GOOD)
-    assert load(path).shares() == [[0.75], [0.1875, 0.0625]]
+    assert [[curve.most for curve in curves] for curves in load(path).curves()] == [[0.75], [0.1875, 0.0625]]
+
+
+ODDS = """
+name = "odds"
+version = 1
+threshold = 0.9
+scoring = "log-odds"
+prior = -4
+[evidence]
+text = "none"
+[[fields]]
+name = "user"
+parts = [{ feature = "user", comparer = "exact", curve = [[0, -1], [1, 2]], unknown = 0.5 }]
+[[fields]]
+name = "tasks"
+parts = [{ feature = "tasks", comparer = "ratio", curve = [[0, -3], [0.5, 0], [1, 6]] }]
+"""
+
+
+def test_a_model_of_log_odds_adds_bits_to_its_prior(tmp_path: Path) -> None:
+    path = tmp_path / "model.toml"
+    path.write_text(ODDS)
+    model = load(path)
+    assert model.offset == -4
+    assert [curve.most for curves in model.curves() for curve in curves] == [2, 6]
+    assert model.curves()[1][0].unknown == 0
+    assert model.score(0) == 0.5 and model.score(1) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("prior = -4\n", "", "scoring = 'log-odds' needs 'prior'"),
+        ('scoring = "log-odds"\n', "", "'odds' has 'prior', which a model with scoring = 'mean' has not: remove it"),
+        ('name = "user"', 'name = "user"\nweight = 2', "'user' has 'weight', which a model with scoring = 'log-odds'"),
+        ("curve = [[0, -1], [1, 2]], ", "", "'user' needs a 'curve'"),
+        ("[[0, -1], [1, 2]]", "[[0, -1], [0.5, 2]]", "'user' needs a 'curve'"),
+        ("[0.5, 0]", "[0.5, 0], [0.5, 1]", "'tasks' needs a 'curve'"),
+        ("[0.5, 0]", "[0.5, inf]", "fields.1.parts.0.curve.1.1"),
+    ],
+)
+def test_a_model_of_log_odds_that_lacks_something_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    path = tmp_path / "model.toml"
+    assert old in ODDS
+    path.write_text(ODDS.replace(old, new, 1))
+    with pytest.raises(LinkageError) as error:
+        load(path)
+    assert words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_threshold_can_be_overridden() -> None:
@@ -67,7 +115,7 @@ def test_a_threshold_can_be_overridden() -> None:
         (
             "period = 31",
             "period = 31, phase = 2",
-            "unknown setting 'fields.1.parts.1.phase': known here: feature, name, weight, comparer, period",
+            "'fields.1.parts.1.phase': known here: feature, name, weight, curve, unknown, comparer, period",
         ),
         ('name = "time"', 'name = "user"', "two fields are called 'user'"),
         ("threshold = 0.5", "threshold = 1.5", "setting 'threshold': Input should be less than or equal to 1"),
