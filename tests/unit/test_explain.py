@@ -48,16 +48,8 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
 
 
 def test_a_model_of_log_odds_is_explained_in_bits() -> None:
-    prior = {
-        "name": PRIOR,
-        "left": None,
-        "right": None,
-        "similarity": 0,
-        "weight": 0,
-        "contribution": -7.5,
-        "parts": [],
-    }
     made = decision()
+    prior: dict[str, Any] = {**made.fields[0], "name": PRIOR, "weight": 0.0, "contribution": -7.5, "parts": []}
     made = dataclasses.replace(made, score=0.9, fields=[prior, *made.fields])
     text = shown(made)
     assert "Score 0.9000 (-6.50 bits) reaches the threshold" in text and "at most" in text
