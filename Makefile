@@ -131,6 +131,10 @@ format: $(VENV)/.ready ## format Python and C
 
 # -- to maintain -------------------------------------------------------------------------------------------------------
 
+.PHONY: docs-evaluation
+docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
+	@$(PYTHON) -m bench.evaluation_page
+
 .PHONY: lock
 lock: ## write requirements.lock anew from the ranges in pyproject.toml
 	@tools/lock $(BASE_PYTHON) > requirements.lock.new

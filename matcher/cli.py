@@ -19,6 +19,7 @@ import click
 
 from matcher import model_cli
 from matcher.errors import MatcherError, NothingKnownError
+from matcher.evaluation import cli as evaluation_cli
 
 if TYPE_CHECKING:
     from database import Database
@@ -54,6 +55,7 @@ def match() -> None:
 
 
 match.add_command(model_cli.model)
+match.add_command(evaluation_cli.evaluate)
 
 
 @match.command(name="try", context_settings={"ignore_unknown_options": True})

@@ -3,39 +3,37 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from bench.thesis_threshold import CLUSTERS, NEGATIVE, POSITIVE, measure
+from matcher.evaluation.catalogue import evaluate
 from matcher.linkage import load
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = (ROOT / "docs/linkage.md").read_text()
+PAGE = (ROOT / "docs/evaluation.md").read_text()
 THESIS = load("thesis")
+SCENARIOS = ("thesis", "thesis-256")
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_most_colleagues_are_recognised_and_few_strangers(cluster: int) -> None:
-    results = measure(cluster, seeds=2)
-
-    def matched(kind: str) -> float:
-        hits = [score >= THESIS.threshold and (right or kind in NEGATIVE) for score, right in results[kind]]
-        return sum(hits) / len(hits)
-
-    assert matched("again") > 0.99
-    assert matched("colleague") > 2 / 3
-    assert matched("stranger") < 0.05
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_most_colleagues_are_recognised_and_few_strangers(scenario: str) -> None:
+    kinds = evaluate(THESIS, scenario, seeds=4).kinds()
+    assert (kinds["again"].right_application.value or 0) > 0.99
+    assert (kinds["colleague"].right_application.value or 0) > 2 / 3
+    assert (kinds["stranger"].unknown_matched.value or 0) < 0.02
 
 
 def test_the_document_states_the_models_threshold() -> None:
-    assert f"The threshold is **{THESIS.threshold}**" in DOCUMENT
+    assert f"The threshold is **{THESIS.threshold}**" in (ROOT / "docs/linkage.md").read_text()
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_the_models_evidence_is_the_documents_row(cluster: int) -> None:
-    tables = re.findall(rf"^\| \*\*{THESIS.threshold}\*\* \|(.*)\|$", DOCUMENT, re.MULTILINE)
-    row = [float(number) for number in re.findall(r"\*\*([\d.]+) ±", tables[list(CLUSTERS).index(cluster)])]
-    evidence = THESIS.evidence[f"nodes_{cluster}"]
-    assert row == [evidence[kind.replace(" ", "_")] for kind in (*POSITIVE, *NEGATIVE)]
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_models_evidence_is_the_documents(scenario: str) -> None:
+    assert f"<!-- {THESIS.evidence['source']} --markdown -->" in PAGE
+    rows = PAGE.split(f"**{scenario}: by kind of job**\n\n")[1].split("\n\n")[0].splitlines()[2:]
+    stated = {}
+    for kind, _, _, right, _, unknown in (row.strip("| ").split(" | ") for row in rows):
+        stated[kind.replace(" ", "_")] = float((unknown if right == "-" else right).split()[0])
+    del stated["left_out"]
+    assert stated == THESIS.evidence[scenario]

@@ -19,7 +19,7 @@ def run(*words: str) -> Result:
 def test_the_configured_model_is_shown_with_its_evidence() -> None:
     said = run("show").output
     assert said.startswith("Model thesis/1: threshold 0.55, scoring by mean\n")
-    assert "soft-tfidf" in said and "0.0833" in said and "bench.thesis_threshold" in said
+    assert "soft-tfidf" in said and "0.0833" in said and "reprise match evaluate" in said
 
 
 def test_a_model_of_log_odds_is_shown_in_bits(tmp_path: Path) -> None:

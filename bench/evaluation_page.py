@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the numbers of docs/evaluation.md anew: between `<!-- reprise COMMAND -->` and `<!-- end -->`, its output.
+
+python -m bench.evaluation_page
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs/evaluation.md"
+BLOCK = re.compile(r"^(?P<begin><!-- reprise (?P<command>.*) -->\n)(?P<said>.*?)(?P<end>^<!-- end -->)$", re.M | re.S)
+
+
+def _anew(block: re.Match[str]) -> str:
+    argv = [sys.executable, "-m", "reprise", *shlex.split(block["command"])]
+    said = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=3600).stdout
+    return f"{block['begin']}{said}{block['end']}"
+
+
+def main() -> None:
+    PAGE.write_text(BLOCK.sub(_anew, PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A share of jobs with its 95 % confidence interval, where jobs of one random site are not independent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Share:
+    """`value`, `low` and `high` in [0, 1], None where no job was asked about; `n` jobs."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+    def to_json(self) -> dict[str, float | int | None]:
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
+
+def share(sites: Iterable[tuple[int, int]]) -> Share:
+    """The share of hits, of (hits, jobs) per site; sites are independent of each other.
+
+    Jobs of one site share its records, users and names, so that they fail together: each site is a cluster. The
+    interval is Wilson's, for as many independent jobs as would vary like the sites do (by the variance of the ratio
+    estimator; Korn and Graubard 1998), and never for more than there are. Student's t with sites - 1 degrees of
+    freedom stands for the normal quantile, as that variance is itself estimated. Where all jobs hit or all miss, or
+    there is one site, nothing is known of it, and jobs count as independent.
+    """
+    counted = [(hits, jobs) for hits, jobs in sites if jobs]
+    n = sum(jobs for _, jobs in counted)
+    if not n:
+        return Share(None, None, None, 0)
+    p = sum(hits for hits, _ in counted) / n
+    effective = float(n)
+    if len(counted) > 1 and 0 < p < 1:
+        spread = math.fsum((hits - p * jobs) ** 2 for hits, jobs in counted)
+        variance = len(counted) / (len(counted) - 1) * spread / n**2
+        effective = min(effective, p * (1 - p) / variance) if variance else effective
+    low, high = wilson(p, effective, _quantile(len(counted)))
+    return Share(p, low, high, n)
+
+
+def wilson(p: float, n: float, z: float) -> tuple[float, float]:
+    """Wilson's score interval of a share `p` of `n`, `z` standard deviations wide on each side."""
+    middle = p + z * z / (2 * n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def _quantile(sites: int) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    tail = 1 - (1 - CONFIDENCE) / 2
+    return float(stdtrit(sites - 1, tail) if sites > 1 else ndtri(tail))
