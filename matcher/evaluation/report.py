@@ -12,7 +12,7 @@ from matcher.evaluation.measure import WRONG, Answer, Measures, Verdict, by_kind
 from matcher.evaluation.share import Share, share
 from matcher.metadata import JobMetadata
 
-THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95, 0.99)
+THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 """Those that every report shows beside the model's own."""
 FAILURES = 6
 EXAMPLES = 2
