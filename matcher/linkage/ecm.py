@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights from unlabelled pairs: which levels of likeness go with pairs of one application, and which with others.
+
+Fellegi and Sunter's model (1969) with any number of levels per comparison, independent within the matching and within
+the other pairs, fitted by expectation and conditional maximisation (Winkler 1988; Meng and Rubin 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Levels = npt.NDArray[np.int64]
+
+UNKNOWN = -1  # level of a comparison that could not be made; it says nothing
+PSEUDO_PAIRS = 0.5  # added to each level of each class (Jeffreys), so that nothing is impossible
+TOLERANCE = 1e-7  # largest change of a probability at which the fit has converged
+MAX_ROUNDS = 2000
+
+
+@dataclass(frozen=True)
+class Fit:
+    """`matched[c][l]`: how often comparison c of a matching pair is of level l; `others`: of any other pair.
+
+    `share`: of all pairs that match. `log_likelihood` of each round, in nats; `converged` within MAX_ROUNDS.
+    """
+
+    share: float
+    matched: tuple[Floats, ...]
+    others: tuple[Floats, ...]
+    log_likelihood: tuple[float, ...]
+    converged: bool
+
+    def bits(self, comparison: int) -> Floats:
+        """log2(matched / others) of each level of a comparison."""
+        return np.log2(self.matched[comparison] / self.others[comparison])
+
+    @property
+    def prior(self) -> float:
+        """Bits that any two jobs match."""
+        return float(np.log2(self.share / (1 - self.share)))
+
+    def probability(self, levels: Levels) -> Floats:
+        """Probability that each row of levels (pairs x comparisons) is a match."""
+        return 1 / (1 + np.exp2(-(self.prior + _sum([self.bits(c) for c in range(len(self.matched))], levels))))
+
+
+def fit(
+    levels: Levels,
+    *,
+    start_matched: Sequence[Sequence[float]],
+    start_others: Sequence[Sequence[float]],
+    start_share: float,
+    counts: npt.ArrayLike | None = None,
+    pseudo_pairs: float = PSEUDO_PAIRS,
+) -> Fit:
+    """Fit to `levels` (pairs x comparisons, 0 .. levels - 1 or UNKNOWN), each row seen `counts` times (once).
+
+    The start says which of the two classes is the matching one, and nothing else of it should be left in a good fit.
+    Raises ValueError where shapes or starting values do not fit.
+    """
+    rows, index = np.unique(np.asarray(levels, dtype=np.int64), axis=0, return_inverse=True)
+    weights = np.bincount(index.ravel(), weights=None if counts is None else np.asarray(counts, dtype=np.float64))
+    matched, others = _checked(rows, start_matched), _checked(rows, start_others)
+    if not 0 < start_share < 1:
+        raise ValueError(f"start_share is {start_share}: it must lie between 0 and 1")
+    share, history = start_share, list[float]()
+    for _ in range(MAX_ROUNDS):
+        of_matched = np.log(share) + _sum([np.log(p) for p in matched], rows)
+        of_others = np.log1p(-share) + _sum([np.log(p) for p in others], rows)
+        together = np.logaddexp(of_matched, of_others)
+        history.append(float(weights @ together))
+        belongs = np.exp(of_matched - together)
+        before = [np.array([share]), *matched, *others]
+        total = float(weights.sum()) + 2 * pseudo_pairs
+        share = float((weights @ belongs + pseudo_pairs) / total)
+        matched = [_estimate(rows[:, c], weights * belongs, p.size, pseudo_pairs) for c, p in enumerate(matched)]
+        others = [_estimate(rows[:, c], weights * (1 - belongs), p.size, pseudo_pairs) for c, p in enumerate(others)]
+        change = max(
+            float(np.max(np.abs(a - b))) for a, b in zip(before, [np.array([share]), *matched, *others], strict=True)
+        )
+        if change < TOLERANCE:
+            return Fit(share, tuple(matched), tuple(others), tuple(history), converged=True)
+    return Fit(share, tuple(matched), tuple(others), tuple(history), converged=False)
+
+
+def _checked(rows: Levels, start: Sequence[Sequence[float]]) -> list[Floats]:
+    if len(start) != rows.shape[1]:
+        raise ValueError(f"{len(start)} comparisons have starting values, and the pairs have {rows.shape[1]}")
+    result = []
+    for comparison, values in enumerate(start):
+        found = np.asarray(values, dtype=np.float64)
+        if found.min() <= 0 or rows[:, comparison].max() >= found.size or rows[:, comparison].min() < UNKNOWN:
+            raise ValueError(f"comparison {comparison}: every level that is seen needs a starting value over 0")
+        result.append(found / found.sum())
+    return result
+
+
+def _sum(of_level: Sequence[Floats], rows: Levels) -> Floats:
+    """The sum over comparisons of what each one's level is worth; unknown ones are worth 0."""
+    total = np.zeros(len(rows))
+    for comparison, values in enumerate(of_level):
+        column = rows[:, comparison]
+        total += np.where(column == UNKNOWN, 0.0, values[column])
+    return total
+
+
+def _estimate(column: Levels, weights: Floats, size: int, pseudo_pairs: float) -> Floats:
+    known = column != UNKNOWN
+    found = np.bincount(column[known], weights=weights[known], minlength=size) + pseudo_pairs
+    return np.asarray(found / found.sum(), dtype=np.float64)
