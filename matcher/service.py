@@ -107,10 +107,10 @@ class Service:
     def use_records(self, records: Sequence[Record]) -> None:
         """Take new records, in the journal's thread; requests go on with the old ones until these are ready."""
         knowledge = knowledge_of(records, self._model, self._config)
-        linkable = knowledge.engine.records
+        latest = knowledge.engine.latest()
         begun = time.perf_counter()
-        if linkable:
-            knowledge.engine.link(linkable[-1].metadata)
+        if latest:
+            knowledge.engine.link(latest.metadata)
         took_ms = (time.perf_counter() - begun) * 1e3
         self._inline = took_ms <= INLINE_LIMIT_MS
         self._knowledge = knowledge

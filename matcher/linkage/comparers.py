@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from rapidfuzz.distance import Levenshtein
 
 Options = Mapping[str, frozenset[str]]
 Tokens = tuple[str, ...]
 
+_NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
+
 
 def clean(text: str) -> str:
     """Letters and digits only, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
-    return "".join(character for character in text if character.isalnum()).lower()
+    lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
+    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" has a lower case of two characters, one of them a mere dot
 
 
 def exact(left: object, right: object) -> float:
@@ -33,7 +38,7 @@ def options(left: Options, right: Options) -> float:
     keys = left.keys() | right.keys()
     if not keys:
         return 1.0
-    return sum(_overlap(left[key], right[key]) for key in left.keys() & right.keys()) / len(keys)
+    return math.fsum(_overlap(left[key], right[key]) for key in left.keys() & right.keys()) / len(keys)
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
@@ -43,7 +48,8 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 def circular(left: float, right: float, period: float) -> float:
     """1 - half the chord between two points of the unit circle: 1 if equal, 0 half a period apart."""
-    return 1.0 - abs(math.sin(math.pi * (left - right) / period))
+    apart = abs(left - right) % period  # as far apart in either direction is exactly as alike, and no rounding adds up
+    return 1.0 - math.sin(math.pi * (min(apart, period - apart) / period))
 
 
 def same_side(left: float, right: float, start: float, end: float) -> float:
@@ -74,6 +80,13 @@ def tokens(text: str, separators: str) -> Tokens:
     return tuple(token for token in text.split(separators[0]) if token)
 
 
+def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, float]:
+    """The weight of each token, ln(1 + tf) * idf, scaled so that the vector's length is 1."""
+    vector = {token: math.log1p(count) * idf(token) for token, count in Counter(document).items()}
+    length = math.sqrt(math.fsum(weight * weight for weight in vector.values()))
+    return {token: weight / length for token, weight in vector.items()}
+
+
 class SoftTfIdf:
     """Soft TF-IDF (Cohen, Ravikumar, Fienberg 2003) over a corpus of token tuples.
 
@@ -83,35 +96,37 @@ class SoftTfIdf:
     the pairs. Pairing each token once keeps it symmetric and at most 1.
     """
 
-    def __init__(self, corpus: Iterable[Tokens], inner_threshold: float) -> None:
+    def __init__(self, documents: int, frequency: Callable[[str], int], inner_threshold: float) -> None:
+        """`documents` is their number without the query, `frequency` the number of those that hold a token."""
         self.inner_threshold = inner_threshold
-        self._documents = 0
-        self._frequency: Counter[str] = Counter()
-        for document in corpus:
-            self._documents += 1
-            self._frequency.update(set(document))
+        self._documents = documents
+        self._frequency = frequency
+
+    @classmethod
+    def of(cls, corpus: Sequence[Tokens], inner_threshold: float) -> SoftTfIdf:
+        """Over the documents of `corpus`."""
+        counts = Counter(token for document in corpus for token in set(document))
+        return cls(len(corpus), lambda token: counts[token], inner_threshold)
+
+    def idf(self, query: Tokens) -> Callable[[str], float]:
+        """How rare a token is among the documents and the query."""
+        in_query = set(query)
+
+        @cache
+        def rarity(token: str) -> float:
+            return math.log1p((self._documents + 1) / max(self._frequency(token) + (token in in_query), 1))
+
+        return rarity
 
     def against(self, query: Tokens) -> Callable[[Tokens], float]:
         """The comparison of any token tuple with `query`."""
-        in_query = set(query)
-        idf: dict[str, float] = {}
-
-        def weights(document: Tokens) -> dict[str, float]:
-            vector = {}
-            for token, count in Counter(document).items():
-                if token not in idf:
-                    frequency = self._frequency[token] + (token in in_query)
-                    idf[token] = math.log1p((self._documents + 1) / max(frequency, 1))
-                vector[token] = math.log1p(count) * idf[token]
-            length = math.sqrt(math.fsum(weight * weight for weight in vector.values()))
-            return {token: weight / length for token, weight in vector.items()}
-
-        query_weights = weights(query)
+        idf = self.idf(query)
+        query_weights = unit_vector(query, idf)
 
         def similarity(document: Tokens) -> float:
             if sorted(document) == sorted(query):
                 return 1.0
-            return self._similarity(query_weights, weights(document)) if query and document else 0.0
+            return self._similarity(query_weights, unit_vector(document, idf)) if query and document else 0.0
 
         return similarity
 
@@ -119,10 +134,11 @@ class SoftTfIdf:
         common = left.keys() & right.keys()
         products = [left[token] * right[token] for token in common]
         candidates = []
-        for a in self._pairable(left.keys() - common):
-            for b in self._pairable(right.keys() - common):
-                likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=self.inner_threshold)
-                if likeness > 0:
+        for a in self.pairable(left.keys() - common):
+            for b in self.pairable(right.keys() - common):
+                # rapidfuzz's cutoff leaves out some that are just at it (1 edit in 5 characters, at 0.8)
+                likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=max(0.0, self.inner_threshold - 0.01))
+                if likeness > 0 and likeness >= self.inner_threshold - 1e-9:
                     candidates.append((-likeness, -left[a] * right[b], min(a, b), max(a, b), a, b))
         paired: set[tuple[str, str]] = set()
         for negative_likeness, negative_product, _, _, a, b in sorted(candidates):
@@ -131,6 +147,6 @@ class SoftTfIdf:
                 products.append(negative_likeness * negative_product)
         return min(1.0, math.fsum(products))
 
-    def _pairable(self, tokens: Iterable[str]) -> list[str]:
+    def pairable(self, tokens: Iterable[str]) -> list[str]:
         """Those long enough that one more character leaves them as alike as `inner_threshold` asks."""
         return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

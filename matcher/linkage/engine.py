@@ -1,72 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: every record scored against a new job, the nearest ones explained.
+"""The engine: the records nearest to a new job, explained, while records come and go.
 
-Columns are dictionary-encoded: each comparison runs once per distinct value of the records. A linkage costs the
-comparisons of the distinct values, and one gather per part and record.
+Who links reads a snapshot. A change of the records makes the next one and puts it in its place when it is ready, so
+that nobody waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+import threading
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import numpy.typing as npt
 
-from matcher.linkage import comparers
-from matcher.linkage.features import FEATURES, Kind
-from matcher.linkage.model import (
-    Absolute,
-    Circular,
-    Curve,
-    LevenshteinPart,
-    Model,
-    ModelField,
-    OptionsPart,
-    Part,
-    Ratio,
-    SameSide,
-    SoftTfIdfPart,
-)
+from matcher.linkage.arrays import Indices
+from matcher.linkage.features import FEATURES
+from matcher.linkage.model import Model, ModelField
 from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
+from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Snapshot
+from matcher.linkage.table import Table
 from matcher.metadata import JobMetadata
 
-TOTAL_DECIMALS = 12
-"""Totals are rounded to this, so that equal jobs score exactly 1 and ties do not hang on the order of a sum."""
+GARBAGE = 4096
+"""Rows that removed records may leave behind, beyond as many as there are records, before the table is made anew."""
 
-Compare = Callable[[Any], float]
+
+@dataclass(frozen=True)
+class _Served:
+    """What is linked to. The two lists may have more at their end than the snapshot knows of."""
+
+    snapshot: Snapshot
+    records: Sequence[LinkableRecord]
+    labels: Sequence[Hashable]
+    count: int
 
 
 class Engine:
-    """Links new jobs to `records` under `model`. Immutable; a change of the records takes a new engine.
+    """Links new jobs to `records` under `model`.
 
     `cluster_nodes` is the largest difference of node counts that means anything (d_max). `timezone` is the name of the
-    zone in which hours and days are read, "" for this host's.
+    zone in which hours and days are read, "" for this host's. Any thread may link or change records at any time.
     """
 
     def __init__(
-        self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str = ""
+        self, model: Model, records: Iterable[LinkableRecord] = (), *, cluster_nodes: int, timezone: str = ""
     ) -> None:
         self.model = model
-        self.records = tuple(records)
+        self._cluster_nodes = cluster_nodes
         self._zone: tzinfo | None = ZoneInfo(timezone) if timezone else None
-        self._columns = [
-            [
-                _Column(part, curve, cluster_nodes, [self._value(part, record.metadata) for record in self.records])
-                for part, curve in zip(field.parts, curves, strict=True)
-            ]
-            for field, curves in zip(model.fields, model.curves(), strict=True)
-        ]
-        # np.lexsort takes the last key first
-        self._tie_break = (
-            np.array([record.id for record in self.records], dtype=np.int64),
-            np.array([-record.gain for record in self.records], dtype=np.float64),
-            np.array([-record.created_at for record in self.records], dtype=np.float64),
-        )
+        self._changing = threading.Lock()
+        self._table = Table(model, cluster_nodes, self._zone)
+        self.change(add=records)
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return self._served.count
+
+    def latest(self) -> LinkableRecord | None:
+        """The record that was added last, there still or not."""
+        return self._served.records[-1] if self._served.records else None
+
+    def change(self, *, add: Iterable[LinkableRecord] = (), remove: Iterable[int] = ()) -> None:
+        """Remove records, by their ids, and add others; one whose id is there is replaced.
+
+        All of it is in force when this returns, and nothing of it before. Who links meanwhile does not wait.
+        """
+        with self._changing:
+            self._table.remove(remove)
+            self._table.add(add)
+            if self._table.garbage > len(self._table) + GARBAGE:
+                records = self._table.living()
+                self._table = Table(self.model, self._cluster_nodes, self._zone)
+                self._table.add(records)
+            table = self._table
+            self._served = _Served(table.freeze(), table.records, table.labels, len(table))
+
+    def ask(self, metadata: JobMetadata) -> Asked:
+        """Compare a new job with all records as they are now."""
+        return Asked(self.model, self._served, metadata, self._zone)
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
         """The `k` nearest records (of those whose id is in `among`, if given), best first.
@@ -74,57 +88,75 @@ class Engine:
         Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
         frequencies of path tokens.
         """
-        compared = [
-            [column.compare(self._value(column.part, metadata)) for column in columns] for columns in self._columns
-        ]
-        totals = np.full(len(self.records), self.model.offset)
-        for columns, of_field in zip(self._columns, compared, strict=True):
-            for column, of_part in zip(columns, of_field, strict=True):
-                totals += of_part.contributions[column.codes]
-        totals = np.round(totals, TOTAL_DECIMALS)
-        matches: list[Match] = []
-        for row in map(int, np.lexsort((*self._tie_break, -totals))):
-            if len(matches) == k:
-                break
-            record = self.records[row]
-            if among is None or record.id in among:
-                fields = tuple(
-                    self._explain(field, columns, of_field, metadata, row)
-                    for field, columns, of_field in zip(self.model.fields, self._columns, compared, strict=True)
-                )
-                score = round(self.model.score(float(totals[row])), TOTAL_DECIMALS)
-                matches.append(Match(record, score, self._before() + fields))
-        return Linkage(self.model.label, self.model.threshold, tuple(matches))
+        return self.ask(metadata).nearest(k, among)
+
+
+class Asked:
+    """A new job, compared with all records as they were when it was asked about."""
+
+    def __init__(self, model: Model, served: _Served, metadata: JobMetadata, zone: tzinfo | None) -> None:
+        self._model = model
+        self._served = served
+        self._values = [FEATURES[part.feature].of(metadata, zone) for field in model.fields for part in field.parts]
+        self._zone = zone
+        self._comparison: Comparison = served.snapshot.compare(self._values)
+
+    def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
+        """As `Engine.link`."""
+        rows = None
+        if among is not None:
+            ids = self._served.snapshot.order.ids.tolist()
+            rows = np.array([row for row, number in enumerate(ids) if number in among], np.int64)
+        return self._nearest(k, rows)
+
+    def nearest_labelled(self, labels: Collection[Hashable], k: int = 1) -> Linkage:
+        """The same among the records that have one of these labels."""
+        codes = [code for code, label in enumerate(self._served.labels) if label in labels]
+        return self._nearest(k, np.flatnonzero(np.isin(self._served.snapshot.labels, codes)))
+
+    def labels_reaching(self, score: float) -> list[Hashable]:
+        """The labels of all records that score as much as `score`, and perhaps of some that score hardly less."""
+        rows = self._comparison.reaching(self._model.total(score))
+        return [self._served.labels[code] for code in np.unique(self._served.snapshot.labels[rows]).tolist()]
+
+    def _nearest(self, k: int, rows: Indices | None) -> Linkage:
+        ranked = self._comparison.nearest(k, rows)
+        matches = tuple(
+            self._match(row, total) for row, total in zip(ranked.rows.tolist(), ranked.totals.tolist(), strict=True)
+        )
+        return Linkage(self._model.label, self._model.threshold, matches)
+
+    def _match(self, row: int, total: float) -> Match:
+        record = self._served.records[row]
+        fields = []
+        first = 0
+        for field in self._model.fields:
+            fields.append(self._explain(field, first, row, record.metadata))
+            first += len(field.parts)
+        return Match(record, round(self._model.score(total), TOTAL_DECIMALS), (*self._before(), *fields))
 
     def _before(self) -> tuple[FieldScore, ...]:
         """What counts before anything is compared, as a field of its own."""
-        if self.model.prior is None:
+        if self._model.prior is None:
             return ()
-        return (FieldScore(PRIOR, None, None, 0.0, 0.0, self.model.offset, ()),)
+        return (FieldScore(PRIOR, None, None, 0.0, 0.0, self._model.offset, ()),)
 
-    def _value(self, part: Part, metadata: JobMetadata) -> Any:
-        return FEATURES[part.feature].of(metadata, self._zone)
-
-    def _explain(
-        self,
-        field: ModelField,
-        columns: Sequence[_Column],
-        compared: Sequence[_Compared],
-        metadata: JobMetadata,
-        row: int,
-    ) -> FieldScore:
-        parts = tuple(
-            PartScore(
-                name=column.part.label,
-                comparer=column.part.comparer,
-                left=_json_ready(self._value(column.part, metadata)),
-                right=_json_ready(self._value(column.part, self.records[row].metadata)),
-                similarity=float(of_part.similarities[column.codes[row]]),
-                weight=column.curve.most,
-                contribution=float(of_part.contributions[column.codes[row]]),
+    def _explain(self, field: ModelField, first: int, row: int, metadata: JobMetadata) -> FieldScore:
+        """`first` is the number of the field's first part among those of all fields."""
+        parts = []
+        for number, part in enumerate(field.parts, first):
+            similarity, contribution = self._comparison.part(number, row)
+            parts.append(
+                PartScore(
+                    name=part.label,
+                    comparer=part.comparer,
+                    left=_json_ready(self._values[number]),
+                    right=_json_ready(FEATURES[part.feature].of(metadata, self._zone)),
+                    similarity=similarity,
+                    weight=self._served.snapshot.parts[number].curve.most,
+                    contribution=contribution,
+                )
             )
-            for column, of_part in zip(columns, compared, strict=True)
-        )
         weight = sum(part.weight for part in parts)
         contribution = sum(part.contribution for part in parts)
         similarity = sum(part.weight * part.similarity for part in parts) / weight if weight else 0.0
@@ -136,92 +168,10 @@ class Engine:
             similarity=similarity,
             weight=weight,
             contribution=contribution,
-            parts=parts,
+            parts=tuple(parts),
         )
 
 
 def _json_ready(value: Any) -> Any:
     """Options have tuples for values; all other features are JSON's own."""
     return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
-
-
-@dataclass(frozen=True)
-class _Unknown:
-    """Stands for an unknown number: it is like nothing, not even itself."""
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """A new job's value against each distinct value of a column: how alike, and what that adds."""
-
-    similarities: npt.NDArray[np.float64]
-    contributions: npt.NDArray[np.float64]
-
-
-class _Column:
-    """One part of the model over all records: the distinct prepared values, and each record's index into them."""
-
-    def __init__(self, part: Part, curve: Curve, cluster_nodes: int, values: Sequence[Any]) -> None:
-        self.part = part
-        self.curve = curve
-        self._prepare = _preparation(part)
-        index: dict[Hashable, int] = {}
-        prepared = [self._prepare(value) for value in values]
-        self.codes = np.array([index.setdefault(value, len(index)) for value in prepared], dtype=np.intp)
-        self._distinct = tuple(index)
-        self._known = np.array([not _is_unknown(value) for value in self._distinct], dtype=np.bool_)
-        self._against = _comparison(part, cluster_nodes, prepared)
-
-    def compare(self, value: Any) -> _Compared:
-        """`value` against each distinct value."""
-        query = self._prepare(value)
-        if isinstance(query, _Unknown):
-            similarities = np.zeros(len(self._distinct))
-        else:
-            compare = self._against(query)
-            known = (0.0 if isinstance(other, _Unknown) else compare(other) for other in self._distinct)
-            similarities = np.fromiter(known, np.float64, len(self._distinct))
-        contributions = np.interp(similarities, self.curve.similarities, self.curve.values)
-        if self.curve.unknown is not None:
-            known_both = self._known & (not _is_unknown(query))
-            contributions = np.where(known_both, contributions, self.curve.unknown)
-        return _Compared(similarities, contributions)
-
-
-def _is_unknown(prepared: object) -> bool:
-    return isinstance(prepared, _Unknown) or prepared in ("", ())
-
-
-def _preparation(part: Part) -> Callable[[Any], Hashable]:
-    """What is done to a value once, before any comparison."""
-    if isinstance(part, LevenshteinPart) and part.clean:
-        return comparers.clean
-    if isinstance(part, SoftTfIdfPart):
-        return partial(comparers.tokens, separators=part.separators)
-    if isinstance(part, OptionsPart):
-        return lambda value: frozenset((key, frozenset(values)) for key, values in value.items())
-    if FEATURES[part.feature].kind is Kind.NUMBER:
-        return lambda value: _Unknown() if value is None else value
-    return lambda value: value
-
-
-def _comparison(part: Part, cluster_nodes: int, prepared: Sequence[Any]) -> Callable[[Any], Compare]:
-    """From a prepared query to its comparison with prepared values."""
-    match part:
-        case LevenshteinPart():
-            return lambda query: partial(comparers.levenshtein, query)
-        case SoftTfIdfPart():
-            return comparers.SoftTfIdf(prepared, part.inner_threshold).against
-        case OptionsPart():
-            return lambda query: lambda other: comparers.options(dict(query), dict(other))
-        case Circular():
-            return lambda query: partial(comparers.circular, query, period=part.period)
-        case SameSide():
-            return lambda query: partial(comparers.same_side, query, start=part.start, end=part.end)
-        case Ratio():
-            return lambda query: partial(comparers.ratio, query)
-        case Absolute():
-            maximum = part.maximum or cluster_nodes
-            return lambda query: partial(comparers.absolute, query, maximum=maximum)
-        case _:
-            return lambda query: partial(comparers.exact, query)

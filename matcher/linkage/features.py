@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from matcher.metadata import JobMetadata
@@ -29,7 +30,12 @@ class Feature:
 
 
 def _time(read: Callable[[datetime], int]) -> Feature:
-    return Feature(Kind.NUMBER, lambda job, zone: read(datetime.fromtimestamp(job.submit_time, zone)))
+    return Feature(Kind.NUMBER, lambda job, zone: read(_local_time(job.submit_time, zone)))
+
+
+@lru_cache(maxsize=8)  # one job is asked for five of its parts
+def _local_time(at: float, zone: tzinfo | None) -> datetime:
+    return datetime.fromtimestamp(at, zone)
 
 
 FEATURES: dict[str, Feature] = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -181,7 +182,15 @@ class Model(_Table):
 
     def score(self, total: float) -> float:
         """The score, 0 to 1, of a total."""
-        return 1 / (1 + 2**-total) if self.scoring == "log-odds" else total
+        return 1 / (1 + 2 ** min(-total, 1000.0)) if self.scoring == "log-odds" else total
+
+    def total(self, score: float) -> float:
+        """The total of a score: the inverse of `score`."""
+        if self.scoring == "mean":
+            return score
+        if not 0 < score < 1:
+            return math.copysign(math.inf, score - 0.5)
+        return -math.log2(1 / score - 1)
 
     @model_validator(mode="after")
     def _check(self) -> Model:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,16 @@ PRIOR = "any two jobs"
 
 @dataclass(frozen=True)
 class LinkableRecord:
-    """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default."""
+    """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default.
+
+    `label` is whatever records are told apart by besides (see `Asked.nearest_labelled`); there should not be many.
+    """
 
     id: int
     metadata: JobMetadata
     created_at: float
     gain: float
+    label: Hashable = None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def path(text: str) -> tuple[str, ...]:
 
 
 def soft(corpus: list[str], left: str, right: str) -> float:
-    return SoftTfIdf([path(text) for text in corpus], 0.9).against(path(left))(path(right))
+    return SoftTfIdf.of([path(text) for text in corpus], 0.9).against(path(left))(path(right))
 
 
 def test_levenshtein_is_normalised_by_the_longer_text() -> None:
@@ -111,7 +111,7 @@ def test_circular_is_symmetric_bounded_and_periodic(left: int, right: int) -> No
 def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
     corpus: list[list[str]], left: list[str], right: list[str]
 ) -> None:
-    similarity = SoftTfIdf([tuple(document) for document in corpus], 0.9).against(tuple(left))(tuple(right))
+    similarity = SoftTfIdf.of([tuple(document) for document in corpus], 0.9).against(tuple(left))(tuple(right))
     assert 0 <= similarity <= 1
     if sorted(left) == sorted(right):
         assert similarity == 1
@@ -121,6 +121,6 @@ def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
 def test_soft_tfidf_of_records_is_symmetric(corpus: list[list[str]], left: list[str], right: list[str]) -> None:
     """Where both are records. A new job is counted in the frequencies, so that swapping it with a record moves them."""
     known = [tuple(left), tuple(right), *(tuple(document) for document in corpus)]
-    one = SoftTfIdf([tuple(right), *known], 0.9).against(tuple(left))(tuple(right))
-    other = SoftTfIdf([tuple(left), *known], 0.9).against(tuple(right))(tuple(left))
+    one = SoftTfIdf.of([tuple(right), *known], 0.9).against(tuple(left))(tuple(right))
+    other = SoftTfIdf.of([tuple(left), *known], 0.9).against(tuple(right))(tuple(left))
     assert one == pytest.approx(other, abs=1e-12)

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All records at one time, and a new job compared with them.
+
+Nothing is left out that could be among the nearest. Parts with few distinct values are added up for every row. Then,
+part by part, only those rows go on that can still be among the nearest, given what the best rows have for certain and
+what the parts to come can add at most. That is done up to a margin; the few rows that are left are reckoned exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcher.linkage.arrays import Codes, Indices, Reals
+from matcher.linkage.columns import TOLERANCE, View
+from matcher.linkage.model import Curve, Model
+
+TOTAL_DECIMALS = 12
+"""Totals are rounded to this, so that equal jobs score exactly 1 and ties do not hang on the order of a sum."""
+
+MERGED = 8192
+"""Parts are looked up together where they have no more combinations: such a table stays in the processor's cache."""
+
+EVERY_ROW_NS = 40_000.0
+"""A part that costs less than this, in all its distinct values, is compared with every row at once."""
+
+BLOCKS = 256
+"""So many rows, each the most promising of its block, show how good a row must be."""
+
+LEAST = float(np.finfo(np.float32).min)
+"""What every record reaches; a row that is none has minus infinity."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What decides between rows of equal totals: the newest, then the largest gain, then the lowest id."""
+
+    created_at: Reals
+    gain: Reals
+    ids: npt.NDArray[np.int64]
+
+    def best(self, rows: Indices, totals: Reals, k: int) -> Indices:
+        """Places in `rows` of the best `k`, best first."""
+        places = np.arange(len(rows))
+        certain: list[Indices] = []
+        for keys in (-totals, -self.created_at[rows], -self.gain[rows], self.ids[rows]):
+            wanted = k - sum(map(len, certain))
+            if len(places) <= wanted:
+                break
+            mine = keys[places]
+            last = np.partition(mine, wanted - 1)[wanted - 1]
+            certain.append(places[mine < last])
+            places = places[mine == last]
+        chosen = np.concatenate([*certain, places])
+        of = rows[chosen]
+        # np.lexsort takes the last key first
+        order = np.lexsort((self.ids[of], -self.gain[of], -self.created_at[of], -totals[chosen]))
+        return chosen[order][:k]
+
+
+class Contribution:
+    """What one part adds to totals: its column's similarities through its curve."""
+
+    def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
+        self.view = view
+        self.codes = codes  # of each row
+        self.curve = curve
+        self._upper = np.maximum.accumulate(curve.values)
+        self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
+        rises = np.diff(curve.values) / np.diff(curve.similarities)
+        self.margin = float(np.abs(rises).max()) * TOLERANCE
+        self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
+
+    def bounds(self, query: Any, codes: Codes | None) -> tuple[Reals, Reals]:
+        """The most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
+        most, least = self.view.bounds(query, codes)
+        if most is least:
+            most = least = self._with_unknown(query, codes, np.interp(most, self.curve.similarities, self.curve.values))
+            return most, least
+        upper = np.interp(most, self.curve.similarities, self._upper)
+        lower = np.interp(least, self.curve.similarities, self._lower)
+        return self._with_unknown(query, codes, upper), self._with_unknown(query, codes, lower)
+
+    def exact(self, query: Any, codes: Codes) -> tuple[Reals, Reals]:
+        """Similarities of the distinct values `codes`, and what they add."""
+        found = (self.view.similarity(query, code) for code in codes.tolist())
+        similarities = np.fromiter(found, np.float64, len(codes))
+        added = np.interp(similarities, self.curve.similarities, self.curve.values)
+        return similarities, self._with_unknown(query, codes, added)
+
+    def _with_unknown(self, query: Any, codes: Codes | None, added: Reals) -> Reals:
+        if self.curve.unknown is None:
+            return added
+        if self.view.is_unknown(query):
+            return np.full(len(added), self.curve.unknown)
+        unknown = self.view.unknown()
+        if unknown >= 0:
+            if codes is None:
+                added[unknown] = self.curve.unknown
+            else:
+                added[codes == unknown] = self.curve.unknown
+        return added
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Parts that every row is compared in, by a table of the combinations of their distinct values."""
+
+    parts: tuple[int, ...]
+    codes: Codes
+
+
+class Snapshot:
+    """The rows at one time. `labels` are codes of the records' labels, `alive` tells which are records still."""
+
+    def __init__(
+        self,
+        model: Model,
+        columns: Sequence[View],
+        codes: Sequence[Codes],
+        order: Order,
+        labels: Codes,
+        alive: npt.NDArray[np.bool_],
+    ) -> None:
+        self.model = model
+        self.order = order
+        self.labels = labels
+        self.alive = alive
+        curves = [curve for of_field in model.curves() for curve in of_field]
+        self.parts = [Contribution(*one) for one in zip(columns, curves, codes, strict=True)]
+        cheap = [
+            number
+            for number, part in enumerate(self.parts)
+            if part.view.is_certain and part.view.size * part.view.cost_ns <= EVERY_ROW_NS
+        ]
+        self.axes = [self._axis(group) for group in _groups(cheap, [part.view.size for part in self.parts])]
+        stages = set(range(len(self.parts))) - set(cheap)
+        self.stages = sorted(stages, key=lambda n: self.parts[n].view.size * self.parts[n].view.cost_ns)
+        scale = abs(model.offset) + sum(part.largest for part in self.parts)
+        in_single_precision = scale * 2.0**-23 * (len(self.parts) + 2)
+        self.margin = in_single_precision + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
+
+    def _axis(self, group: tuple[int, ...]) -> Axis:
+        codes = self.parts[group[0]].codes
+        for number in group[1:]:
+            codes = codes * np.int32(self.parts[number].view.size) + self.parts[number].codes
+        return Axis(group, codes)
+
+    def compare(self, values: Sequence[Any]) -> Comparison:
+        """A new job's values, one for each part, against all rows."""
+        return Comparison(self, [part.view.query(value) for part, value in zip(self.parts, values, strict=True)])
+
+
+def _groups(parts: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """First fit, the part with the fewest distinct values first."""
+    groups: list[tuple[int, ...]] = []
+    combinations = 1
+    for part in sorted(parts, key=lambda number: sizes[number]):
+        size = max(1, sizes[part])
+        if groups and combinations * size <= MERGED:
+            groups[-1] += (part,)
+            combinations *= size
+        else:
+            groups.append((part,))
+            combinations = size
+    return groups
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The best rows, best first, with their exact totals."""
+
+    rows: Indices
+    totals: Reals
+
+
+class Comparison:
+    """One new job against all rows of a snapshot."""
+
+    def __init__(self, snapshot: Snapshot, queries: Sequence[Any]) -> None:
+        self._snapshot = snapshot
+        self._parts = snapshot.parts
+        self._queries = queries
+        self._base = self._of_every_row()
+
+    def _of_every_row(self) -> npt.NDArray[np.float32]:
+        """What the parts with few distinct values add; minus infinity for a row that is no record any more."""
+        base = np.full(len(self._snapshot.alive), np.float32(self._snapshot.model.offset))
+        for axis in self._snapshot.axes:
+            table = np.zeros(1)
+            for number in axis.parts:
+                most, _ = self._parts[number].bounds(self._queries[number], None)
+                table = (table[:, None] + most).ravel()
+            base += np.take(table.astype(np.float32), axis.codes, mode="clip")
+        base[~self._snapshot.alive] = -np.inf
+        return base
+
+    def nearest(self, k: int, rows: Indices | None = None) -> Ranked:
+        """The best `k` of `rows` (None: of all)."""
+        if k < 1:
+            return Ranked(np.zeros(0, np.intp), np.zeros(0))
+        left = self._narrowed(rows, lambda least: float(np.partition(least, -k)[-k]) if len(least) >= k else -np.inf)
+        totals = self.totals(left)
+        chosen = self._snapshot.order.best(left, totals, k)
+        return Ranked(left[chosen], totals[chosen])
+
+    def reaching(self, total: float) -> Indices:
+        """The rows whose total may be as much as that, and surely all whose is."""
+        return self._narrowed(None, lambda _least: total)
+
+    def _narrowed(self, rows: Indices | None, floor: Callable[[Reals], float]) -> Indices:
+        """The rows that can reach `floor`, given what some others have at least."""
+        margin = self._snapshot.margin
+        stages = list(self._snapshot.stages)
+        most: npt.NDArray[Any] = self._base if rows is None else self._base[rows]
+        least = most
+        best = -np.inf
+        while True:
+            seeds = _promising(most)
+            at_least = least[seeds].astype(np.float64)
+            for number in stages:
+                part = self._parts[number]
+                here = seeds if rows is None else rows[seeds]
+                at_least += part.bounds(self._queries[number], part.codes[here])[1]
+            best = max(best, floor(at_least) - 2 * margin)
+            to_come = sum(self._parts[number].curve.most for number in stages)
+            keep = np.flatnonzero(most >= max(best - to_come, LEAST))
+            rows = keep if rows is None else rows[keep]
+            most, least = most[keep], least[keep]
+            if not stages:
+                return rows
+            more = self._of_rows(stages.pop(0), rows)
+            most, least = most + more[0], least + more[1]
+
+    def _of_rows(self, number: int, rows: Indices) -> tuple[Reals, Reals]:
+        """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
+        part = self._parts[number]
+        codes = part.codes[rows]
+        if len(rows) < part.view.size // 4:
+            distinct, where = np.unique(codes, return_inverse=True)
+        else:
+            occurs = np.zeros(part.view.size, np.bool_)
+            occurs[codes] = True
+            distinct = np.flatnonzero(occurs).astype(np.int32)
+            places = np.zeros(part.view.size, np.int64)
+            places[distinct] = np.arange(len(distinct))
+            where = places[codes]
+        most, least = part.bounds(self._queries[number], distinct)
+        added = most[where]
+        return added, (added if most is least else least[where])
+
+    def totals(self, rows: Indices) -> Reals:
+        """Exactly, and rounded."""
+        totals = np.full(len(rows), self._snapshot.model.offset)
+        for part, query in zip(self._parts, self._queries, strict=True):
+            distinct, where = np.unique(part.codes[rows], return_inverse=True)
+            totals += part.exact(query, distinct)[1][where]
+        return np.round(totals, TOTAL_DECIMALS)
+
+    def part(self, number: int, row: int) -> tuple[float, float]:
+        """A row's similarity in one part, and what it adds."""
+        part = self._parts[number]
+        similarities, added = part.exact(self._queries[number], part.codes[row : row + 1])
+        return float(similarities[0]), float(added[0])
+
+
+def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:
+    """The places of the largest of each of some blocks."""
+    if len(totals) <= 2 * BLOCKS:
+        return np.arange(len(totals))
+    length = len(totals) // BLOCKS
+    blocks = totals[: BLOCKS * length].reshape(BLOCKS, length)
+    best: Indices = blocks.argmax(axis=1) + np.arange(BLOCKS) * length
+    return best

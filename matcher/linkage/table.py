@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records as the engine keeps them: a row each, with a code in every part, and what decides between ties."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import tzinfo
+from itertools import islice
+
+import numpy as np
+
+from matcher.linkage.arrays import Growing
+from matcher.linkage.columns import Column, OptionsColumn, ValueColumn
+from matcher.linkage.features import FEATURES
+from matcher.linkage.model import Model, OptionsPart, Part, SoftTfIdfPart
+from matcher.linkage.result import LinkableRecord
+from matcher.linkage.snapshot import Order, Snapshot
+from matcher.linkage.softtfidf import SoftTfIdfColumn
+
+CHUNK = 1024  # records that are put into the columns at once
+
+
+class Table:
+    """Rows are only added. A removed record's is left behind, as are the values that only it had."""
+
+    def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
+        self.records: list[LinkableRecord] = []
+        self.labels: list[Hashable] = []
+        self._model = model
+        self._zone = zone
+        parts = [part for field in model.fields for part in field.parts]
+        self._features = [FEATURES[part.feature].of for part in parts]
+        self._columns = [_column(part, cluster_nodes) for part in parts]
+        self._codes = [Growing(np.int32) for _ in parts]
+        self._label_codes: dict[Hashable, int] = {}
+        self._labelled = Growing(np.int32)
+        self._created_at, self._gain, self._ids = Growing(np.float64), Growing(np.float64), Growing(np.int64)
+        self._alive = Growing(np.bool_)
+        self._rows: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return len(self._rows)
+
+    def __contains__(self, record_id: int) -> bool:
+        return record_id in self._rows
+
+    @property
+    def garbage(self) -> int:
+        """How many rows are of no record any more."""
+        return len(self.records) - len(self._rows)
+
+    def living(self) -> list[LinkableRecord]:
+        return [self.records[row] for row in self._rows.values()]
+
+    def add(self, records: Iterable[LinkableRecord]) -> None:
+        """Add records; one whose id is there takes its place."""
+        waiting = iter(records)
+        while chunk := list(islice(waiting, CHUNK)):
+            self._add(chunk)
+
+    def _add(self, records: Sequence[LinkableRecord]) -> None:
+        self.remove(record.id for record in records)
+        values = [[of(record.metadata, self._zone) for of in self._features] for record in records]
+        for number, column in enumerate(self._columns):
+            codes = [column.code(row[number]) for row in values]
+            for code in codes:
+                column.count(code, 1)
+            self._codes[number].extend(codes)
+        for record in records:
+            if record.label not in self._label_codes:
+                self._label_codes[record.label] = len(self.labels)
+                self.labels.append(record.label)
+        self._labelled.extend([self._label_codes[record.label] for record in records])
+        self._created_at.extend([record.created_at for record in records])
+        self._gain.extend([record.gain for record in records])
+        self._ids.extend([record.id for record in records])
+        self._alive.extend([True] * len(records))
+        for record in records:
+            self._rows[record.id] = len(self.records)
+            self.records.append(record)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Remove the records with these ids; others are not looked at."""
+        for record_id in ids:
+            row = self._rows.pop(record_id, None)
+            if row is None:
+                continue
+            self._alive.view()[row] = False
+            for column, codes in zip(self._columns, self._codes, strict=True):
+                column.count(int(codes.view()[row]), -1)
+
+    def freeze(self) -> Snapshot:
+        """The table as it is."""
+        order = Order(self._created_at.view(), self._gain.view(), self._ids.view())
+        views = [column.freeze(len(self)) for column in self._columns]
+        codes = [column.view() for column in self._codes]
+        return Snapshot(self._model, views, codes, order, self._labelled.view(), self._alive.view().copy())
+
+
+def _column(part: Part, cluster_nodes: int) -> Column:
+    if isinstance(part, SoftTfIdfPart):
+        return SoftTfIdfColumn(part)
+    if isinstance(part, OptionsPart):
+        return OptionsColumn()
+    return ValueColumn(part, cluster_nodes)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plain way to link: every record scored, one comparison after the other. What the engine must agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from datetime import tzinfo
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from matcher.linkage import LinkableRecord, Model, comparers
+from matcher.linkage.features import FEATURES
+from matcher.linkage.model import (
+    Absolute,
+    Circular,
+    Curve,
+    LevenshteinPart,
+    OptionsPart,
+    Part,
+    Ratio,
+    SameSide,
+    SoftTfIdfPart,
+)
+from matcher.metadata import JobMetadata
+
+Scored = tuple[int, float, tuple[tuple[float, float], ...]]
+"""A record's id, its score, and each part's similarity and contribution."""
+
+
+class Oracle:
+    """The interface of `matcher.linkage.Engine`, for records that do not change."""
+
+    def __init__(self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
+        self._model = model
+        self._records = records
+        self._cluster_nodes = cluster_nodes
+        self._zone: tzinfo = ZoneInfo(timezone)
+        self._parts = [
+            (part, curve)
+            for field, curves in zip(model.fields, model.curves(), strict=True)
+            for part, curve in zip(field.parts, curves, strict=True)
+        ]
+
+    def link(self, job: JobMetadata, k: int, among: Container[int] | None = None) -> list[Scored]:
+        totals = []
+        for record in self._records:
+            if among is None or record.id in among:
+                parts = tuple(self._compare(part, curve, job, record.metadata) for part, curve in self._parts)
+                total = self._model.offset
+                for _, contribution in parts:
+                    total += contribution
+                totals.append((-round(total, 12), -record.created_at, -record.gain, record.id, parts))
+        nearest = sorted(totals, key=lambda one: one[:4])[:k]
+        return [(number, round(self._model.score(-total), 12), parts) for total, _, _, number, parts in nearest]
+
+    def _compare(self, part: Part, curve: Curve, job: JobMetadata, record: JobMetadata) -> tuple[float, float]:
+        left, right = (self._prepared(part, metadata) for metadata in (job, record))
+        similarity = 0.0 if left is None or right is None else self._similarity(part, left, right)
+        if curve.unknown is not None and any(value is None or value in ("", ()) for value in (left, right)):
+            return similarity, curve.unknown
+        return similarity, float(np.interp(similarity, curve.similarities, curve.values))
+
+    def _prepared(self, part: Part, metadata: JobMetadata) -> Any:
+        value = FEATURES[part.feature].of(metadata, self._zone)
+        if isinstance(part, LevenshteinPart) and part.clean:
+            return comparers.clean(value)
+        if isinstance(part, SoftTfIdfPart):
+            return comparers.tokens(value, part.separators)
+        if isinstance(part, OptionsPart):
+            return {key: frozenset(values) for key, values in value.items()}
+        return value
+
+    def _similarity(self, part: Part, left: Any, right: Any) -> float:
+        if isinstance(part, SoftTfIdfPart):
+            corpus = [self._prepared(part, record.metadata) for record in self._records]
+            return comparers.SoftTfIdf.of(corpus, part.inner_threshold).against(left)(right)
+        return float(_comparer(part, self._cluster_nodes)(left, right))
+
+
+def _comparer(part: Part, cluster_nodes: int) -> Any:
+    match part:
+        case LevenshteinPart():
+            return comparers.levenshtein
+        case OptionsPart():
+            return comparers.options
+        case Circular():
+            return partial(comparers.circular, period=part.period)
+        case SameSide():
+            return partial(comparers.same_side, start=part.start, end=part.end)
+        case Ratio():
+            return comparers.ratio
+        case Absolute():
+            return partial(comparers.absolute, maximum=part.maximum or cluster_nodes)
+        case _:
+            return comparers.exact

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine against the plain way to link, while records come, change and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from matcher.linkage import Engine, LinkableRecord, Linkage, Model, load
+from matcher.linkage import engine as engine_module
+from matcher.linkage import snapshot as snapshot_module
+from matcher.metadata import JobMetadata
+from tests.unit.linkage_oracle import Oracle, Scored
+
+NAMES = ["", "ant", "Angry_ant-2", "angryant2", "bee", "solver_3d", "solver_2d", "éa", "a b", "--"]
+TOKENS = ["home", "alice", "bob", "ant", "simulation10", "simulation11", "simulation1", "simulations10", "bin", "x"]
+WORDS = st.sampled_from(["n", "-n", "1", "2", "input.dat", "é", ""])
+NUMBERS = st.none() | st.sampled_from([0, 1, 2, 3, 4, 8, 128, 2**60, 2**60 + 1])
+JOBS = st.builds(
+    JobMetadata,
+    user=st.sampled_from(["alice", "bob", ""]),
+    job_name=st.sampled_from(NAMES),
+    program=st.sampled_from(NAMES) | st.text(max_size=5),
+    path=st.lists(st.sampled_from(TOKENS), max_size=6).flatmap(
+        lambda tokens: st.sampled_from("/_.").map(lambda separator: separator.join(tokens))
+    ),
+    options=st.dictionaries(WORDS, st.lists(WORDS, max_size=3).map(tuple), max_size=3),
+    submit_time=st.sampled_from([0.0, 3600.0, 86399.0]) | st.integers(0, 2_000_000_000).map(float),
+    nodes=NUMBERS,
+    tasks=NUMBERS,
+    directory=st.sampled_from(NAMES),
+    account=st.sampled_from(["a", "b", ""]),
+)
+TIES = st.tuples(st.integers(0, 1).map(float), st.sampled_from([0.1, 0.2]))
+
+CURVES = {
+    "rising": [[0, -3.0], [0.9, 0.5], [1, 4.0]],
+    "falling": [[0, 2.0], [0.5, -2.0], [1, 1.0]],
+    "steep": [[0, -8.0], [0.8999999, -8.0], [0.9, 9.0], [1, 9.5]],
+}
+
+
+def odds(curve: str, unknown: float | None) -> Model:
+    """A model of log-odds with every comparer."""
+    comparers_of: list[dict[str, Any]] = [
+        {"feature": "user", "comparer": "exact"},
+        {"feature": "job_name", "comparer": "levenshtein"},
+        {"feature": "directory", "comparer": "levenshtein", "clean": False},
+        {"feature": "path", "comparer": "soft-tfidf", "inner_threshold": 0.8},
+        {"feature": "options", "comparer": "options"},
+        {"feature": "nodes", "comparer": "ratio"},
+        {"feature": "tasks", "comparer": "absolute", "maximum": 64},
+        {"feature": "nodes", "name": "same", "comparer": "exact"},
+        {"feature": "hour", "comparer": "circular", "period": 24},
+        {"feature": "hour", "name": "night", "comparer": "same-side", "start": 22, "end": 6},
+    ]
+    parts = [{**one, "curve": CURVES[curve], "unknown": unknown} for one in comparers_of]
+    return Model.model_validate(
+        {
+            "name": "odds",
+            "version": 1,
+            "threshold": 0.5,
+            "scoring": "log-odds",
+            "prior": -6.0,
+            "evidence": {"text": "none"},
+            "fields": [{"name": "all", "parts": parts}],
+        }
+    )
+
+
+MODELS = [load("thesis"), odds("rising", None), odds("falling", 0.25), odds("steep", -1.0)]
+
+
+def told(linkage: Linkage) -> list[Scored]:
+    return [
+        (
+            match.record.id,
+            match.score,
+            tuple((part.similarity, part.contribution) for field in match.fields for part in field.parts),
+        )
+        for match in linkage.matches
+    ]
+
+
+@pytest.fixture(params=["few", "many"])
+def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With many distinct values, parts are compared one after the other, and rows left out in between."""
+    if request.param == "many":
+        monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
+        monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
+        monkeypatch.setattr(snapshot_module, "MERGED", 3)
+        monkeypatch.setattr(engine_module, "GARBAGE", 2)
+    return str(request.param)
+
+
+CHANGES = st.lists(
+    st.tuples(st.lists(st.tuples(st.integers(0, 9), JOBS, TIES), max_size=5), st.sets(st.integers(0, 9), max_size=3)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep"])
+def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: str, model: Model) -> None:
+    @settings(deadline=None, max_examples=30)
+    @given(CHANGES, JOBS, st.integers(1, 6), st.none() | st.sets(st.integers(0, 9)))
+    def holds(changes: Any, job: JobMetadata, k: int, among: set[int] | None) -> None:
+        engine = Engine(model, cluster_nodes=5, timezone="UTC")
+        known: dict[int, LinkableRecord] = {}
+        for added, removed in changes:
+            records = {number: LinkableRecord(number, metadata, *ties) for number, metadata, ties in added}
+            engine.change(add=records.values(), remove=removed)
+            known = {number: one for number, one in known.items() if number not in removed} | records
+            oracle = Oracle(model, list(known.values()), cluster_nodes=5, timezone="UTC")
+            assert told(engine.link(job, k, among)) == oracle.link(job, k, among)
+            assert len(engine) == len(known)
+
+    holds()
