@@ -21,6 +21,8 @@ ARROWS = {
 ONLY = {("tuner", "matcher"): ("matcher.linkage", "matcher.submission", "matcher.metadata")}
 # what the base of all parts may not import at all
 LEAVES = ("reprise/__init__.py", "reprise/config.py")
+# what the daemon may not import, directly or through others, not even late: it takes a second
+HEAVY = {"jellyfish", "matcher.linkage.reference", "pandas", "recordlinkage"}
 
 
 def imported(path: Path) -> set[str]:
@@ -46,6 +48,36 @@ def test_arrows_between_parts_point_one_way(part: str) -> None:
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_the_base_imports_nothing_of_ours(leaf: str) -> None:
     assert imported(ROOT / leaf) == set()
+
+
+def module_file(name: str) -> Path | None:
+    path = ROOT.joinpath(*name.split("."))
+    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+
+
+def imported_by(name: str) -> set[str]:
+    """The names of what a module imports, anywhere in it, and the packages that it lies in."""
+    names = {name.rpartition(".")[0]} - {""}
+    path = module_file(name)
+    for node in ast.walk(ast.parse(path.read_text())) if path else ():
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def test_the_daemon_imports_nothing_that_takes_long() -> None:
+    known: set[str] = set()
+    waiting = {"matcher.daemon"}
+    while waiting:
+        name = waiting.pop()
+        known.add(name)
+        found = imported_by(name)
+        heavy = HEAVY & {*found, *(one.split(".")[0] for one in found)}
+        assert not heavy, f"{name} imports {heavy}"
+        waiting |= {one for one in found if module_file(one)} - known
+    assert {"matcher.service", "matcher.linkage.engine"} <= known, "looks through what is imported"
 
 
 def tracked_files() -> list[Path]:
