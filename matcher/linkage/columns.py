@@ -243,12 +243,16 @@ def _vector_comparison(part: Part, cluster_nodes: int) -> Callable[[float, Reals
             maximum = part.maximum or cluster_nodes
             return lambda query, values: np.maximum(0.0, 1.0 - np.abs(query - values) / maximum)
         case Circular():
-            period = part.period
-            return lambda query, values: 1.0 - np.abs(np.sin(np.pi * (query - values) / period))
+            return partial(_circular, part.period)
         case SameSide():
             return None
         case _:
             return lambda query, values: (values == query).astype(np.float64)
+
+
+def _circular(period: float, query: float, values: Reals) -> Reals:
+    apart = np.fmod(np.abs(query - values), period)  # the sine of a large angle is anything
+    return 1.0 - np.sin(np.pi * (np.minimum(apart, period - apart) / period))
 
 
 def _ratios(query: float, values: Reals) -> Reals:

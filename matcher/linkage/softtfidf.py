@@ -161,7 +161,7 @@ class _SoftTfIdfView(View):
                 [token],
                 texts[:count],
                 scorer=Levenshtein.normalized_similarity,
-                score_cutoff=threshold - 1e-9,
+                score_cutoff=max(0.0, threshold - 0.01),  # rapidfuzz leaves out some that are just at it
                 dtype=np.float64,
                 workers=1,
             )[0]

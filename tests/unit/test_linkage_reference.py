@@ -252,6 +252,32 @@ def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
 # --- where they once differed, or might
 
 
+def test_a_token_just_at_the_inner_threshold_is_found_among_many() -> None:
+    of_path = model(
+        [{"name": "path", "parts": [{"feature": "path", "comparer": "soft-tfidf", "inner_threshold": 0.8}]}]
+    )
+    near, many = JobMetadata("alice", path="/x/lattu"), [JobMetadata("alice", path=f"/home/{n}") for n in range(1500)]
+    assert best_of_both(of_path, [*many, near], JobMetadata("alice", path="/home/lattx/y")) == near
+
+
+def test_many_times_round_the_circle_is_right_among_many() -> None:
+    of_tasks = model([{"name": "tasks", "parts": [{"feature": "tasks", "comparer": "circular", "period": 7}]}])
+    same, *others = [JobMetadata("alice", tasks=7 * 10**14 + number) for number in range(1, 8)]
+    many = [JobMetadata("alice", tasks=(other.tasks or 0) + 7 * n) for other in others for n in range(100)]
+    assert best_of_both(of_tasks, [*many, same], JobMetadata("alice", tasks=1)) == same
+
+
+def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadata) -> JobMetadata:
+    """The best match, which is the same to both engines."""
+    records = [LinkableRecord(number, one, 0.0, 0.0) for number, one in enumerate(known)]
+    fast, reference = (
+        kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in (Engine, Reference)
+    )
+    assert_same(fast, reference)
+    assert reference.best
+    return reference.best.record.metadata
+
+
 @pytest.mark.parametrize(
     ("part", "left", "right", "expected"),
     [
