@@ -40,22 +40,48 @@ class Growing(Generic[T]):
 
 
 class Ragged:
-    """Rows of ids of different lengths, none empty, one after the other."""
+    """Rows of ids of different lengths, one after the other."""
 
     def __init__(self, ids: Codes, starts: Indices) -> None:
         """`starts` has one more element than there are rows: the end of the last."""
         self.ids = ids
         self.starts = starts
 
-    def entries(self, rows: Codes | None) -> tuple[Indices | None, Indices]:
-        """Where the entries of `rows` (None: all) lie, None meaning all in order, and where each row begins in that."""
-        if rows is None:
-            return None, self.starts[:-1]
-        begins = self.starts[rows]
-        lengths = self.starts[1:][rows] - begins
-        ends = np.cumsum(lengths)
-        offsets = ends - lengths
-        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - offsets, lengths), offsets
+    def __len__(self) -> int:
+        return len(self.starts) - 1
 
     def row(self, number: int) -> Codes:
         return self.ids[self.starts[number] : self.starts[number + 1]]
+
+    def of(self, rows: Codes) -> Codes:
+        """The ids of several rows, one after the other."""
+        begins = self.starts[rows]
+        lengths = self.starts[1:][rows] - begins
+        ends = np.cumsum(lengths)
+        return self.ids[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)]
+
+    def lengths(self) -> Indices:
+        return np.diff(self.starts)
+
+    def sums(self, values: Reals) -> Reals:
+        """Of each row, given a value for each of all rows' ids."""
+        owners = np.repeat(np.arange(len(self)), self.lengths())
+        summed: Reals = np.bincount(owners, values, minlength=len(self)).astype(np.float64)
+        return summed
+
+
+class Postings:
+    """The other way round: which rows hold an id, and with which value."""
+
+    def __init__(self, rows: Ragged, values: Reals | None, count: int) -> None:
+        """`values` has one for each of all rows' ids, `count` is the number of ids."""
+        order = np.argsort(rows.ids, kind="stable")
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(rows.ids, minlength=count))])
+        self._rows = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths())[order]
+        self._values = None if values is None else values[order]
+
+    def rows(self, number: int) -> Codes:
+        return self._rows[self._starts[number] : self._starts[number + 1]]
+
+    def values(self, number: int) -> Reals | float:
+        return 1.0 if self._values is None else self._values[self._starts[number] : self._starts[number + 1]]

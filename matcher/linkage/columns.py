@@ -8,7 +8,8 @@ many distinct values at once, up to TOLERANCE, and `similarity` one of them exac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from matcher.linkage import comparers
-from matcher.linkage.arrays import Codes, Growing, Ragged, Reals
+from matcher.linkage.arrays import Codes, Growing, Postings, Ragged, Reals
 from matcher.linkage.features import FEATURES, Kind
 from matcher.linkage.model import Absolute, Circular, LevenshteinPart, Part, Ratio, SameSide
 
@@ -40,6 +41,7 @@ class View(ABC):
     size: int
     cost_ns: float  # of `bounds`, for each distinct value
     is_certain = True  # both bounds are always the same
+    is_whole = False  # the bounds of all distinct values cost what those of some do
 
     @abstractmethod
     def query(self, value: Any) -> Any:
@@ -61,15 +63,29 @@ class View(ABC):
         """The code of the unknown value, -1 where no record has it."""
 
 
+class Numbered(dict[Any, int]):
+    """Numbers for keys, in the order in which they are first looked up; `keys_in_order[n]` has number n."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys_in_order: list[Any] = []
+
+    def __missing__(self, key: Any) -> int:
+        number = len(self.keys_in_order)
+        self.keys_in_order.append(key)  # first: whoever reads meanwhile must find what it is told of
+        self[key] = number
+        return number
+
+
 class Column(ABC):
     """The distinct values of one part, and how many records hold what of them."""
 
     @abstractmethod
-    def code(self, value: Any) -> int:
-        """Of a record's value; given anew if it is new."""
+    def codes(self, values: Iterable[Any]) -> list[int]:
+        """Of records' values; new values get new ones."""
 
-    def count(self, code: int, change: int) -> None:  # noqa: B027 - most columns do not count
-        """One record more (1) or less (-1) has this value."""
+    def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count
+        """One record more (1) or less (-1) for each of `codes`."""
 
     @abstractmethod
     def freeze(self, records: int) -> View:
@@ -88,23 +104,17 @@ class ValueColumn(Column):
         self._is_number = FEATURES[part.feature].kind is Kind.NUMBER
         self._compare = _comparison(part, cluster_nodes)
         self._vector = _vector_comparison(part, cluster_nodes)
-        self._codes: dict[Hashable, int] = {}
-        self._values: list[Any] = []
+        self._codes = Numbered()
 
-    def code(self, value: Any) -> int:
-        prepared = self._prepare(value)
-        code = self._codes.get(prepared)
-        if code is None:
-            code = self._codes[prepared] = len(self._values)
-            self._values.append(prepared)
-        return code
+    def codes(self, values: Iterable[Any]) -> list[int]:
+        return list(map(self._codes.__getitem__, map(self._prepare, values)))
 
     def freeze(self, records: int) -> View:
         if self._is_text:
-            return _TextView(self._prepare, self._codes, self._values, self._compare)
+            return _TextView(self._prepare, self._codes, self._compare)
         if self._is_number:
-            return _NumberView(self._prepare, self._codes, self._values, self._compare, self._vector)
-        return _ExactView(self._prepare, self._codes, self._values, self._compare)
+            return _NumberView(self._prepare, self._codes, self._compare, self._vector)
+        return _ExactView(self._prepare, self._codes, self._compare)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -112,21 +122,20 @@ def _as_it_is(value: Any) -> Any:
 
 
 class _ExactView(View):
-    """`codes` and `values` only grow; what is behind `size` is not this view's."""
+    """`codes` only grows; what is behind `size` is not this view's."""
 
     cost_ns = 0.0
 
     def __init__(
         self,
         prepare: Callable[[Any], Any],
-        codes: Mapping[Hashable, int],
-        values: Sequence[Any],
+        codes: Numbered,
         compare: Callable[[Any, Any], float],
     ) -> None:
-        self.size = len(values)
+        self.size = len(codes.keys_in_order)
         self._prepare = prepare
         self._codes = codes
-        self._values = values
+        self._values = codes.keys_in_order
         self._compare = compare
 
     def query(self, value: Any) -> Any:
@@ -157,10 +166,13 @@ class _TextView(_ExactView):
     cost_ns = 75.0
 
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
+        if codes is not None and len(codes) > self.size // 2:  # cheaper than to pick them
+            found = self.bounds(query, None)[0][codes]
+            return found, found
         texts = self._values[: self.size] if codes is None else [self._values[code] for code in codes.tolist()]
-        found = cdist([query], texts, scorer=Levenshtein.normalized_similarity, dtype=np.float32, workers=1)[0]
-        exact = found.astype(np.float64)
-        return exact, exact
+        single = cdist([query], texts, scorer=Levenshtein.normalized_similarity, dtype=np.float32, workers=1)[0]
+        found = single.astype(np.float64)
+        return found, found
 
 
 class _NumberView(_ExactView):
@@ -169,12 +181,12 @@ class _NumberView(_ExactView):
     def __init__(
         self,
         prepare: Callable[[Any], Any],
-        codes: Mapping[Hashable, int],
-        values: Sequence[Any],
+        codes: Numbered,
         compare: Callable[[Any, Any], float],
         vector: Callable[[float, Reals], Reals] | None,
     ) -> None:
-        super().__init__(prepare, codes, values, compare)
+        super().__init__(prepare, codes, compare)
+        values = self._values[: self.size]
         known = [value for value in values if value is not None]
         self._cache: dict[Any, Reals] | None = {} if self.size <= CACHED else None
         self._array: Reals | None = None
@@ -264,105 +276,116 @@ def _ratios(query: float, values: Reals) -> Reals:
 # --- options
 
 
+Item = tuple[str, tuple[str, ...]]
+"""A key with its distinct values in order."""
+
+
 class OptionsColumn(Column):
-    """Sets of items; an item is a key with its set of values, and has an id, 0 standing for no item at all."""
+    """Sets of items, as bytes of their numbers in order."""
 
     def __init__(self) -> None:
-        self._item_ids: dict[tuple[str, frozenset[str]], int] = {}
-        self._items: list[tuple[str, frozenset[str]]] = [("", frozenset())]
-        self._holders: dict[tuple[str, str], list[int]] = {}
-        self._keys: dict[str, int] = {}
-        self._codes: dict[bytes, int] = {}
+        self._items = Numbered()
+        self._keys = Numbered()
+        self._sets = Numbered()
+        self._several: dict[tuple[str, str], list[int]] = {}  # items of several values, by key and each value
+        self._counted = 0
+        self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
-        self._key_ids = Growing(np.int32)
         self._starts = Growing(np.int64)
         self._starts.extend([0])
 
-    def code(self, value: Mapping[str, Sequence[str]]) -> int:
-        items = sorted(self._item(key, frozenset(values)) for key, values in value.items())
-        known_as = np.array(items, np.int32).tobytes()
-        code = self._codes.get(known_as)
-        if code is None:
-            code = self._codes[known_as] = len(self._codes)
-            self._ids.extend(items or [0])
-            self._key_ids.extend([self._keys[self._items[item][0]] for item in items] or [-1])
-            self._starts.extend([len(self._ids)])
-        return code
+    def codes(self, values: Iterable[Mapping[str, Sequence[str]]]) -> list[int]:
+        known = len(self._sets.keys_in_order)
+        codes = [self._sets[array("i", sorted(map(self._item, value.items()))).tobytes()] for value in values]
+        self._key_of_item.extend([self._keys[key] for key, _ in self._items.keys_in_order[len(self._key_of_item) :]])
+        new = self._sets.keys_in_order[known:]
+        self._ids.extend(np.frombuffer(b"".join(new), np.int32))
+        self._starts.extend(self._starts.view()[-1] + np.cumsum([len(one) // 4 for one in new], dtype=np.int64))
+        return codes
 
-    def _item(self, key: str, values: frozenset[str]) -> int:
-        item = self._item_ids.get((key, values))
-        if item is None:
-            item = self._item_ids[key, values] = len(self._items)
-            self._items.append((key, values))
-            self._keys.setdefault(key, len(self._keys))
-            for value in values:
-                self._holders.setdefault((key, value), []).append(item)
-        return item
+    def _item(self, option: tuple[str, Sequence[str]]) -> int:
+        item = as_item(option)
+        number = self._items[item]
+        if len(item[1]) > 1 and number >= self._counted:
+            self._counted = number + 1
+            for value in item[1]:
+                self._several.setdefault((item[0], value), []).append(number)
+        return number
 
     def freeze(self, records: int) -> View:
-        return _OptionsView(
-            self._item_ids,
-            self._items,
-            self._holders,
-            self._keys,
-            Ragged(self._ids.view(), self._starts.view()),
-            self._key_ids.view(),
-            self._codes,
-        )
+        sets = Ragged(self._ids.view(), self._starts.view())
+        return _OptionsView(self._items, self._several, self._keys, sets, self._key_of_item.view())
+
+
+def as_item(option: tuple[str, Sequence[str]]) -> Item:
+    key, values = option
+    return key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))
+
+
+class _OptionsQuery:
+    """A new job's options; `similarities` are reckoned when they are first asked for."""
+
+    def __init__(self, value: Mapping[str, Sequence[str]]) -> None:
+        self.options = {key: frozenset(values) for key, values in value.items()}
+        self.similarities: Reals | None = None
 
 
 class _OptionsView(View):
-    cost_ns = 15.0
+    cost_ns = 10.0
+    is_whole = True
 
     def __init__(
         self,
-        item_ids: Mapping[tuple[str, frozenset[str]], int],
-        items: Sequence[tuple[str, frozenset[str]]],
-        holders: Mapping[tuple[str, str], Sequence[int]],
-        keys: Mapping[str, int],
+        items: Numbered,
+        several: Mapping[tuple[str, str], Sequence[int]],
+        keys: Numbered,
         sets: Ragged,
-        key_ids: Codes,
-        codes: Mapping[bytes, int],
+        key_of_item: Codes,
     ) -> None:
-        self.size = len(codes)
-        self._item_ids, self._items, self._holders = item_ids, items, holders
-        self._keys = keys
-        self._item_count, self._key_count = len(items), len(keys)
+        self.size = len(sets)
+        self._items, self._several, self._keys = items, several, keys
+        self._item_count = len(key_of_item)
+        self._key_count = len(keys.keys_in_order)
         self._sets = sets
-        self._key_ids = key_ids
-        self._codes = codes
+        self._with_item = Postings(sets, None, self._item_count)
+        self._with_key = Postings(Ragged(key_of_item[sets.ids], sets.starts), None, self._key_count)
+        self._lengths = sets.lengths()
 
-    def query(self, value: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
-        return {key: frozenset(values) for key, values in value.items()}
+    def query(self, value: Mapping[str, Sequence[str]]) -> _OptionsQuery:
+        return _OptionsQuery(value)
 
-    def bounds(self, query: Mapping[str, frozenset[str]], codes: Codes | None) -> Bounds:
-        overlaps = np.zeros(self._item_count)
-        is_shared = np.zeros(self._key_count + 1)  # the last one for the key of no item, -1
-        for key, values in query.items():
-            if (key_id := self._keys.get(key, self._key_count)) < self._key_count:
-                is_shared[key_id] = 1.0
-            for item in self._alike(key, values):
-                if item < self._item_count:
-                    overlaps[item] = comparers.options({key: values}, {key: self._items[item][1]})
-        entries, begins = self._sets.entries(codes)
-        ids = self._sets.ids if entries is None else self._sets.ids[entries]
-        key_ids = self._key_ids if entries is None else self._key_ids[entries]
-        if not len(begins):
-            return np.zeros(0), np.zeros(0)
-        common = np.add.reduceat(overlaps[ids], begins)
-        shared = np.add.reduceat(is_shared[key_ids], begins)
-        all_keys = np.add.reduceat((key_ids >= 0).astype(np.float64), begins) + len(query) - shared
-        found = np.where(all_keys > 0, common / np.maximum(all_keys, 1.0), 1.0)
+    def bounds(self, query: _OptionsQuery, codes: Codes | None) -> Bounds:
+        if query.similarities is None:
+            query.similarities = self._all(query.options)
+        found = query.similarities if codes is None else query.similarities[codes]
         return found, found
+
+    def _all(self, options: Mapping[str, frozenset[str]]) -> Reals:
+        overlap = np.zeros(self.size)
+        all_keys = self._lengths + float(len(options))
+        for key, values in options.items():
+            key_id = self._keys.get(key, self._key_count)
+            if key_id < self._key_count:
+                all_keys[self._with_key.rows(key_id)] -= 1.0
+            for item in self._alike(key, values):
+                overlap[self._with_item.rows(item)] += comparers.options({key: values}, self._options([item]))
+        similarities: Reals = np.divide(overlap, all_keys, out=np.ones(self.size), where=all_keys > 0)
+        return similarities
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
         """The items of this key that share a value, or have none either."""
+        found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
-            return {self._item_ids.get((key, values), self._item_count)}
-        return {item for value in values for item in tuple(self._holders.get((key, value), ()))}
+            found.add(self._items.get((key, ()), self._item_count))
+        for value in values:
+            found.update(tuple(self._several.get((key, value), ())))
+        return {item for item in found if item < self._item_count}
 
-    def similarity(self, query: Mapping[str, frozenset[str]], code: int) -> float:
-        return comparers.options(query, dict(self._items[item] for item in self._sets.row(code).tolist() if item))
+    def _options(self, items: Iterable[int]) -> dict[str, frozenset[str]]:
+        return {key: frozenset(values) for key, values in map(self._items.keys_in_order.__getitem__, items)}
+
+    def similarity(self, query: _OptionsQuery, code: int) -> float:
+        return comparers.options(query.options, self._options(self._sets.row(code).tolist()))
 
     def is_unknown(self, query: Any) -> bool:
         return False

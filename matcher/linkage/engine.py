@@ -7,6 +7,7 @@ that nobody waits for it.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,9 @@ class Engine:
         Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
         frequencies of path tokens.
         """
-        return self.ask(metadata).nearest(k, among)
+        asked = self.ask(metadata)
+        linkage = asked.nearest(k, among)
+        return dataclasses.replace(linkage, matches=tuple(asked.explained(match) for match in linkage.matches))
 
 
 class Asked:
@@ -100,9 +103,10 @@ class Asked:
         self._values = [FEATURES[part.feature].of(metadata, zone) for field in model.fields for part in field.parts]
         self._zone = zone
         self._comparison: Comparison = served.snapshot.compare(self._values)
+        self._rows: dict[int, int] = {}  # of the records that were found, by their ids
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """As `Engine.link`."""
+        """As `Engine.link`, but without the fields: `explained` has those."""
         rows = None
         if among is not None:
             ids = self._served.snapshot.order.ids.tolist()
@@ -121,19 +125,22 @@ class Asked:
 
     def _nearest(self, k: int, rows: Indices | None) -> Linkage:
         ranked = self._comparison.nearest(k, rows)
-        matches = tuple(
-            self._match(row, total) for row, total in zip(ranked.rows.tolist(), ranked.totals.tolist(), strict=True)
-        )
-        return Linkage(self._model.label, self._model.threshold, matches)
+        matches = []
+        for row, total in zip(ranked.rows.tolist(), ranked.totals.tolist(), strict=True):
+            record = self._served.records[row]
+            self._rows[record.id] = row
+            matches.append(Match(record, round(self._model.score(total), TOTAL_DECIMALS), ()))
+        return Linkage(self._model.label, self._model.threshold, tuple(matches))
 
-    def _match(self, row: int, total: float) -> Match:
-        record = self._served.records[row]
+    def explained(self, match: Match) -> Match:
+        """One of the nearest, with its fields."""
+        row = self._rows[match.record.id]
         fields = []
         first = 0
         for field in self._model.fields:
-            fields.append(self._explain(field, first, row, record.metadata))
+            fields.append(self._explain(field, first, row, match.record.metadata))
             first += len(field.parts)
-        return Match(record, round(self._model.score(total), TOTAL_DECIMALS), (*self._before(), *fields))
+        return dataclasses.replace(match, fields=(*self._before(), *fields))
 
     def _before(self) -> tuple[FieldScore, ...]:
         """What counts before anything is compared, as a field of its own."""

@@ -33,7 +33,7 @@ def _time(read: Callable[[datetime], int]) -> Feature:
     return Feature(Kind.NUMBER, lambda job, zone: read(_local_time(job.submit_time, zone)))
 
 
-@lru_cache(maxsize=8)  # one job is asked for five of its parts
+@lru_cache(maxsize=2048)  # a job is asked for five of its parts, and records by the thousand for one after the other
 def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 

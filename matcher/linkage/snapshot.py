@@ -8,7 +8,7 @@ what the parts to come can add at most. That is done up to a margin; the few row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,10 @@ BLOCKS = 256
 
 LEAST = float(np.finfo(np.float32).min)
 """What every record reaches; a row that is none has minus infinity."""
+
+
+Exact = tuple[float, float]
+"""A similarity, and what it adds to the total."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Contribution:
         self.view = view
         self.codes = codes  # of each row
         self.curve = curve
+        self._values = np.array(curve.values)
         self._upper = np.maximum.accumulate(curve.values)
         self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
         rises = np.diff(curve.values) / np.diff(curve.similarities)
@@ -79,18 +84,27 @@ class Contribution:
         """The most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
         most, least = self.view.bounds(query, codes)
         if most is least:
-            most = least = self._with_unknown(query, codes, np.interp(most, self.curve.similarities, self.curve.values))
+            most = least = self._with_unknown(query, codes, self._along(most, self._values))
             return most, least
-        upper = np.interp(most, self.curve.similarities, self._upper)
-        lower = np.interp(least, self.curve.similarities, self._lower)
+        upper, lower = self._along(most, self._upper), self._along(least, self._lower)
         return self._with_unknown(query, codes, upper), self._with_unknown(query, codes, lower)
 
-    def exact(self, query: Any, codes: Codes) -> tuple[Reals, Reals]:
-        """Similarities of the distinct values `codes`, and what they add."""
-        found = (self.view.similarity(query, code) for code in codes.tolist())
-        similarities = np.fromiter(found, np.float64, len(codes))
+    def exact(self, query: Any, codes: Iterable[int]) -> dict[int, Exact]:
+        """Of the distinct values `codes`: the similarity, and what it adds."""
+        distinct = tuple(set(codes))
+        similarities = [self.view.similarity(query, code) for code in distinct]
         added = np.interp(similarities, self.curve.similarities, self.curve.values)
-        return similarities, self._with_unknown(query, codes, added)
+        if self.curve.unknown is not None:
+            added = self._with_unknown(query, np.array(distinct, np.int32), added)
+        return dict(zip(distinct, zip(similarities, added.tolist(), strict=True), strict=True))
+
+    def _along(self, similarities: Reals, values: Reals) -> Reals:
+        """The curve, or a bound of it."""
+        if len(values) == 2:
+            first, last = values.tolist()
+            straight: Reals = similarities * (last - first) + first
+            return straight
+        return np.interp(similarities, self.curve.similarities, values)
 
     def _with_unknown(self, query: Any, codes: Codes | None, added: Reals) -> Reals:
         if self.curve.unknown is None:
@@ -185,6 +199,7 @@ class Comparison:
         self._snapshot = snapshot
         self._parts = snapshot.parts
         self._queries = queries
+        self._exact: list[dict[int, Exact]] = [{} for _ in queries]
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> npt.NDArray[np.float32]:
@@ -240,7 +255,11 @@ class Comparison:
         """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
         part = self._parts[number]
         codes = part.codes[rows]
-        if len(rows) < part.view.size // 4:
+        if part.view.is_whole:
+            most, least = part.bounds(self._queries[number], None)
+            added = most[codes]
+            return added, (added if most is least else least[codes])
+        if len(rows) < part.view.size // 16:
             distinct, where = np.unique(codes, return_inverse=True)
         else:
             occurs = np.zeros(part.view.size, np.bool_)
@@ -256,16 +275,16 @@ class Comparison:
     def totals(self, rows: Indices) -> Reals:
         """Exactly, and rounded."""
         totals = np.full(len(rows), self._snapshot.model.offset)
-        for part, query in zip(self._parts, self._queries, strict=True):
-            distinct, where = np.unique(part.codes[rows], return_inverse=True)
-            totals += part.exact(query, distinct)[1][where]
+        for number, part in enumerate(self._parts):
+            codes = part.codes[rows].tolist()
+            known = self._exact[number]
+            known |= part.exact(self._queries[number], set(codes) - known.keys())
+            totals += [known[code][1] for code in codes]
         return np.round(totals, TOTAL_DECIMALS)
 
-    def part(self, number: int, row: int) -> tuple[float, float]:
-        """A row's similarity in one part, and what it adds."""
-        part = self._parts[number]
-        similarities, added = part.exact(self._queries[number], part.codes[row : row + 1])
-        return float(similarities[0]), float(added[0])
+    def part(self, number: int, row: int) -> Exact:
+        """One part of a row of which `totals` was asked."""
+        return self._exact[number][int(self._parts[number].codes[row])]
 
 
 def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:

@@ -8,150 +8,158 @@ reckoned anew whenever records have come or gone.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from matcher.linkage import comparers
-from matcher.linkage.arrays import Codes, Growing, Indices, Ragged, Reals
-from matcher.linkage.columns import Bounds, Column, View
+from matcher.linkage.arrays import Codes, Growing, Indices, Postings, Ragged, Reals
+from matcher.linkage.columns import Bounds, Column, Numbered, View
 from matcher.linkage.model import SoftTfIdfPart
 
 
 class SoftTfIdfColumn(Column):
-    """Bags of tokens; a token has an id, 0 standing for no token at all."""
+    """Bags of tokens, as bytes of their numbers in order."""
 
     def __init__(self, part: SoftTfIdfPart) -> None:
         self._part = part
-        self._ids: dict[str, int] = {}
-        self._tokens = [""]
-        self._by_length: dict[int, tuple[list[int], list[str]]] = {}  # ids and tokens
+        self._tokens = Numbered()
+        self._bags = Numbered()
+        self._by_length: dict[int, tuple[list[int], list[str]]] = {}  # numbers and tokens
         self._frequency = np.zeros(16, np.int64)
-        self._codes: dict[bytes, int] = {}
         self._entries = Growing(np.int32)
         self._weights = Growing(np.float64)  # ln(1 + tf)
         self._starts = Growing(np.int64)
         self._starts.extend([0])
 
-    def code(self, value: str) -> int:
-        tokens = sorted(self._id(token) for token in comparers.tokens(value, self._part.separators))
-        known_as = np.array(tokens, np.int32).tobytes()
-        code = self._codes.get(known_as)
-        if code is None:
-            code = self._codes[known_as] = len(self._codes)
-            bag = Counter(tokens)
-            self._entries.extend(list(bag) or [0])
-            self._weights.extend(np.log1p(list(bag.values()) or [0]))
-            self._starts.extend([len(self._entries)])
-        return code
+    def codes(self, values: Iterable[str]) -> list[int]:
+        known_bags, known_tokens = len(self._bags.keys_in_order), len(self._tokens.keys_in_order)
+        number, separators = self._tokens.__getitem__, self._part.separators
+        codes = [
+            self._bags[array("i", sorted(map(number, comparers.tokens(value, separators)))).tobytes()]
+            for value in values
+        ]
+        for place, token in enumerate(self._tokens.keys_in_order[known_tokens:], known_tokens):
+            numbers, texts = self._by_length.setdefault(len(token), ([], []))
+            numbers.append(place)
+            texts.append(token)
+        counted = [Counter(np.frombuffer(bag, np.int32).tolist()) for bag in self._bags.keys_in_order[known_bags:]]
+        self._entries.extend([token for bag in counted for token in bag])
+        self._weights.extend(np.log1p([count for bag in counted for count in bag.values()]))
+        self._starts.extend(self._starts.view()[-1] + np.cumsum([len(bag) for bag in counted], dtype=np.int64))
+        return codes
 
-    def _id(self, token: str) -> int:
-        number = self._ids.get(token)
-        if number is None:
-            number = self._ids[token] = len(self._tokens)
-            self._tokens.append(token)
-            same_length = self._by_length.setdefault(len(token), ([], []))
-            same_length[0].append(number)
-            same_length[1].append(token)
-        return number
-
-    def count(self, code: int, change: int) -> None:
+    def count(self, codes: Codes, change: int) -> None:
         if len(self._frequency) < len(self._tokens):
             self._frequency = np.concatenate([self._frequency, np.zeros(len(self._tokens), np.int64)])
-        starts = self._starts.view()
-        self._frequency[self._entries.view()[starts[code] : starts[code + 1]]] += change
+        bags = Ragged(self._entries.view(), self._starts.view())
+        held = np.bincount(bags.of(codes), minlength=len(self._frequency))
+        self._frequency += change * held
 
     def freeze(self, records: int) -> View:
-        frequency = np.zeros(len(self._tokens), np.int64)
-        known = min(len(frequency), len(self._frequency))
-        frequency[:known] = self._frequency[:known]
+        tokens = len(self._tokens.keys_in_order)
+        frequency = np.zeros(tokens, np.int64)
+        frequency[: len(self._frequency)] = self._frequency[:tokens]
         return _SoftTfIdfView(
             self._part,
             records,
             frequency,
-            self._ids,
             self._tokens,
             [(length, len(numbers), numbers, texts) for length, (numbers, texts) in self._by_length.items()],
             Ragged(self._entries.view(), self._starts.view()),
             self._weights.view(),
-            self._codes,
+            self._bags,
         )
 
 
-@dataclass(frozen=True)
 class _Query:
-    """A new job's tokens; and by a token's id, what it adds to the product, at least and at most, and to a square."""
+    """A new job's tokens and their weights; `bounds` are reckoned when they are first asked for."""
 
-    tokens: comparers.Tokens
-    scorer: Any
-    least: Reals
-    most: Reals | None  # None: as `least`
-    lengths: Reals
+    def __init__(self, tokens: comparers.Tokens, soft: comparers.SoftTfIdf) -> None:
+        self.tokens = tokens
+        self.idf = soft.idf(tokens)
+        self.weights = comparers.unit_vector(tokens, self.idf)
+        self.similarity = soft.against(tokens)
+        self.bounds: Bounds | None = None
 
 
 class _SoftTfIdfView(View):
-    cost_ns = 100.0
+    cost_ns = 20.0
     is_certain = False
+    is_whole = True
 
     def __init__(
         self,
         part: SoftTfIdfPart,
         records: int,
         frequency: Indices,
-        ids: Mapping[str, int],
-        tokens: Sequence[str],
+        tokens: Numbered,
         by_length: Sequence[tuple[int, int, Sequence[int], Sequence[str]]],
         bags: Ragged,
         weights: Reals,
-        codes: Mapping[bytes, int],
+        known_as: Numbered,
     ) -> None:
-        self.size = len(bags.starts) - 1
+        self.size = len(bags)
         self._part = part
         self._vocabulary = len(frequency)
         self._frequency = frequency
-        self._ids, self._tokens, self._by_length = ids, tokens, by_length
+        self._tokens, self._by_length = tokens, by_length
         self._bags = bags
         self._weights = weights
-        self._codes = codes
+        self._known_as = known_as
         self._soft = comparers.SoftTfIdf(records, self._records_with, part.inner_threshold)
         self._idf = np.log1p((records + 1) / np.maximum(frequency, 1))
-        self._squares = np.zeros(0)  # of the bags' lengths, without a new job
-        if self.size:
-            self._squares = np.add.reduceat((weights * self._idf[bags.ids]) ** 2, bags.starts[:-1])
+        self._holders = Postings(bags, weights, self._vocabulary)
+        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # of the bags' lengths, without a new job
 
-    def _id(self, token: str) -> int:
-        number = self._ids.get(token, 0)
-        return number if number < self._vocabulary else 0
+    def _id(self, token: str) -> int | None:
+        number = self._tokens.get(token, self._vocabulary)
+        return number if number < self._vocabulary else None
 
     def _records_with(self, token: str) -> int:
         number = self._id(token)
-        return int(self._frequency[number]) if number else 0
+        return 0 if number is None else int(self._frequency[number])
 
     def query(self, value: str) -> _Query:
-        tokens = comparers.tokens(value, self._part.separators)
-        least, lengths = np.zeros(self._vocabulary), np.zeros(self._vocabulary)
-        idf = self._soft.idf(tokens)
-        weights = comparers.unit_vector(tokens, idf)
-        for token, weight in weights.items():
-            if number := self._id(token):
-                least[number] = weight * idf(token)
-                lengths[number] = idf(token) ** 2 - self._idf[number] ** 2
-        most = None
-        for token in self._soft.pairable(weights):
-            for number, likeness in self._alike(token):
-                if most is None:
-                    most = least.copy()
-                other = self._tokens[number]
-                most[number] += weights[token] * likeness * idf(other)
-        return _Query(tokens, self._soft.against(tokens), least, most, lengths)
+        return _Query(comparers.tokens(value, self._part.separators), self._soft)
 
-    def _alike(self, token: str) -> list[tuple[int, float]]:
-        """The other tokens of the records that are alike enough to be paired, with their likeness."""
+    def bounds(self, query: _Query, codes: Codes | None) -> Bounds:
+        if query.bounds is None:
+            query.bounds = self._all(query)
+        most, least = query.bounds
+        if codes is None:
+            return most, least
+        chosen = most[codes]
+        return chosen, (chosen if most is least else least[codes])
+
+    def _all(self, query: _Query) -> Bounds:
+        if not query.tokens:
+            empty = (self._bags.lengths() == 0).astype(np.float64)
+            return empty, empty
+        products, squares = np.zeros(self.size), self._squares.copy()
+        for token, weight in query.weights.items():
+            if (number := self._id(token)) is not None:
+                rows, counted = self._holders.rows(number), self._holders.values(number)
+                products[rows] += counted * (weight * query.idf(token))
+                squares[rows] += counted * counted * (query.idf(token) ** 2 - float(self._idf[number]) ** 2)
+        lengths = np.sqrt(squares, out=np.ones(self.size), where=squares > 0)
+        least = np.minimum(products / lengths, 1.0)
+        alike = [pair for token in self._soft.pairable(query.weights) for pair in self._alike(token)]
+        if not alike:
+            return least, least
+        for token, number, likeness in alike:  # more than what is paired where one is alike to several
+            rows, counted = self._holders.rows(number), self._holders.values(number)
+            products[rows] += counted * (
+                query.weights[token] * likeness * query.idf(self._tokens.keys_in_order[number])
+            )
+        return np.minimum(products / lengths, 1.0), least
+
+    def _alike(self, token: str) -> list[tuple[str, int, float]]:
+        """The other tokens of the records that are alike enough to be paired with this one, and how alike."""
         threshold = self._part.inner_threshold
         found = []
         for length, count, numbers, texts in self._by_length:
@@ -167,38 +175,22 @@ class _SoftTfIdfView(View):
             )[0]
             for place in np.flatnonzero(likenesses).tolist():
                 if texts[place] != token:
-                    found.append((numbers[place], float(likenesses[place])))
+                    found.append((token, numbers[place], float(likenesses[place])))
         return found
 
-    def bounds(self, query: _Query, codes: Codes | None) -> Bounds:
-        entries, begins = self._bags.entries(codes)
-        if not len(begins):
-            return np.zeros(0), np.zeros(0)
-        ids = self._bags.ids if entries is None else self._bags.ids[entries]
-        weights = self._weights if entries is None else self._weights[entries]
-        squares = self._squares if codes is None else self._squares[codes]
-        squares = squares + np.add.reduceat(weights * weights * query.lengths[ids], begins)
-        lengths = np.sqrt(np.maximum(squares, 1e-300))
-
-        def similarities(products: Reals) -> Reals:
-            return np.minimum(1.0, np.add.reduceat(weights * products[ids], begins) / lengths)
-
-        if not query.tokens:
-            alike = (squares <= 0).astype(np.float64)
-            return alike, alike
-        least = similarities(query.least)
-        return (least if query.most is None else similarities(query.most)), least
-
     def similarity(self, query: _Query, code: int) -> float:
-        starts = self._bags.starts
-        document: list[str] = []
-        for place in range(int(starts[code]), int(starts[code + 1])):
-            token = int(self._bags.ids[place])
-            document += [self._tokens[token]] * (round(float(np.expm1(self._weights[place]))) if token else 0)
-        return float(query.scorer(tuple(document)))
+        first, last = self._bags.starts[code : code + 2].tolist()
+        counts = np.rint(np.expm1(self._weights[first:last])).astype(int).tolist()
+        tokens = self._bags.ids[first:last].tolist()
+        document = [
+            text
+            for token, count in zip(tokens, counts, strict=True)
+            for text in [self._tokens.keys_in_order[token]] * count
+        ]
+        return query.similarity(tuple(document))
 
     def is_unknown(self, query: _Query) -> bool:
         return not query.tokens
 
     def unknown(self) -> int:
-        return -1 if (code := self._codes.get(b"", self.size)) >= self.size else code
+        return -1 if (code := self._known_as.get(b"", self.size)) >= self.size else code

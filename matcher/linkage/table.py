@@ -61,12 +61,10 @@ class Table:
 
     def _add(self, records: Sequence[LinkableRecord]) -> None:
         self.remove(record.id for record in records)
-        values = [[of(record.metadata, self._zone) for of in self._features] for record in records]
-        for number, column in enumerate(self._columns):
-            codes = [column.code(row[number]) for row in values]
-            for code in codes:
-                column.count(code, 1)
-            self._codes[number].extend(codes)
+        for of, column, codes in zip(self._features, self._columns, self._codes, strict=True):
+            more = np.array(column.codes([of(record.metadata, self._zone) for record in records]), np.int32)
+            column.count(more, 1)
+            codes.extend(more)
         for record in records:
             if record.label not in self._label_codes:
                 self._label_codes[record.label] = len(self.labels)
@@ -82,13 +80,12 @@ class Table:
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove the records with these ids; others are not looked at."""
-        for record_id in ids:
-            row = self._rows.pop(record_id, None)
-            if row is None:
-                continue
-            self._alive.view()[row] = False
-            for column, codes in zip(self._columns, self._codes, strict=True):
-                column.count(int(codes.view()[row]), -1)
+        rows = [row for record_id in ids if (row := self._rows.pop(record_id, None)) is not None]
+        if not rows:
+            return
+        self._alive.view()[rows] = False
+        for column, codes in zip(self._columns, self._codes, strict=True):
+            column.count(codes.view()[rows], -1)
 
     def freeze(self) -> Snapshot:
         """The table as it is."""
