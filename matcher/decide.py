@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from database.model import Decision, Record, RecordStatus, Scope
 from matcher.choices import chosen_names, hides_names
 from matcher.guards import Policy, Refusal, refusal
-from matcher.linkage.engine import Engine
+from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
@@ -40,20 +41,53 @@ class Question:
 
 
 class Knowledge:
-    """The records and the model, as they were at one time. Immutable: new records take a new one."""
+    """The records and the model. Records come and go while others decide by it; each decision sees them as they were
+    at one time.
+    """
 
     def __init__(self, records: Iterable[Record], model: Model, *, cluster_nodes: int, timezone: str = "") -> None:
-        """Retired records are left out. `records` are such as `matcher.records.problem` finds nothing wrong with."""
-        self.records: Mapping[int, Record] = {r.id: r for r in records if r.status is not RecordStatus.RETIRED}
-        self.cluster_wide = sorted(
-            (r for r in self.records.values() if r.scope is Scope.CLUSTER), key=lambda r: (-r.created_at, -r.gain, r.id)
+        """`records` as for `change`."""
+        self.records: dict[int, Record] = {}
+        self.cluster_wide: Sequence[Record] = ()
+        self.alike: dict[Hashable, Record] = {}
+        self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
+        self.change(records)
+
+    def change(self, records: Iterable[Record] = (), removed: Iterable[int] = ()) -> None:
+        """Take records that are new or not as they were, and leave out those with the ids `removed`.
+
+        Retired records are left out. `records` are such as `matcher.records.problem` finds nothing wrong with. To be
+        called by one thread at a time.
+        """
+        given = list(records)
+        gone = [*removed, *(record.id for record in given if record.status is RecordStatus.RETIRED)]
+        kept = {record.id: record for record in given if record.status is not RecordStatus.RETIRED}
+        for record in kept.values():
+            self.alike.setdefault(_guarded(record), record)
+        self.records |= kept  # before they can be found
+        self.engine.change(
+            add=(_linkable(r) for r in kept.values() if r.scope is Scope.APPLICATION),
+            remove=[*gone, *(r.id for r in kept.values() if r.scope is not Scope.APPLICATION)],
         )
-        linkable = [
-            LinkableRecord(r.id, masked(JobMetadata.from_json(r.metadata)), r.created_at, r.gain)
-            for r in self.records.values()
-            if r.scope is Scope.APPLICATION
-        ]
-        self.engine = Engine(model, linkable, cluster_nodes=cluster_nodes, timezone=timezone)
+        cluster_wide = {r.id: r for r in self.cluster_wide if r.id not in gone}
+        cluster_wide |= {r.id: r for r in kept.values() if r.scope is Scope.CLUSTER}
+        self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
+        for record_id in gone:
+            self.records.pop(record_id, None)
+
+
+def _linkable(record: Record) -> LinkableRecord:
+    metadata = masked(JobMetadata.from_json(record.metadata))
+    return LinkableRecord(record.id, metadata, record.created_at, record.gain, label=_guarded(record))
+
+
+def _guarded(record: Record) -> Hashable:
+    """What `guards.refusal` looks at: records that are alike in this are refused, or not, together."""
+    serves = (
+        record.status is RecordStatus.ACTIVE and record.gain_low > 0 and not environment_problem(record.environment)
+    )
+    names = frozenset((*record.conflicts, *record.environment))
+    return record.component, serves, json.dumps(record.context, sort_keys=True, default=str), names
 
 
 OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)
@@ -74,7 +108,8 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
     parsed = parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
     job = masked(parsed)
     model = knowledge.engine.model
-    nearest: Linkage = knowledge.engine.link(job, k=NEAREST)
+    asked = knowledge.engine.ask(job)
+    nearest = asked.nearest(NEAREST)
     looked_at: list[_Candidate] = []
     used: list[_Candidate] = []
     if policy.mode == "off":
@@ -82,10 +117,11 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
     elif (missing := _not_visible_yet(question)) is not None:
         verdict, reason = "defer", missing
     else:
-        looked_at = _candidates(question, job, knowledge, policy, nearest)
+        looked_at = _candidates(question, job, knowledge, policy, asked, nearest)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
-    told = used[0].match if used and used[0].match else nearest.best
+    best = used[0].match if used and used[0].match else nearest.best
+    told = asked.explained(best) if best else None
     applies = verdict in ("apply", "observe")
     return Decision(
         id=decision_id,
@@ -121,7 +157,7 @@ def _not_visible_yet(question: Question) -> str | None:
 
 
 def _candidates(
-    question: Question, job: JobMetadata, knowledge: Knowledge, policy: Policy, nearest: Linkage
+    question: Question, job: JobMetadata, knowledge: Knowledge, policy: Policy, asked: Asked, nearest: Linkage
 ) -> list[_Candidate]:
     """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
     records for the whole cluster."""
@@ -136,21 +172,23 @@ def _candidates(
             return Refusal(found.why) if found else None
         return found or (OUT_OF_SIGHT if hides_names(question.submission) else None)
 
-    def candidate(match: Match) -> _Candidate:
-        record = knowledge.records[match.record.id]
-        return _Candidate(record, match.score, check(record), match)
+    def candidates(matches: Iterable[Match]) -> list[_Candidate]:
+        found = ((match, knowledge.records.get(match.record.id)) for match in matches)
+        # one that was removed since the question is left out
+        return [_Candidate(record, match.score, check(record), match) for match, record in found if record]
 
-    looked_at = [candidate(match) for match in nearest.matches]
+    looked_at = candidates(nearest.matches)
     if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
         serving = {c.record.component for c in looked_at if _may_serve(c)}
-        more: dict[str, set[int]] = {}
-        for record in knowledge.records.values():
-            if record.scope is Scope.APPLICATION and record.component not in serving:
+        more: dict[str, set[Hashable]] = {}
+        for label in asked.labels_reaching(nearest.threshold):
+            record = knowledge.alike[label]
+            if record.component not in serving:
                 found = check(record)
                 if found is None or found.until_start:
-                    more.setdefault(record.component, set()).add(record.id)
-        for ids in more.values():
-            looked_at += [candidate(match) for match in knowledge.engine.link(job, k=1, among=ids).matches]
+                    more.setdefault(record.component, set()).add(label)
+        found_more = [match for labels in more.values() for match in asked.nearest_labelled(labels).matches]
+        looked_at += candidates(sorted(found_more, key=lambda match: (-match.score, match.record.id)))
     return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
 
 

@@ -58,7 +58,8 @@ class Ragged:
         begins = self.starts[rows]
         lengths = self.starts[1:][rows] - begins
         ends = np.cumsum(lengths)
-        return self.ids[np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)]
+        places: Indices = np.arange(lengths.sum()) + np.repeat(begins - ends + lengths, lengths)
+        return self.ids[places]
 
     def lengths(self) -> Indices:
         return np.diff(self.starts)

@@ -182,11 +182,8 @@ class _SoftTfIdfView(View):
         first, last = self._bags.starts[code : code + 2].tolist()
         counts = np.rint(np.expm1(self._weights[first:last])).astype(int).tolist()
         tokens = self._bags.ids[first:last].tolist()
-        document = [
-            text
-            for token, count in zip(tokens, counts, strict=True)
-            for text in [self._tokens.keys_in_order[token]] * count
-        ]
+        texts = self._tokens.keys_in_order
+        document = [texts[token] for token, count in zip(tokens, counts, strict=True) for _ in range(count)]
         return query.similarity(tuple(document))
 
     def is_unknown(self, query: _Query) -> bool:
