@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 
 from matcher.submission.options import SBATCH, parse_options
+from matcher.submission.work import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
+HEAD_LIMIT = 32_768
+"""Characters at the beginning of a script in which directives are looked for."""
+_DIRECTIVE_STEPS = 8
+"""What a line costs beside its words."""
+_HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
+_DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
 _PIECE = re.compile(
     r"""
-    "(?P<double> (?: \\. | [^"\\] )* )"
-    | '(?P<single> (?: \\. | [^'\\] )* )'
-    | (?P<bare> \\\S | [^\s"'\\#]+ )
-    | (?P<blank> (?: \s | \\(?=\s|\Z) )+ )
+    "(?P<double> (?: [^"\\]++ | \\. )* )"
+    | '(?P<single> (?: [^'\\]++ | \\. )* )'
+    | (?P<bare> \\\S | [^\s"'\\#]++ )
+    | (?P<blank> (?: \s++ | \\(?=\s|\Z) )+ )
     | (?P<comment> \# )
     """,
     re.VERBOSE,
@@ -23,36 +31,36 @@ _PIECE = re.compile(
 _ESCAPED = re.compile(r"\\(.)")
 
 
-def read_directives(text: str) -> dict[str, str]:
+def read_directives(text: str, work: Work) -> dict[str, str]:
     """Options by name, from the lines before the first command; of a heterogeneous job, the first component's."""
     values: dict[str, str] = {}
-    for line in text.split("\n"):
-        if line.startswith(PREFIX):
-            words = list(split_directive(line[len(PREFIX) :]))
+    head = _HEAD.match(text, 0, HEAD_LIMIT)
+    with contextlib.suppress(OutOfWorkError):
+        for line in _DIRECTIVE.finditer(text, 0, head.end() if head else 0):
+            words = list(split_directive(line.group(1), work))
             if words and words[0] in _NEXT_COMPONENT:
                 break
+            work.spend(_DIRECTIVE_STEPS + len(words), len(line.group()))
             values |= parse_options(SBATCH, words).values
-        elif line.strip() and not line.lstrip().startswith("#"):
-            break
     return values
 
 
-def split_directive(line: str) -> Iterator[str]:
+def split_directive(line: str, work: Work) -> Iterator[str]:
     """The words of a directive.
 
     Not a shell's rules: a backslash takes the next character as it is within quotes of either kind, but outside them
     does not join words over a blank; an unquoted `#` begins a comment wherever it stands.
     """
-    word: str | None = None
+    word: list[str] = []
     for piece in _PIECE.finditer(line):
+        work.spend(3, piece.end() - piece.start())
         if piece["comment"]:
             break
-        if piece["blank"]:
-            if word is not None:
-                yield word
-            word = None
-        else:
+        if not piece["blank"]:
             written = next(text for text in piece.group("double", "single", "bare") if text is not None)
-            word = (word or "") + _ESCAPED.sub(r"\1", written)
-    if word is not None:
-        yield word
+            word.append(_ESCAPED.sub(r"\1", written))
+        elif word:
+            yield "".join(word)
+            word = []
+    if word:
+        yield "".join(word)

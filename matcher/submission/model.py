@@ -15,6 +15,8 @@ TEXT_LIMIT = 1_024
 below it bounds what linking a job costs, and what is stored of it."""
 ARGUMENT_LIMIT = 256
 """Words of a program's command line, or of a script's or function's, that are read."""
+ARGV_LIMIT = 1_024
+"""Words of the submitting command's own line that are read."""
 MODULE_LIMIT = 64
 """Environment modules that are kept."""
 

@@ -8,12 +8,21 @@ from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
 from matcher.metadata import JobMetadata
+from matcher.submission.command import Program, positive
 from matcher.submission.directives import read_directives
-from matcher.submission.launchers import SHELLS
-from matcher.submission.model import ARGUMENT_LIMIT, MODULE_LIMIT, SCRIPT_LIMIT, TEXT_LIMIT, JobFacts, Submission
+from matcher.submission.interpreters import SHELLS
+from matcher.submission.model import (
+    ARGUMENT_LIMIT,
+    ARGV_LIMIT,
+    SCRIPT_LIMIT,
+    TEXT_LIMIT,
+    JobFacts,
+    Submission,
+)
 from matcher.submission.options import TABLES, Parsed, parse_options
-from matcher.submission.program import Program, Reading, positive, read_command, read_options, read_script
+from matcher.submission.program import Reading, read_command, read_options, read_script
 from matcher.submission.variables import Variables
+from matcher.submission.work import Work
 
 # Option to the variables that stand for it, the strongest first (what sbatch, srun and salloc 22.05 really read).
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
@@ -51,13 +60,14 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     `user` is the caller's name, `submit_time` in Unix seconds; `facts` are used where the job has started.
     """
     table = TABLES.get(submission.command)
-    given = parse_options(table, submission.argv[1:]) if table else Parsed()
+    given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
     text = _script_text(submission, given)
+    work = Work()
     directives = (
-        read_directives(text) if submission.command in ("sbatch", "batch") and "wrap" not in given.values else {}
+        read_directives(text, work) if submission.command in ("sbatch", "batch") and "wrap" not in given.values else {}
     )
     options = directives | _from_environment(submission) | given.values
-    reading = _read(submission, given, text)
+    reading = _read(submission, given, text, work)
     program = reading.program
     nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts())
     arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
@@ -75,7 +85,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         account=options.get("account", "")[:TEXT_LIMIT],
         directory=_directory(submission, options)[:TEXT_LIMIT],
         launcher=program.launcher,
-        modules=tuple(name[:TEXT_LIMIT] for name in reading.modules[:MODULE_LIMIT]),
+        modules=tuple(name[:TEXT_LIMIT] for name in reading.modules),
     )
 
 
@@ -95,10 +105,10 @@ def _from_environment(submission: Submission) -> dict[str, str]:
     return values
 
 
-def _read(submission: Submission, given: Parsed, text: str) -> Reading:
+def _read(submission: Submission, given: Parsed, text: str, work: Work) -> Reading:
     """The program, out of the script or out of the command that srun or salloc is to run."""
     if submission.command == "srun":
-        return Reading(read_command(("srun", *submission.argv[1:])))
+        return Reading(read_command(("srun", *submission.argv[1:ARGV_LIMIT])))
     if submission.command == "salloc":
         return Reading(read_command(given.rest))
     arguments = given.rest[1:] if submission.command == "sbatch" else None
@@ -109,7 +119,7 @@ def _read(submission: Submission, given: Parsed, text: str) -> Reading:
         return Reading(Program(path, tuple(arguments or ())))
     submit_directory = submission.env.get("SLURM_SUBMIT_DIR", "") if submission.command == "batch" else submission.cwd
     known = {"SLURM_SUBMIT_DIR": submit_directory} if submit_directory else {}
-    return read_script(text, Variables(known, arguments))
+    return read_script(text, Variables(known, arguments, work))
 
 
 def _interpreter(text: str) -> str:

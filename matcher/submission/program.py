@@ -8,50 +8,29 @@ then the first utility.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import islice, takewhile
 from posixpath import basename
 
-from matcher.submission import launchers
-from matcher.submission.options import SRUN, parse_options
-from matcher.submission.shell import Command, Word, as_written, commands
-from matcher.submission.variables import Variables, is_assignment
+from matcher.submission import utilities
+from matcher.submission.command import Program, Rank, positive, resolve
+from matcher.submission.model import MODULE_LIMIT
+from matcher.submission.shell import WORD_LIMIT, Command, Word, as_written, commands
+from matcher.submission.variables import Variables
+from matcher.submission.work import OutOfWorkError
+from matcher.submission.wrappers import RUNNERS
 
 _NUMBER = re.compile(r"-\.?[0-9]")
-_PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
-COMMAND_LIMIT = 4_096
-"""Commands of a script that are looked at; it bounds what a hostile script costs (about 15 us each)."""
-WORD_LIMIT = 1_024
-"""Words of a command that are looked at. Looking through keywords, assignments and launchers costs their square."""
+_COMMAND_STEPS = 6
+"""What a command costs that may be the program, or sets something, beside its words."""
 _NESTING = 3
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
-
-
-class Rank(IntEnum):
-    """How likely a command is the job's program; lower is better."""
-
-    LAUNCHED = 0
-    DIRECT = 1
-    LAUNCHED_UTILITY = 2
-    UTILITY = 3
-
-
-@dataclass(frozen=True)
-class Program:
-    """`arguments` are those of the program; `tasks` is what the launcher was told, None where it was not."""
-
-    path: str = ""
-    arguments: tuple[str, ...] = ()
-    launcher: str = ""
-    tasks: int | None = None
-    rank: Rank = Rank.UTILITY
-
-    @property
-    def name(self) -> str:
-        return basename(self.path)
+_WITHOUT_EFFECT = (
+    utilities.PREPARATION - RUNNERS.keys() - _DECLARATIONS - {":", "eval", "unset", "shift", "module", "ml"}
+)
 
 
 @dataclass
@@ -64,12 +43,14 @@ class Reading:
 
 def read_script(text: str, variables: Variables) -> Reading:
     """Read a shell script up to its program."""
-    return _Reader(variables).read(text, _NESTING)
+    return _Reader(variables).read_all(text)
 
 
 def read_command(argv: Sequence[str]) -> Program:
     """The program of one command, such as what srun and salloc are given; empty where there is none."""
-    return _resolve(list(argv), Variables({}), _NESTING) or Program()
+    with contextlib.suppress(OutOfWorkError):
+        return _Reader(Variables({})).program(list(argv[:WORD_LIMIT]), "", _NESTING) or Program()
+    return Program()
 
 
 class _Reader:
@@ -79,48 +60,51 @@ class _Reader:
         self.functions: dict[str, list[Command]] = {}
         self._called: set[str] = set()
         self._best: Program | None = None
-        self._left = COMMAND_LIMIT
 
-    def read(self, text: str, nesting: int) -> Reading:
+    def read_all(self, text: str) -> Reading:
+        """Read up to the program; where the work does not suffice for that, the program is not known."""
+        with contextlib.suppress(OutOfWorkError):
+            self.reading.program = self.read(text, _NESTING) or Program()
+        return self.reading
+
+    def read(self, text: str, nesting: int) -> Program | None:
         self._read(self._outside_functions(text), nesting)
         for name, body in self.functions.items():
             if name not in self._called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
                 self._read(body, 0)
-        self.reading.program = self._best or Program()
-        return self.reading
+        return self._best
 
     def _read(self, commands: Iterable[Command], nesting: int) -> None:
         for command in commands:
-            found = self._best and self._best.rank is Rank.LAUNCHED
-            if found or not self._left or not self.variables.spend(command.words):
+            if self._best and self._best.rank is Rank.LAUNCHED:
                 return
-            self._left -= 1
-            argv = self._argv(command)
+            self.variables.work.spend(2, command.characters)
+            argv = self._argv(command)[:WORD_LIMIT]
             if argv:
-                self._run(argv, nesting)
+                self._run(argv, command.here_document, nesting)
 
     def _outside_functions(self, text: str) -> Iterator[Command]:
         """The commands of a text but for those of its functions, which are put aside until they are called."""
         body: list[Command] | None = None
         depth = 0
-        for command in islice(commands(text), COMMAND_LIMIT):
-            first = [as_written(word) for word in islice(command.words, 3)]
-            if body is None:
-                names = first[:1] if command.defines_function else first[1:2] if first[:1] == ["function"] else []
-                if not names:
-                    yield command
-                    continue
-                body = self.functions[names[0]] = []
-                depth = first.count("{")  # `function name { command`
-                body += [Command(command.words[first.index("{") + 1 :])] if depth else []
-            else:
-                keywords = list(takewhile(launchers.KEYWORDS.__contains__, first))
-                depth += keywords.count("{") - first[:1].count("}")
+        for command in commands(text, self.variables.work):
+            first = as_written(command.words[0])
+            if body is not None:
                 body.append(command)
+                if first in utilities.KEYWORDS:
+                    words = [as_written(word) for word in islice(command.words, 3)]
+                    depth += list(takewhile(utilities.KEYWORDS.__contains__, words)).count("{") - (first == "}")
                 if depth <= 0:
                     body = None
+            elif command.defines_function or (first == "function" and command.words[1:]):
+                words = [as_written(word) for word in islice(command.words, 3)]
+                body = self.functions[words[not command.defines_function]] = []
+                depth = words.count("{")  # `function name { command`
+                body += [Command(command.words[words.index("{") + 1 :])] if depth else []
+            else:
+                yield command
 
-    def _run(self, argv: list[str], nesting: int) -> None:
+    def _run(self, argv: list[str], stdin: str, nesting: int) -> None:
         if argv[0] in self.functions:
             self._called.add(argv[0])
             if nesting:
@@ -130,15 +114,28 @@ class _Reader:
             if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
                 self._read(self._outside_functions(" ".join(argv[1:])), nesting - 1)
         else:
-            program = _resolve(argv, self.variables, nesting)
+            program = self.program(argv, stdin, nesting)
             if program and (self._best is None or program.rank < self._best.rank):
                 self._best = program
 
+    def program(self, argv: list[str], stdin: str, nesting: int) -> Program | None:
+        """What one command starts."""
+
+        def read(code: str) -> Program | None:
+            return _Reader(self.variables).read(code, nesting - 1) if nesting else None
+
+        return resolve(argv, self.variables.work, stdin, read)
+
     def _argv(self, command: Command) -> list[str]:
         """The command's words after expansion; empty for one that starts no program. Takes note of what it sets."""
-        words = self._after_keywords(command.words[:WORD_LIMIT])
-        while words and self.variables.assign(words[0]):
-            words = words[1:]
+        words = self._after_keywords(command.words)
+        assigned = 0
+        while assigned < len(words) and self.variables.assign(words[assigned]):
+            assigned += 1
+        words = words[assigned:]
+        if not words or (len(words[0]) == 1 and words[0][0].text in _WITHOUT_EFFECT):
+            return []
+        self.variables.work.spend(_COMMAND_STEPS + len(words) // 2)
         argv = self.variables.expand_all(words)
         name = basename(argv[0]) if argv else ""
         if name in _DECLARATIONS:
@@ -153,24 +150,27 @@ class _Reader:
             self._module(name, argv[1:])
         if argv[1:] and argv[0] == "eval":
             return argv
-        return [] if name in launchers.PREPARATION else argv
+        return [] if not argv or utilities.prepares(argv[0]) else argv
 
     def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
         """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
-        while words and (first := as_written(words[0])) in launchers.KEYWORDS:
+        position = 0
+        while position < len(words) and (first := as_written(words[position])) in utilities.KEYWORDS:
+            position += 1
             if first in ("for", "select"):
-                values = self.variables.expand_all(words[3:4])
+                values = self.variables.expand_all(words[position + 2 : position + 3])
                 if values:
-                    self.variables.set(as_written(words[1]), values[0])
+                    self.variables.set(as_written(words[position]), values[0])
                 return ()
             if first == "case":
                 return ()
-            words = words[1:]
-        return words
+        return words[position:]
 
     def _module(self, command: str, arguments: Sequence[str]) -> None:
         """`module load a b`, `ml a b`: Environment Modules and Lmod."""
         names = [argument for argument in arguments if not argument.startswith("-")]
+        if command == "ml":  # `ml -gcc` unloads
+            self._unload([word[1:] for word in arguments if word[:1] == "-" and word[1:2] != "-"])
         verb = "load"
         if command == "module" or (names and names[0] in _MODULE_VERBS):
             verb, names = (_MODULE_VERBS.get(names[0], ""), names[1:]) if names else ("", [])
@@ -178,10 +178,15 @@ class _Reader:
         if verb == "purge":
             modules.clear()
         if verb in ("unload", "swap"):
-            for gone in names[:1] if verb == "swap" and len(names) > 1 else names:
-                modules[:] = [module for module in modules if module != gone and module.split("/")[0] != gone]
+            self._unload(names[:1] if verb == "swap" and len(names) > 1 else names)
         if verb in ("load", "swap"):
             modules += [name for name in names[-1:] if verb == "swap"] or [n for n in names if n not in modules]
+            del modules[MODULE_LIMIT:]
+
+    def _unload(self, names: Sequence[str]) -> None:
+        gone = set(names)
+        modules = self.reading.modules
+        modules[:] = [module for module in modules if module not in gone and module.split("/")[0] not in gone]
 
 
 _MODULE_VERBS = {
@@ -202,112 +207,6 @@ _MODULE_VERBS = {
     "unuse": "",
     "show": "",
 }
-
-
-def _resolve(argv: list[str], variables: Variables, nesting: int) -> Program | None:
-    """Look through launchers, wrappers and interpreters at the program that a command starts."""
-    launcher, tasks = "", None
-    while argv:
-        name = basename(argv[0])
-        if name in launchers.LAUNCHERS:
-            launcher = launchers.LAUNCHERS[name]
-            told, argv = _after_srun(argv) if launcher == "srun" else _after_mpirun(argv)
-            tasks = told or tasks
-        elif name in launchers.CONTAINERS and (inside := _in_container(argv)):
-            argv = inside
-        elif name in launchers.WRAPPERS:
-            argv = _after_wrapper(argv, *launchers.WRAPPERS[name])
-        else:
-            break
-    if not argv or not argv[0]:
-        return None
-    return _program(argv, launcher, tasks, variables, nesting)
-
-
-def _program(argv: list[str], launcher: str, tasks: int | None, variables: Variables, nesting: int) -> Program | None:
-    interpreter = "python" if _PYTHON.match(basename(argv[0])) else basename(argv[0])
-    if interpreter in launchers.INTERPRETERS:
-        code, argv = _after_interpreter(interpreter, argv)
-        if code and nesting:
-            inner = _Reader(variables).read(code, nesting - 1).program
-            if inner.path:
-                started = launcher or inner.launcher
-                return Program(inner.path, inner.arguments, started, tasks or inner.tasks, _rank(inner.path, started))
-    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
-    return Program(argv[0], tuple(arguments), launcher, tasks, _rank(argv[0], launcher))
-
-
-def _rank(path: str, launcher: str) -> Rank:
-    if basename(path) in launchers.UTILITIES:
-        return Rank.LAUNCHED_UTILITY if launcher else Rank.UTILITY
-    return Rank.LAUNCHED if launcher else Rank.DIRECT
-
-
-def _after_srun(argv: Sequence[str]) -> tuple[int | None, list[str]]:
-    parsed = parse_options(SRUN, argv[1:])
-    return positive(parsed.values.get("ntasks", "")), parsed.rest
-
-
-def _after_mpirun(argv: Sequence[str]) -> tuple[int | None, list[str]]:
-    tasks = None
-    position = 1
-    while position < len(argv) and argv[position].startswith("-") and len(argv[position]) > 1:
-        name, equals, value = argv[position].lstrip("-").partition("=")
-        if argv[position] == "--":
-            position += 1
-            break
-        takes = 0 if equals else launchers.MPI_OPTIONS.get(name, 0)
-        if name in launchers.MPI_TASKS:
-            tasks = positive(value if equals else "".join(argv[position + 1 : position + 2]))
-        position += 1 + takes
-    return tasks, list(argv[position:])
-
-
-def _in_container(argv: Sequence[str]) -> list[str]:
-    """What runs in the container: after `exec` and the image, or after `run` the image itself; else nothing."""
-    verb = _after_options(argv, launchers.CONTAINER_OPTIONS)
-    if argv[verb : verb + 1] not in (["exec"], ["run"]):
-        return []
-    image = verb + _after_options(argv[verb:], launchers.CONTAINER_OPTIONS)
-    return list(argv[image + 1 :] if argv[verb] == "exec" else argv[image:])
-
-
-def _after_wrapper(argv: Sequence[str], with_value: frozenset[str], own_words: int) -> list[str]:
-    position = _after_options(argv, with_value) + own_words
-    if own_words and argv[position : position + 1] == ["--"]:
-        position += 1
-    while position < len(argv) and is_assignment(argv[position]):
-        position += 1
-    return list(argv[position:])
-
-
-def _after_interpreter(name: str, argv: list[str]) -> tuple[str, list[str]]:
-    """(code on the command line, program and its arguments); the interpreter itself where it is given no script."""
-    with_value = launchers.INTERPRETERS[name]
-    position = 1
-    while position < len(argv) and argv[position][:1] in ("-", "+") and len(argv[position]) > 1:
-        word = argv[position]
-        if word == "--":
-            position += 1
-            break
-        if word == launchers.PROGRAM_OPTIONS.get(name):
-            return "", argv[position + 1 :] or argv
-        if name in launchers.SHELLS and word[0] == "-" and word[1] != "-" and "c" in word[1:]:
-            return "".join(argv[position + 1 : position + 2]), argv[:1]
-        if word == launchers.CODE_OPTIONS.get(name):
-            return "", argv[:1] + argv[position + 2 :]
-        position += 2 if word in with_value else 1
-    return "", argv[position:] or argv[:1]
-
-
-def _after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
-    """The position of the first word that is no option."""
-    position = 1
-    while position < len(argv) and argv[position].startswith("-") and len(argv[position]) > 1:
-        if argv[position] == "--":
-            return position + 1
-        position += 2 if argv[position] in with_value else 1
-    return position
 
 
 def read_options(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -340,9 +239,3 @@ def read_options(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def _is_value(word: str) -> bool:
     return not word.startswith("-") or _NUMBER.match(word) is not None
-
-
-def positive(text: str) -> int | None:
-    """A positive whole number of at most nine digits, or None."""
-    found = re.fullmatch(r"\s*\+?([0-9]{1,9})", text)
-    return (int(found.group(1)) or None) if found else None

@@ -8,26 +8,29 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from matcher.submission.model import ARGUMENT_LIMIT
+from matcher.submission.parameters import slice_of, transform
 from matcher.submission.shell import Piece, Word, commands
+from matcher.submission.work import Work
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^\]]*\])?(\+?)=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
 # Fields between blanks; what is not known, such as $(dirname $0), is not torn apart.
-_FIELD = re.compile(r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\S)+")
+_FIELD = re.compile(r"(?:\$\((?:[^()]++|\([^()]*+\))*\)|`[^`]*+`|\$\{[^{}]*+\}|\S)+")
 VALUE_LIMIT = 4096
 """Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
-EXPANSION_LIMIT = 1_048_576
-"""Characters that a script's commands and all expansions may come to; beyond, variables stay as written."""
-WORD_COST = 8
-"""What a word counts beside its characters."""
+_CHARACTERS_PER_STEP = 8
+"""Of a value that is split into fields, or an array: a field may be as short as two characters."""
 
 
 class Variables:
-    """`positional` are the script's arguments; None where they are not known."""
+    """`positional` are the script's arguments; None where they are not known. `work` bounds the reading of the whole
+    script."""
 
-    def __init__(self, known: Mapping[str, str], positional: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, known: Mapping[str, str], positional: Sequence[str] | None = None, work: Work | None = None
+    ) -> None:
+        self.work = work or Work()
         self._values = dict(known)
         self._arrays: dict[str, list[str]] = {}
-        self._left = EXPANSION_LIMIT
         if positional is not None:
             self._give_arguments(positional)
 
@@ -55,28 +58,25 @@ class Variables:
 
     def _take_arguments(self) -> list[str] | None:
         arguments = self._arrays.pop("@", None)
+        self.work.spend(1 + len(arguments or ()) // 4)
         self._arrays.pop("*", None)
         for number in range(1, len(arguments or ()) + 1):
             self._values.pop(str(number), None)
         self._values.pop("#", None)
         return arguments
 
-    def spend(self, words: Sequence[Word]) -> bool:
-        """Whether a command of these words may still be read. What is read again and again, as functions are, has an
-        end."""
-        self._left -= sum(WORD_COST + sum(len(piece.text) for piece in word) for word in words)
-        return self._left > 0
-
     def assign(self, word: Word) -> bool:
         """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
         found = _ASSIGNMENT.match(word[0].text) if word and not word[0].quoted and not word[0].variable else None
         if not found:
             return False
+        self.work.spend(2)
         name, index, plus = found.groups()
         rest = (Piece(word[0].text[found.end() :]), *word[1:])
         if rest[1:] and not rest[1].quoted and rest[1].text.startswith("("):
             old = self._arrays.get(name, []) if plus else []
-            inside = (one for command in commands(rest[1].text[1:-1]) for one in command.words)
+            text = rest[1].text[1:-1]
+            inside = (one for command in commands(text, self.work) for one in command.words)
             self._assign_array(name, [*old, *self.expand_all(list(inside))])
             return True
         value = (self._values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
@@ -100,6 +100,8 @@ class Variables:
 
     def expand(self, word: Word) -> list[str]:
         """The word's fields: unquoted variables are split at blanks, an unset one as written is one field."""
+        if len(word) == 1 and not word[0].variable:  # most words
+            return [word[0].text] if word[0].text or word[0].quoted else []
         fields = [""]
         quoted = False
         for piece in word:
@@ -119,14 +121,18 @@ class Variables:
         return [field for word in words for field in self.expand(word)]
 
     def _elements(self, piece: Piece) -> list[str] | None:
-        """What `$@` or `${NAME[@]}` stands for, None where the piece is no array that is known."""
+        """What `$@`, `${NAME[@]}` or `${@:2}` stands for, None where the piece is no array that is known."""
+        if not piece.variable.endswith(("@", "*", "]")):
+            return None
         elements = self._arrays.get(piece.variable.removesuffix("[@]").removesuffix("[*]"))
-        if elements is None or not piece.variable.endswith(("@", "*", "]")):
+        if elements is None:
             return None
-        length = sum(len(element) + 1 for element in elements)
-        if length > self._left:
-            return None
-        self._left -= length
+        if piece.operator:
+            part = slice_of("".join(one.text for one in piece.operand)) if piece.operator == ":" else None
+            if part is None:
+                return None
+            elements = [piece.text, *elements][part] if piece.variable in "@*" else elements[part]
+        self.work.spend(1 + sum(len(element) + 1 for element in elements) // _CHARACTERS_PER_STEP)
         if piece.quoted and piece.variable.endswith(("*", "[*]")):
             return [" ".join(elements)]
         return elements if piece.quoted else [field for element in elements for field in _FIELD.findall(element)]
@@ -137,13 +143,44 @@ class Variables:
         elements = self._elements(piece)
         if elements is not None:
             return " ".join(elements)
-        value = self._values.get(piece.variable) or piece.default
-        if value is None:
-            value = self._values.get(piece.variable, piece.text)
-        if len(value) > self._left:
-            return piece.text
-        self._left -= len(value)
+        value = self._transformed(piece)
+        value = piece.text if value is None else value
+        self.work.spend(1 + len(value) // _CHARACTERS_PER_STEP)
         return value
+
+    def _transformed(self, piece: Piece) -> str | None:
+        """The variable's value after its operator, None where one of them is not known."""
+        value = self._values.get(piece.variable)
+        if value is None and piece.variable.endswith("]"):
+            value = self._element(piece.variable)
+        if not piece.operator:
+            return value
+        given = value is not None and (value != "" or not piece.operator.startswith(":"))
+        match piece.operator.lstrip(":"):
+            case "-" | "=" if given:
+                return value
+            case "-":
+                return self._operand(piece)
+            case "=":
+                self.set(piece.variable, self._operand(piece))
+                return self._values[piece.variable]
+            case "+":
+                return self._operand(piece) if given else value
+            case "?":
+                return value
+        return None if value is None else transform(value, piece.operator, self._operand(piece))
+
+    def _operand(self, piece: Piece) -> str:
+        return "".join(self._value(one) for one in piece.operand)
+
+    def _element(self, variable: str) -> str | None:
+        """One element of an array, `NAME[2]` or `NAME[I]`, where the index is known."""
+        name, _, index = variable[:-1].partition("[")
+        elements = self._arrays.get(name)
+        index = self._values.get(index.lstrip("$"), index)
+        if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
+            return None
+        return elements[int(index)]
 
 
 def is_assignment(text: str) -> bool:

@@ -10,6 +10,7 @@ import click
 import pytest
 import yaml
 
+from matcher.submission import interpreters, launchers, wrappers
 from reprise.cli import reprise
 from tuner.campaign import check
 
@@ -59,3 +60,19 @@ def test_campaigns_can_be_run(page: Path) -> None:
     for language, block in BLOCK.findall(page.read_text()):
         if language == "yaml" and "\ncomponent:" in block:
             check(yaml.safe_load(block), page.name)
+
+
+def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
+    table = (ROOT / "docs/linkage.md").read_text().partition("### What is looked through")[2].partition("\n## ")[0]
+    listed = {
+        row.split("|")[0].strip(): set(re.findall(r"`([^`]+)`", row.split("|")[1])) for row in table.split("\n|")[3:]
+    }
+    assert listed == {
+        "launchers": set(launchers.LAUNCHERS),
+        "wrappers": set(wrappers.WRAPPERS),
+        "containers and others with a verb": {
+            f"{name} {verb}" for name, runner in wrappers.RUNNERS.items() for verb in runner.verbs
+        },
+        "interpreters": set(interpreters.INTERPRETERS),
+        "modules of `python -m`": set(interpreters.PYTHON_RUNNERS),
+    }

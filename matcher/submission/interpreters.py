@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interpreters: the program is the script that they are given."""
+
+from __future__ import annotations
+
+_TORCHRUN_NAMES = """
+nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf max-restarts monitor-interval start-method role
+log-dir redirects tee local-ranks-filter node-rank master-addr master-port local-addr logs-specs
+"""
+_TORCHRUN = frozenset(f"--{name}" for word in _TORCHRUN_NAMES.split() for name in (word, word.replace("-", "_"))) | {
+    "-r",
+    "-t",
+}
+# Interpreter's name to the options that take a word. `python3.11` counts as `python`.
+INTERPRETERS: dict[str, frozenset[str]] = {
+    "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),
+    "bash": frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
+    "sh": frozenset({"-o", "+o"}),
+    "dash": frozenset({"-o", "+o"}),
+    "ksh": frozenset({"-o", "+o"}),
+    "zsh": frozenset({"-o", "+o"}),
+    "perl": frozenset({"-I", "-M"}),
+    "ruby": frozenset({"-I", "-r"}),
+    "Rscript": frozenset({"-e"}),
+    "julia": frozenset({"-p", "-t", "--threads", "-L", "--load", "-J", "--sysimage", "-O", "-C", "--procs"}),
+    "java": frozenset(
+        {"-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-opens", "--add-exports"}
+    ),
+    "lua": frozenset({"-l"}),
+    "node": frozenset({"-r", "--require"}),
+    "torchrun": _TORCHRUN,
+    "deepspeed": frozenset(
+        {"-H", "--hostfile", "-i", "--include", "-e", "--exclude", "--num_nodes", "--num_gpus", "--master_port"}
+        | {"--master_addr", "--launcher", "--launcher_args"}
+    ),
+}
+# Modules that run another program, `python -m mpi4py script.py`: to their options that take a word.
+PYTHON_RUNNERS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("mpi4py", "mpi4py.run", "mpi4py.futures"), frozenset({"-rc", "--rc"})),
+    **dict.fromkeys(("cProfile", "profile"), frozenset({"-o", "--outfile", "-s", "--sort"})),
+    "pdb": frozenset({"-c", "--command"}),
+    "trace": frozenset({"-f", "--file", "-C", "--coverdir", "--ignore-module", "--ignore-dir"}),
+    "scalene": frozenset({"--outfile"}),
+    "memory_profiler": frozenset({"-o"}),
+    **dict.fromkeys(("torch.distributed.run", "torch.distributed.launch"), _TORCHRUN),
+}
+SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh"})
+# After these the program is not a file: `python -m module`, `java -jar file`.
+PROGRAM_OPTIONS = {"python": "-m", "java": "-jar", "torchrun": "-m"} | dict.fromkeys(PYTHON_RUNNERS, "-m")
+# After these comes code: the program is the interpreter (of a shell: what its code runs).
+CODE_OPTIONS = {
+    **{"python": "-c", "perl": "-e", "ruby": "-e", "julia": "-e", "Rscript": "-e", "node": "-e", "lua": "-e"},
+    **dict.fromkeys(("mpi4py", "mpi4py.run"), "-c"),
+}

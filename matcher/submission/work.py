@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much work reading one script may be: counted, not timed, so that the same script always reads the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WORK_LIMIT = 8_000
+"""Steps of about a microsecond each. The worst scripts that a search found (128 KiB, bred for cost) take 9 to 13 ms; 20
+are promised. Some 350 lines of commands are read before the program; comments and here-documents are free."""
+CHARACTERS_PER_STEP = 64
+"""What handling text in bulk costs (copying it, matching one expression)."""
+
+
+class OutOfWorkError(Exception):
+    """The script is read no further."""
+
+
+@dataclass
+class Work:
+    """What is left of the work that one script may be."""
+
+    left: int = WORK_LIMIT
+
+    def spend(self, steps: int, characters: int = 0) -> None:
+        """Count work. Raises OutOfWorkError where none is left."""
+        self.left -= steps + characters // CHARACTERS_PER_STEP
+        if self.left < 0:
+            raise OutOfWorkError

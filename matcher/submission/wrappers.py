@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that run the command they are given: wrappers, containers, profilers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Wrapper's name to (words of its own before the command, options that take a word).
+WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
+    name: (own, _words(options))
+    for name, own, options in (
+        ("env", 0, "-u --unset -C --chdir -S --split-string"),
+        ("exec", 0, "-a"),
+        ("command", 0, ""),
+        ("time", 0, "-f --format -o --output"),
+        ("nohup", 0, ""),
+        ("setsid", 0, ""),
+        ("nice", 0, "-n --adjustment"),
+        ("ionice", 0, "-c --class -n --classdata"),
+        ("stdbuf", 0, "-i --input -o --output -e --error"),
+        ("unbuffer", 0, ""),
+        ("catchsegv", 0, ""),
+        (
+            "xvfb-run",
+            0,
+            "-n --server-num -s --server-args -f --auth-file -e --error-file -w --wait -p --xauth-protocol",
+        ),
+        ("timeout", 1, "-s --signal -k --kill-after"),
+        ("taskset", 1, ""),
+        ("chrt", 1, "-T -P -D"),
+        ("flock", 1, "-w --wait --timeout -E --conflict-exit-code"),
+        (
+            "numactl",
+            0,
+            "-i --interleave -w --weighted-interleave -m --membind -N --cpunodebind -C --physcpubind -p --preferred "
+            "-P --preferred-many",
+        ),
+        ("likwid-pin", 0, "-c -s -d"),
+        ("likwid-perfctr", 0, "-c -C -g -t -o -s -M -T -H -f"),
+        ("omplace", 0, "-nt -c -b -s"),
+        ("tacc_affinity", 0, ""),
+        ("valgrind", 0, ""),
+        ("strace", 0, "-e -o -p -s -S -u -E -a -b -I -O -P -X"),
+        ("ltrace", 0, "-e -o -p -s -a -A -D -F -l -n -u -x"),
+        ("gdb", 0, "-ex -x -iex -ix -d -cd -command -eval-command -init-command --command --eval-command -s -c -D"),
+        ("heaptrack", 0, "-o --output"),
+        (
+            "ncu",
+            0,
+            "-o --export -k --kernel-name -s --launch-skip -c --launch-count --set --section --metrics "
+            "--target-processes",
+        ),
+        ("compute-sanitizer", 0, "--tool --log-file --save"),
+        ("cuda-memcheck", 0, "--tool --log-file"),
+        ("vtune", 0, "-collect -r -result-dir -knob -data-limit"),
+        ("rocprof", 0, "-i -o -d -t --timestamp --basenames"),
+        ("hpcrun", 0, "-e --event -o --output -f -fp -t"),
+        ("tau_exec", 0, "-T"),
+        ("scalasca", 0, "-e -f -t"),
+        ("kernprof", 0, "-o --outfile -p --prof-mod -s --setup"),
+        (
+            "parallel",
+            0,
+            "-j --jobs -P --max-procs --joblog --delay --timeout "
+            "-a --arg-file --colsep -n -N --results --retries --sshlogin -S --tmpdir --workdir --wd",
+        ),
+        ("shifter", 0, "-i --image -V --volume -m --module -w --workdir -e --env --env-file"),
+        ("ch-run", 1, "-b --bind -c --cd -g --gid -u --uid --feature"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A command with verbs, of which some run another: `apptainer exec IMAGE COMMAND`. `verbs`: the words before that
+    other command, per verb; `images`: the verbs whose own last word counts where no command follows it."""
+
+    verbs: Mapping[str, int]
+    images: frozenset[str]
+    options: frozenset[str]
+
+
+_APPTAINER = Runner(
+    {"exec": 1, "run": 0},
+    frozenset(),
+    _words(
+        """
+--add-caps --app --apply-cgroups --bind --blkio-weight --blkio-weight-device --config --cpu-shares --cpus --cpuset-cpus
+--cpuset-mems --cwd --dns --drop-caps --env --env-file --fusemount --home --hostname --memory --memory-reservation
+--memory-swap --mount --netns-path --network --network-args --overlay --pem-path --pids-limit --pwd --scratch --security
+--shell --workdir -B -H -S -W -o
+"""
+    ),
+)
+_DOCKER = Runner(
+    {"exec": 1, "run": 1},
+    frozenset({"run"}),
+    _words(
+        """
+-a --add-host --annotation --attach --cap-add --cap-drop --cgroup-parent --cgroupns --cidfile -c --cpu-shares --cpus
+--cpuset-cpus --cpuset-mems --device --dns --entrypoint -e --env --env-file --gpus --group-add -h --hostname --ip --ipc
+-l --label --link --log-driver --log-opt -m --memory --memory-swap --mount --name --net --network --pid --pids-limit
+--platform -p --publish --pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --sysctl
+--tmpfs --ulimit -u --user --userns --uts -v --volume --volumes-from -w --workdir
+"""
+    ),
+)
+_CONDA = Runner({"run": 0}, frozenset(), frozenset({"-n", "--name", "-p", "--prefix", "--cwd"}))
+_PLAIN_RUN = Runner({"run": 0}, frozenset(), frozenset({"-p", "--python", "--with", "-e", "--environment"}))
+RUNNERS = {
+    **dict.fromkeys(("apptainer", "singularity"), _APPTAINER),
+    **dict.fromkeys(("docker", "podman", "podman-hpc", "nerdctl", "udocker"), _DOCKER),
+    "enroot": Runner(
+        {"start": 1, "exec": 1},
+        frozenset({"start"}),
+        frozenset({"-c", "--conf", "-e", "--env", "-m", "--mount", "--rc"}),
+    ),
+    "sarus": Runner(
+        {"run": 1}, frozenset({"run"}), frozenset({"-w", "--workdir", "--mount", "-e", "--env", "--device"})
+    ),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), _CONDA),
+    **dict.fromkeys(("poetry", "uv", "pipenv", "pixi"), _PLAIN_RUN),
+    "perf": Runner(
+        {"stat": 0, "record": 0, "trace": 0},
+        frozenset(),
+        _words("-e --event -o --output -r --repeat -F --freq -c --count -C --cpu -I -x -m --call-graph -D -p -t"),
+    ),
+    "nsys": Runner(
+        {"profile": 0, "launch": 0},
+        frozenset(),
+        _words("-o --output -t --trace -s --sample -c --capture-range -d --duration -y --delay -w -f -b -e"),
+    ),
+    "coverage": Runner(
+        {"run": 0}, frozenset(), frozenset({"--source", "--rcfile", "--include", "--omit", "--data-file"})
+    ),
+    "accelerate": Runner(
+        {"launch": 0},
+        frozenset(),
+        _words(
+            """
+--config_file --num_processes --num_machines --machine_rank --main_process_ip --main_process_port --mixed_precision
+--gpu_ids --num_cpu_threads_per_process --dynamo_backend --rdzv_backend
+"""
+        ),
+    ),
+}

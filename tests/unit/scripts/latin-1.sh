@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH -J café
+# démarrage
+srun ./calcul --titre 'été'

@@ -1,0 +1,2 @@
+#!/bin/bash
+mpirun -np 12 ./atm atm.nml : -np 4 ./ocn ocn.nml

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -J nothing
+module load x
+cd /tmp
+echo done

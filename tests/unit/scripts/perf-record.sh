@@ -1,0 +1,2 @@
+#!/bin/bash
+perf record -g -F 99 --call-graph dwarf ./kernel big.dat

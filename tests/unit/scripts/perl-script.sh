@@ -1,0 +1,4 @@
+#!/usr/bin/env perl
+#SBATCH -J perly
+use strict;
+system("mpirun ./no");

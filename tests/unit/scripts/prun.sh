@@ -1,0 +1,2 @@
+#!/bin/bash
+prun --prtemca routed direct --np 4 --map-by node ./ring

@@ -1,0 +1,2 @@
+#!/bin/bash
+srun $SLURM_SUBMIT_DIR/bin/app

@@ -1,0 +1,2 @@
+#!/bin/bash
+mpirun -np 4 ${MPI_OPTS} $EXE -in run.in

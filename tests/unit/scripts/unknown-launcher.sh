@@ -1,0 +1,2 @@
+#!/bin/bash
+$MPIRUN -np 8 ./bench --all

@@ -1,0 +1,2 @@
+#!/bin/bash
+$DEBUG_TIMER mpirun -np 2 ./bench

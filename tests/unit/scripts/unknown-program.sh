@@ -1,0 +1,2 @@
+#!/bin/bash
+srun $LAMMPS_EXE ./in.melt

@@ -1,0 +1,1 @@
+srun ./from-wrap -x 1

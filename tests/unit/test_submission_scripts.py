@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch scripts as people write them; the file of the same name beside each has the metadata that it is to give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from matcher.metadata import JobMetadata
+from matcher.submission import SCRIPT_LIMIT, Script, Submission, parse
+
+SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.sh"))
+DIRECTORY = "/home/ada/run"
+
+
+def submission(script: Path, how: dict[str, Any]) -> Submission:
+    """`sbatch SCRIPT`, unless the expectation's `submission` says how else: `command`, `argv` (its options),
+    `arguments` (the script's own), `env`, and `script: false` where the client sees none."""
+    command = how.get("command", "sbatch")
+    seen = how.get("script", True)
+    named = [script.name, *how.get("arguments", [])] if seen and command == "sbatch" else []
+    text = script.read_bytes().decode(errors="replace")
+    return Submission(
+        command,
+        (command, *how.get("argv", []), *named) if command != "batch" else (),
+        DIRECTORY,
+        how.get("env", {}),
+        (),
+        Script(script.name, text) if seen else None,
+    )
+
+
+def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
+    path = fields.get("path", "")
+    given = {"job_name": script.name, "program": path.rpartition("/")[2], "directory": DIRECTORY, **fields}
+    return JobMetadata.from_json({"user": "ada", **given})
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_a_script_gives_the_metadata_beside_it(script: Path) -> None:
+    fields = yaml.safe_load(script.with_suffix(".yaml").read_text())
+    how = fields.pop("submission", {})
+    assert parse(submission(script, how), user="ada", submit_time=0.0) == expected(script, fields)
+
+
+def test_there_are_scripts_of_every_sort() -> None:
+    assert len(SCRIPTS) >= 60
+    assert all(len(script.read_bytes()) <= SCRIPT_LIMIT for script in SCRIPTS)
