@@ -8,11 +8,13 @@ columns, `<field>_mean` to `<field>_unit`; everything else is one column as it i
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Generic, TypeVar, get_origin, get_type_hints
 
 from database.errors import CorruptedError, InvalidValueError
@@ -21,6 +23,7 @@ from database.model import Measurement
 T = TypeVar("T")
 Cell = str | int | float | None
 
+SHARED_LIMIT = 256  # characters of JSON that more than one row may well hold
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
@@ -35,6 +38,7 @@ class Table(Generic[T]):
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
 
@@ -62,7 +66,7 @@ class Table(Generic[T]):
     def decode(self, row: sqlite3.Row) -> T:
         """The value of a row. Raises CorruptedError for a row that this program did not write."""
         try:
-            return self._row_type(**{name: _decode(row, name, hint) for name, hint in self._fields.items()})
+            return self._row_type(*[decode(row) for decode in self._decoders])
         except (ValueError, TypeError, IndexError) as error:
             key = row[0]
             raise CorruptedError(
@@ -92,13 +96,26 @@ def _is_json(hint: Any) -> bool:
     return get_origin(hint) in (Mapping, Sequence)
 
 
-def _decode(row: sqlite3.Row, name: str, hint: Any) -> Any:
+def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
+    """How a field is read; the database may hold a million of them."""
     if hint is Measurement:
-        return Measurement(**{part: row[f"{name}_{part}"] for part in MEASUREMENT_PARTS})
-    cell = row[name]
+        columns = [f"{name}_{part}" for part in MEASUREMENT_PARTS]
+        return lambda row: Measurement(*[row[column] for column in columns])
     if _is_json(hint):
-        value = json.loads(cell)
-        return tuple(value) if isinstance(value, list) else value
+        return lambda row: _from_json(row[name])
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(cell)
-    return cell
+        return lambda row: hint(row[name])
+    return itemgetter(name)
+
+
+def _from_json(text: str) -> Any:
+    """The value; equal short texts give the same object, which nobody changes: many rows hold the same few."""
+    return _shared(text) if len(text) <= SHARED_LIMIT else _parsed(text)
+
+
+def _parsed(text: str) -> Any:
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_shared = functools.lru_cache(maxsize=4096)(_parsed)

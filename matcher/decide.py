@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from database.model import Decision, Record, RecordStatus, Scope
 from matcher.choices import chosen_names, hides_names
-from matcher.guards import Policy, Refusal, refusal
+from matcher.guards import Policy, Refusal, refusal, what_is_guarded
 from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
@@ -62,11 +61,9 @@ class Knowledge:
         given = list(records)
         gone = [*removed, *(record.id for record in given if record.status is RecordStatus.RETIRED)]
         kept = {record.id: record for record in given if record.status is not RecordStatus.RETIRED}
-        for record in kept.values():
-            self.alike.setdefault(_guarded(record), record)
         self.records |= kept  # before they can be found
         self.engine.change(
-            add=(_linkable(r) for r in kept.values() if r.scope is Scope.APPLICATION),
+            add=(self._linkable(r) for r in kept.values() if r.scope is Scope.APPLICATION),
             remove=[*gone, *(r.id for r in kept.values() if r.scope is not Scope.APPLICATION)],
         )
         cluster_wide = {r.id: r for r in self.cluster_wide if r.id not in gone}
@@ -75,19 +72,11 @@ class Knowledge:
         for record_id in gone:
             self.records.pop(record_id, None)
 
-
-def _linkable(record: Record) -> LinkableRecord:
-    metadata = masked(JobMetadata.from_json(record.metadata))
-    return LinkableRecord(record.id, metadata, record.created_at, record.gain, label=_guarded(record))
-
-
-def _guarded(record: Record) -> Hashable:
-    """What `guards.refusal` looks at: records that are alike in this are refused, or not, together."""
-    serves = (
-        record.status is RecordStatus.ACTIVE and record.gain_low > 0 and not environment_problem(record.environment)
-    )
-    names = frozenset((*record.conflicts, *record.environment))
-    return record.component, serves, json.dumps(record.context, sort_keys=True, default=str), names
+    def _linkable(self, record: Record) -> LinkableRecord:
+        metadata = masked(JobMetadata.from_json(record.metadata))
+        label = what_is_guarded(record)
+        self.alike.setdefault(label, record)
+        return LinkableRecord(record.id, metadata, record.created_at, record.gain, label)
 
 
 OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)

@@ -7,8 +7,9 @@ on an algorithm that it does not know. So every doubt is a refusal, and every re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from database.model import Record, RecordStatus, Scope
 from matcher.choices import conflict
@@ -48,6 +49,19 @@ def refusal(record: Record, job: JobMetadata, chosen: Sequence[str], policy: Pol
         or _launcher(record, job)
     )
     return Refusal(final) if final else _shape(record, job)
+
+
+def what_is_guarded(record: Record) -> Hashable:
+    """All that `refusal` looks at: records that are alike in this are refused together, or not at all."""
+    gains = record.status is RecordStatus.ACTIVE and record.gain_low > 0
+    fits = gains and _fits(frozenset(record.environment.items()))
+    names = frozenset((*record.conflicts, *record.environment))
+    return record.component, record.scope, fits, repr(sorted(record.context.items())), names
+
+
+@lru_cache(maxsize=4096)
+def _fits(environment: frozenset[tuple[str, str]]) -> bool:
+    return environment_problem(dict(environment)) is None
 
 
 def _standing(record: Record) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import lru_cache
 
 from matcher.metadata import JobMetadata
 
@@ -20,6 +21,7 @@ _URL_PASSWORD = re.compile(r"(?P<head>\b[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]*
 _ASSIGNMENT = re.compile(r"(?P<head>(?P<name>[A-Za-z_][\w.-]*)=)(?P<value>.+)", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)  # sites use the same few options again and again
 def names_secret(name: str) -> bool:
     """Whether an option or variable of this name is likely to hold a secret."""
     return any(_SECRET_WORDS.fullmatch(word) for word in _WORD.findall(name))
@@ -27,6 +29,8 @@ def names_secret(name: str) -> bool:
 
 def masked_text(text: str) -> str:
     """`text` without passwords in URLs and without the value of a `secret-name=value` assignment."""
+    if "=" not in text and "://" not in text:
+        return text
     assignment = _ASSIGNMENT.fullmatch(text)
     if assignment and names_secret(assignment["name"]):
         return assignment["head"] + MASK
