@@ -109,9 +109,16 @@ def _program(argv: list[str], launcher: str, tasks: int | None, stdin: str, read
 
 
 def _rank(path: str, launcher: str) -> Rank:
-    if basename(path) in UTILITIES and ("/" not in path or path.startswith("/")):  # `./sort` is the user's own
+    if _is_utility(path):
         return Rank.LAUNCHED_UTILITY if launcher else Rank.UTILITY
     return Rank.LAUNCHED if launcher else Rank.DIRECT
+
+
+def _is_utility(path: str) -> bool:
+    """Interpreters without a script are utilities too: `python -c "import torch"`. `./sort` is the user's own."""
+    name = basename(path)
+    known = name in UTILITIES or name in interpreters.INTERPRETERS or _PYTHON.match(name)
+    return bool(known) and ("/" not in path or path.startswith("/"))
 
 
 def _after_srun(argv: Sequence[str]) -> tuple[int | None, list[str]]:

@@ -1,0 +1,3 @@
+#!/bin/bash
+module load matlab/R2023b
+matlab -nodisplay -batch "run('sweep.m')"

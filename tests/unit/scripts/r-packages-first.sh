@@ -1,0 +1,3 @@
+#!/bin/bash
+Rscript -e 'renv::restore()'
+Rscript fit.R 4
