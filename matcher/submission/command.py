@@ -148,7 +148,7 @@ def _after_launcher(argv: Sequence[str], launcher: Launcher) -> tuple[int | None
             elif not takes and name[:1] in launcher.tasks:
                 tasks = positive(name[1:]) or tasks  # -n4
             position += 1 + takes
-        elif _hides_options(argv[position : position + 2]):
+        elif _hides_options(argv[position : position + 2]) or is_assignment(word):  # mpirun_rsh's NAME=value
             position += 1
         else:
             break

@@ -44,7 +44,7 @@ _APRUN = _taking(
 _JSRUN = _taking(
     "n nrs a tasks_per_rs c cpu_per_rs g gpu_per_rs r rs_per_host l latency_priority b bind d launch_distribution "
     "m memory_per_rs p np E env F env_eval D env_no_propagate h chdir o stdio_stdout e stdio_mode k stdio_stderr "
-    "t stdio_input M smpiargs f appfile A P J K rs_per_socket U use_resources L use_spindle H launch_node_task x y z"
+    "t stdio_input M smpiargs f appfile K rs_per_socket U use_resources S save_resources P pre_post_exec"
 )
 _CHARMRUN = _taking("p np ppn n nodelist remote-shell mpiexec-no-n scalable-start-n nodegroup runscript")
 LAUNCHERS = {
