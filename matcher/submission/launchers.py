@@ -54,7 +54,7 @@ LAUNCHERS = {
     "ibrun": Launcher("ibrun", _IBRUN),
     "aprun": Launcher("aprun", _APRUN, frozenset({"n", "pes"})),
     "jsrun": Launcher("jsrun", _JSRUN, frozenset({"p", "np"})),
-    "lrun": Launcher("lrun", _taking("n N T g p")),
+    "lrun": Launcher("lrun", _taking("n N T g p"), frozenset({"n", "p"})),
     "ccc_mprun": Launcher("ccc_mprun", _taking("n c N p A T M x Q E B D")),
     "mpprun": Launcher("mpprun", _taking("n")),
     "charmrun": Launcher("charmrun", _CHARMRUN, frozenset({"p", "np", "n"})),
