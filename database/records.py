@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from database.campaigns import change_campaign
 from database.errors import NotFoundError
@@ -36,6 +36,11 @@ class Records(Store):
         """Add a record and return its id; its campaign and artifact must be there."""
         with self._write() as connection:
             return _insert_record(connection, record)
+
+    def add_records(self, records: Iterable[Record]) -> Sequence[int]:
+        """Add records in one transaction and return their ids."""
+        with self._write() as connection:
+            return [_insert_record(connection, record) for record in records]
 
     def publish(
         self,
@@ -76,6 +81,27 @@ class Records(Store):
             {"status": status, "component": component},
         )
         return [RECORD.decode(row) for row in rows]
+
+    def changed_records(self, marks: dict[int, int]) -> Iterator[Record]:
+        """The records that are new or not as they were when `marks` was last given here, of any status.
+
+        `marks` is the caller's to keep, empty at first: for each record's id what its row was like. It is brought up to
+        date as records are handed out, except that it keeps those that are there no more: see `gone_records`.
+        """
+        for row in self._rows("SELECT * FROM record ORDER BY id"):
+            number, mark = row["id"], hash(tuple(row))
+            if marks.get(number) != mark:
+                marks[number] = mark
+                yield RECORD.decode(row)
+
+    def gone_records(self, marks: dict[int, int]) -> Sequence[int]:
+        """The ids in `marks` of records that are there no more; they are taken out of it."""
+        if self._read("SELECT count(*) FROM record")[0][0] == len(marks):
+            return ()
+        gone = marks.keys() - {row["id"] for row in self._rows("SELECT id FROM record")}
+        for number in gone:
+            del marks[number]
+        return sorted(gone)
 
     def set_record_status(self, record_id: int, status: RecordStatus) -> None:
         """Set a record's status. Raises NotFoundError."""

@@ -97,6 +97,11 @@ class Store:
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
+    def _rows(self, sql: str) -> Iterator[sqlite3.Row]:
+        """The same, a few at a time; the file is read while they are taken."""
+        with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
+            yield from cursor.execute(sql)
+
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         """A write transaction: all of it happens, or nothing."""

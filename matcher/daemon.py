@@ -23,9 +23,13 @@ from reprise.config import Config, ConfigError
 log = logging.getLogger(__name__)
 
 
+SWITCH_INTERVAL_S = 0.0005  # for a request, the thread that reads records must let go of the interpreter soon
+
+
 def run(load_config: Callable[[], Config]) -> None:
     """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
     _log_to_stderr()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     config = load_config()
     service = Service(load_config)
     journal = Journal(

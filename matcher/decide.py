@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,19 +58,25 @@ class Knowledge:
         Retired records are left out. `records` are such as `matcher.records.problem` finds nothing wrong with. To be
         called by one thread at a time.
         """
-        given = list(records)
-        gone = [*removed, *(record.id for record in given if record.status is RecordStatus.RETIRED)]
-        kept = {record.id: record for record in given if record.status is not RecordStatus.RETIRED}
-        self.records |= kept  # before they can be found
-        self.engine.change(
-            add=(self._linkable(r) for r in kept.values() if r.scope is Scope.APPLICATION),
-            remove=[*gone, *(r.id for r in kept.values() if r.scope is not Scope.APPLICATION)],
-        )
-        cluster_wide = {r.id: r for r in self.cluster_wide if r.id not in gone}
-        cluster_wide |= {r.id: r for r in kept.values() if r.scope is Scope.CLUSTER}
-        self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
+        gone = list(removed)
+        cluster_wide = {record.id: record for record in self.cluster_wide}
+
+        def linkable() -> Iterator[LinkableRecord]:
+            for record in records:
+                if record.status is RecordStatus.RETIRED:
+                    gone.append(record.id)
+                    continue
+                self.records[record.id] = record  # before it can be found
+                if record.scope is Scope.CLUSTER:
+                    cluster_wide[record.id] = record
+                else:
+                    yield self._linkable(record)
+
+        self.engine.change(add=linkable(), remove=gone)
         for record_id in gone:
             self.records.pop(record_id, None)
+            cluster_wide.pop(record_id, None)
+        self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
 
     def _linkable(self, record: Record) -> LinkableRecord:
         metadata = masked(JobMetadata.from_json(record.metadata))

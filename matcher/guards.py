@@ -54,14 +54,14 @@ def refusal(record: Record, job: JobMetadata, chosen: Sequence[str], policy: Pol
 def what_is_guarded(record: Record) -> Hashable:
     """All that `refusal` looks at: records that are alike in this are refused together, or not at all."""
     gains = record.status is RecordStatus.ACTIVE and record.gain_low > 0
-    fits = gains and _fits(frozenset(record.environment.items()))
+    fits = gains and _problem(frozenset(record.environment.items())) is None
     names = frozenset((*record.conflicts, *record.environment))
     return record.component, record.scope, fits, repr(sorted(record.context.items())), names
 
 
-@lru_cache(maxsize=4096)
-def _fits(environment: frozenset[tuple[str, str]]) -> bool:
-    return environment_problem(dict(environment)) is None
+@lru_cache(maxsize=4096)  # the same records are looked at for many jobs
+def _problem(environment: frozenset[tuple[str, str]]) -> str | None:
+    return environment_problem(dict(environment))
 
 
 def _standing(record: Record) -> str | None:
@@ -69,7 +69,7 @@ def _standing(record: Record) -> str | None:
         return f"is {record.status}"
     if record.gain_low <= 0:
         return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
-    problem = environment_problem(record.environment)
+    problem = _problem(frozenset(record.environment.items()))
     return f"cannot be given: {problem}" if problem else None
 
 

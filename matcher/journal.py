@@ -10,9 +10,11 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from database import Database
 from database.errors import BusyError, DatabaseError, MissingError
@@ -37,8 +39,13 @@ class Entry:
     write: Callable[[Database], object]
 
 
+class OnRecords(Protocol):
+    def __call__(self, changed: Iterable[Record], gone: Sequence[int], *, all_of_them: bool) -> None:
+        """Take records that are new or have changed, or all there are, and forget those with the ids `gone`."""
+
+
 class Journal:
-    """Hands writes to the database in order. `on_records` gets all records whenever they have changed.
+    """Hands writes to the database in order. `on_records` gets records as they change.
 
     `start` opens the database and raises a DatabaseError where that cannot be done. Later failures cost what was to be
     written, never a request.
@@ -47,7 +54,7 @@ class Journal:
     def __init__(
         self,
         path: Path,
-        on_records: Callable[[Sequence[Record]], None],
+        on_records: OnRecords,
         *,
         version: str,
         retention_days: int,
@@ -66,7 +73,7 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
-        self._records: Sequence[Record] | None = None
+        self._marks: dict[int, int] = {}
         self._data_version = 0
         self._service_run = 0
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
@@ -174,11 +181,17 @@ class Journal:
         asked = self._reload.is_set()
         if version == self._data_version and not asked:
             return
-        records = database.records(status=None)
-        if records != self._records or asked:
-            self._on_records(records)
+        if asked:
+            self._marks = {}
+        self._reload.set()  # until all is taken
+        changed = database.changed_records(self._marks)
+        first = next(changed, None)
+        if asked or first:
+            self._on_records(chain((first,) if first else (), changed), (), all_of_them=asked)
+        if gone := database.gone_records(self._marks):
+            self._on_records((), gone, all_of_them=False)
         self._reload.clear()
-        self._records, self._data_version = records, version
+        self._data_version = version
 
     def _open(self) -> None:
         identity = _identity(self._path)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import logging
 import pwd
 import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -64,16 +65,20 @@ def model_of(config: Config) -> Model:
     return load_model(config.matcher.model, config.matcher.threshold)
 
 
-def knowledge_of(records: Sequence[Record], model: Model, config: Config) -> Knowledge:
+def knowledge_of(records: Iterable[Record], model: Model, config: Config) -> Knowledge:
     """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
-    readable = []
+    return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+
+
+def readable(records: Iterable[Record]) -> Iterator[Record]:
+    """The records without those that cannot be read, which are logged. One that was readable before is left out too."""
     for record in records:
         wrong = None if record.status is RecordStatus.RETIRED else problem(record)
         if wrong:
             log.warning(line("record-unreadable", record=record.id, error=wrong))
+            yield dataclasses.replace(record, status=RecordStatus.RETIRED)
         else:
-            readable.append(record)
-    return Knowledge(readable, model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+            yield record
 
 
 def new_decision_id(at: float) -> str:
@@ -104,17 +109,29 @@ class Service:
         self._model, self._policy, self._config = model_of(config), policy_of(config), config
         self._names.clear()
 
-    def use_records(self, records: Sequence[Record]) -> None:
-        """Take new records, in the journal's thread; requests go on with the old ones until these are ready."""
-        knowledge = knowledge_of(records, self._model, self._config)
-        latest = knowledge.engine.latest()
+    def use_records(self, changed: Iterable[Record], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
+        """Take records, in the journal's thread; requests go on with what was known until that is done.
+
+        With `all_of_them`, nothing is known of any before, and a new model is used.
+        """
+        gc.disable()  # nothing of this is garbage, and looking for some would take longer than the rest
+        try:
+            if all_of_them:
+                self._knowledge = knowledge_of(changed, self._model, self._config)
+            else:
+                self._knowledge.change(readable(changed), gone)
+        finally:
+            gc.freeze()  # nor is it looked through when requests leave some
+            gc.enable()
+        engine = self._knowledge.engine
+        latest = engine.latest()
         begun = time.perf_counter()
         if latest:
-            knowledge.engine.link(latest.metadata)
+            engine.link(latest.metadata)
         took_ms = (time.perf_counter() - begun) * 1e3
         self._inline = took_ms <= INLINE_LIMIT_MS
-        self._knowledge = knowledge
-        log.info(line("records", count=len(records), model=self._model.label, linkage_ms=took_ms, inline=self._inline))
+        count = len(self._knowledge.records)
+        log.info(line("records", count=count, model=engine.model.label, linkage_ms=took_ms, inline=self._inline))
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Entry | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""

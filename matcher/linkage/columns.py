@@ -41,6 +41,7 @@ class View(ABC):
     size: int
     cost_ns: float  # of `bounds`, for each distinct value
     is_certain = True  # both bounds are always the same
+    is_clock = False  # a number with few distinct values
     is_whole = False  # the bounds of all distinct values cost what those of some do
 
     @abstractmethod
@@ -188,9 +189,9 @@ class _NumberView(_ExactView):
         super().__init__(prepare, codes, compare)
         values = self._values[: self.size]
         known = [value for value in values if value is not None]
-        self._cache: dict[Any, Reals] | None = {} if self.size <= CACHED else None
+        self.is_clock = self.size <= CACHED
         self._array: Reals | None = None
-        if self._cache is None and vector and all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
+        if not self.is_clock and vector and all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
             self._array = np.array([np.nan if value is None else value for value in values], np.float64)
         self._vector = vector
 
@@ -205,14 +206,7 @@ class _NumberView(_ExactView):
             return np.zeros(self.size)
         if self._array is not None and self._vector and -PLAIN_NUMBERS <= query <= PLAIN_NUMBERS:
             return np.nan_to_num(self._vector(query, self._array), nan=0.0)
-        if self._cache is None:
-            return self._one_by_one(query)
-        found = self._cache.get(query)
-        if found is None:
-            if len(self._cache) > CACHED:
-                self._cache.clear()
-            found = self._cache[query] = self._one_by_one(query)
-        return found
+        return self._one_by_one(query)
 
     def _one_by_one(self, query: Any) -> Reals:
         return np.fromiter((self.similarity(query, code) for code in range(self.size)), np.float64, self.size)

@@ -65,13 +65,13 @@ class Engine:
         return self._served.records[-1] if self._served.records else None
 
     def change(self, *, add: Iterable[LinkableRecord] = (), remove: Iterable[int] = ()) -> None:
-        """Remove records, by their ids, and add others; one whose id is there is replaced.
+        """Add records, one whose id is there in its place, and then remove records by their ids.
 
         All of it is in force when this returns, and nothing of it before. Who links meanwhile does not wait.
         """
         with self._changing:
-            self._table.remove(remove)
             self._table.add(add)
+            self._table.remove(remove)
             if self._table.garbage > len(self._table) + GARBAGE:
                 records = self._table.living()
                 self._table = Table(self.model, self._cluster_nodes, self._zone)

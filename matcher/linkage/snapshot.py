@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcher.linkage.arrays import Codes, Indices, Reals
-from matcher.linkage.columns import TOLERANCE, View
+from matcher.linkage.columns import CACHED, TOLERANCE, View
 from matcher.linkage.model import Curve, Model
 
 TOTAL_DECIMALS = 12
@@ -28,7 +28,7 @@ MERGED = 8192
 EVERY_ROW_NS = 40_000.0
 """A part that costs less than this, in all its distinct values, is compared with every row at once."""
 
-BLOCKS = 256
+BLOCKS = 64
 """So many rows, each the most promising of its block, show how good a row must be."""
 
 LEAST = float(np.finfo(np.float32).min)
@@ -74,6 +74,8 @@ class Contribution:
         self.codes = codes  # of each row
         self.curve = curve
         self._values = np.array(curve.values)
+        self._is_share = (curve.similarities, curve.values[0], curve.unknown) == ((0.0, 1.0), 0.0, None)
+        self._tables: dict[Any, Reals] = {}
         self._upper = np.maximum.accumulate(curve.values)
         self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
         rises = np.diff(curve.values) / np.diff(curve.similarities)
@@ -89,13 +91,26 @@ class Contribution:
         upper, lower = self._along(most, self._upper), self._along(least, self._lower)
         return self._with_unknown(query, codes, upper), self._with_unknown(query, codes, lower)
 
+    def table(self, query: Any) -> Reals:
+        """What each distinct value adds at most, up to `margin`. Of few-valued numbers, like those of clocks, kept."""
+        if not self.view.is_clock:
+            return self.bounds(query, None)[0]
+        table = self._tables.get(query)
+        if table is None:
+            if len(self._tables) > CACHED:
+                self._tables.clear()
+            table = self._tables[query] = self.bounds(query, None)[0]
+        return table
+
     def exact(self, query: Any, codes: Iterable[int]) -> dict[int, Exact]:
         """Of the distinct values `codes`: the similarity, and what it adds."""
         distinct = tuple(set(codes))
         similarities = [self.view.similarity(query, code) for code in distinct]
+        if self._is_share:  # as np.interp, which takes longer for a few
+            share = self.curve.values[1]
+            return {code: (found, share * found) for code, found in zip(distinct, similarities, strict=True)}
         added = np.interp(similarities, self.curve.similarities, self.curve.values)
-        if self.curve.unknown is not None:
-            added = self._with_unknown(query, np.array(distinct, np.int32), added)
+        added = self._with_unknown(query, np.array(distinct, np.int32), added)
         return dict(zip(distinct, zip(similarities, added.tolist(), strict=True), strict=True))
 
     def _along(self, similarities: Reals, values: Reals) -> Reals:
@@ -208,8 +223,7 @@ class Comparison:
         for axis in self._snapshot.axes:
             table = np.zeros(1)
             for number in axis.parts:
-                most, _ = self._parts[number].bounds(self._queries[number], None)
-                table = (table[:, None] + most).ravel()
+                table = (table[:, None] + self._parts[number].table(self._queries[number])).ravel()
             base += np.take(table.astype(np.float32), axis.codes, mode="clip")
         base[~self._snapshot.alive] = -np.inf
         return base

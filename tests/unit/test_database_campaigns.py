@@ -161,6 +161,20 @@ def test_records_by_status_and_component(database: Database) -> None:
     assert database.records(component="openmpi") == []
 
 
+def test_records_are_handed_out_again_only_when_they_changed(database: Database) -> None:
+    first, second = (database.add_record(record(campaign_id=None, artifact_sha256=None)) for _ in range(2))
+    marks: dict[int, int] = {}
+    assert [one.id for one in database.changed_records(marks)] == [first, second]
+    assert not list(database.changed_records(marks))
+    database.set_record_status(second, RecordStatus.QUARANTINED)
+    assert [(one.id, one.status) for one in database.changed_records(marks)] == [(second, RecordStatus.QUARANTINED)]
+    assert not database.gone_records(marks)
+    with database._write() as connection:
+        connection.execute("DELETE FROM record WHERE id = ?", (first,))
+    assert not list(database.changed_records(marks))
+    assert (database.gone_records(marks), database.gone_records(marks)) == ([first], ())
+
+
 def test_artifact_published_again_takes_the_new_path(database: Database) -> None:
     database.add_artifact(artifact())
     database.add_artifact(artifact(path="/srv/b", created_at=9.0))

@@ -113,7 +113,7 @@ def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: st
         for added, removed in changes:
             records = {number: LinkableRecord(number, metadata, *ties) for number, metadata, ties in added}
             engine.change(add=records.values(), remove=removed)
-            known = {number: one for number, one in known.items() if number not in removed} | records
+            known = {number: one for number, one in (known | records).items() if number not in removed}
             oracle = Oracle(model, list(known.values()), cluster_nodes=5, timezone="UTC")
             assert told(engine.link(job, k, among)) == oracle.link(job, k, among)
             assert len(engine) == len(known)

@@ -8,14 +8,14 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from database import Database
-from database.model import RecordStatus
+from database.model import Record, RecordStatus
 from matcher.journal import Entry, Journal
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
@@ -178,8 +178,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.db"
 
 
+def ignore(changed: Iterable[Record], gone: Sequence[int], *, all_of_them: bool) -> None:
+    for _ in changed:
+        pass
+
+
 def started(path: Path, **changes: Any) -> Journal:
-    journal = Journal(path, lambda _records: None, **{"version": "1", "retention_days": 1, **changes})
+    journal = Journal(path, ignore, **{"version": "1", "retention_days": 1, **changes})
     journal.start()
     return journal
 
@@ -203,7 +208,7 @@ def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matcher.journal.CAPACITY", 3)
-    journal = Journal(path, lambda _records: None, version="1", retention_days=1)  # its thread does not run yet
+    journal = Journal(path, ignore, version="1", retention_days=1)  # its thread does not run yet
     for _ in range(5):
         journal.put(Entry("event=x", lambda _database: None))
     assert journal.dropped == 2
