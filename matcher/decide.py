@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
     job = masked(parsed)
     model = knowledge.engine.model
     asked = knowledge.engine.ask(job)
-    nearest = asked.nearest(NEAREST)
+    nearest, similar = asked.nearest_and_similar(NEAREST)
     looked_at: list[_Candidate] = []
     used: list[_Candidate] = []
     if policy.mode == "off":
@@ -112,7 +112,8 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
     elif (missing := _not_visible_yet(question)) is not None:
         verdict, reason = "defer", missing
     else:
-        looked_at = _candidates(question, job, knowledge, policy, asked, nearest)
+        check = _checker(question, job, policy)
+        looked_at = _candidates(knowledge, check, nearest, asked, similar)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
     best = used[0].match if used and used[0].match else nearest.best
@@ -151,21 +152,31 @@ def _not_visible_yet(question: Question) -> str | None:
     return "the script cannot be seen at submission (standard input?): asked again when the job starts"
 
 
-def _candidates(
-    question: Question, job: JobMetadata, knowledge: Knowledge, policy: Policy, asked: Asked, nearest: Linkage
-) -> list[_Candidate]:
-    """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
-    records for the whole cluster."""
+Check = Callable[[Record], Refusal | None]
+
+
+def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
+    """Why a record does not serve the job."""
     chosen = chosen_names(question.submission)
 
     # only a batch job asks again when it starts
     asks_again = question.point == "submit" and question.submission.command == "sbatch"
+    out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
 
     def check(record: Record) -> Refusal | None:
         found = refusal(record, job, chosen, policy)
         if not asks_again:
             return Refusal(found.why) if found else None
-        return found or (OUT_OF_SIGHT if hides_names(question.submission) else None)
+        return found or out_of_sight
+
+    return check
+
+
+def _candidates(
+    knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable]
+) -> list[_Candidate]:
+    """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
+    records for the whole cluster."""
 
     def candidates(matches: Iterable[Match]) -> list[_Candidate]:
         found = ((match, knowledge.records.get(match.record.id)) for match in matches)
@@ -176,13 +187,13 @@ def _candidates(
     if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
         serving = {c.record.component for c in looked_at if _may_serve(c)}
         more: dict[str, set[Hashable]] = {}
-        for label in asked.labels_reaching(nearest.threshold):
+        for label in similar:
             record = knowledge.alike[label]
             if record.component not in serving:
                 found = check(record)
                 if found is None or found.until_start:
                     more.setdefault(record.component, set()).add(label)
-        found_more = [match for labels in more.values() for match in asked.nearest_labelled(labels).matches]
+        found_more = [match for labels in more.values() for match in asked.nearest_similar(labels).matches]
         looked_at += candidates(sorted(found_more, key=lambda match: (-match.score, match.record.id)))
     return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
 

@@ -17,11 +17,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from matcher.linkage.arrays import Indices
 from matcher.linkage.features import FEATURES
 from matcher.linkage.model import Model, ModelField
 from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
-from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Snapshot
+from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
 from matcher.linkage.table import Table
 from matcher.metadata import JobMetadata
 
@@ -103,6 +102,7 @@ class Asked:
         self._values = [FEATURES[part.feature].of(metadata, zone) for field in model.fields for part in field.parts]
         self._zone = zone
         self._comparison: Comparison = served.snapshot.compare(self._values)
+        self._similar: Leading | None = None
         self._rows: dict[int, int] = {}  # of the records that were found, by their ids
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
@@ -111,20 +111,29 @@ class Asked:
         if among is not None:
             ids = self._served.snapshot.order.ids.tolist()
             rows = np.array([row for row, number in enumerate(ids) if number in among], np.int64)
-        return self._nearest(k, rows)
+        return self._linkage(k, self._comparison.leading(k, rows=rows))
 
-    def nearest_labelled(self, labels: Collection[Hashable], k: int = 1) -> Linkage:
-        """The same among the records that have one of these labels."""
-        codes = [code for code, label in enumerate(self._served.labels) if label in labels]
-        return self._nearest(k, np.flatnonzero(np.isin(self._served.snapshot.labels, codes)))
+    def nearest_and_similar(self, k: int) -> tuple[Linkage, list[Hashable]]:
+        """The `k` nearest, as `nearest`; and the labels of all records over the threshold, and perhaps of some that are
+        hardly under it. `nearest_similar` may be asked afterwards.
+        """
+        threshold = self._model.total(self._model.threshold)
+        self._similar = self._comparison.leading(k, threshold)
+        rows = self._similar.rows[self._similar.most >= threshold - self._served.snapshot.margin]
+        codes = np.flatnonzero(np.bincount(self._served.snapshot.labels[rows]))
+        return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 
-    def labels_reaching(self, score: float) -> list[Hashable]:
-        """The labels of all records that score as much as `score`, and perhaps of some that score hardly less."""
-        rows = self._comparison.reaching(self._model.total(score))
-        return [self._served.labels[code] for code in np.unique(self._served.snapshot.labels[rows]).tolist()]
+    def nearest_similar(self, labels: Collection[Hashable]) -> Linkage:
+        """The nearest record, over the threshold, that has one of these labels."""
+        similar = self._similar
+        if similar is None:
+            raise RuntimeError("nearest_and_similar comes first")
+        has_one = [label in labels for label in self._served.labels]
+        chosen = np.array(has_one, np.bool_)[self._served.snapshot.labels[similar.rows]]
+        return self._linkage(1, Leading(similar.rows[chosen], similar.most[chosen], similar.least[chosen]))
 
-    def _nearest(self, k: int, rows: Indices | None) -> Linkage:
-        ranked = self._comparison.nearest(k, rows)
+    def _linkage(self, k: int, leading: Leading) -> Linkage:
+        ranked = self._comparison.best(k, leading)
         matches = []
         for row, total in zip(ranked.rows.tolist(), ranked.totals.tolist(), strict=True):
             record = self._served.records[row]

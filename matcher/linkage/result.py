@@ -17,7 +17,7 @@ PRIOR = "any two jobs"
 class LinkableRecord:
     """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default.
 
-    `label` is whatever records are told apart by besides (see `Asked.nearest_labelled`); there should not be many.
+    `label` is whatever records are told apart by besides (see `Asked.nearest_similar`); there should not be many.
     """
 
     id: int

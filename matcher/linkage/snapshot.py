@@ -25,7 +25,7 @@ TOTAL_DECIMALS = 12
 MERGED = 8192
 """Parts are looked up together where they have no more combinations: such a table stays in the processor's cache."""
 
-EVERY_ROW_NS = 40_000.0
+EVERY_ROW_NS = 100_000.0
 """A part that costs less than this, in all its distinct values, is compared with every row at once."""
 
 BLOCKS = 64
@@ -207,6 +207,15 @@ class Ranked:
     totals: Reals
 
 
+@dataclass(frozen=True)
+class Leading:
+    """Rows, and what their totals are at most and at least, both up to the snapshot's margin."""
+
+    rows: Indices
+    most: Reals
+    least: Reals
+
+
 class Comparison:
     """One new job against all rows of a snapshot."""
 
@@ -228,20 +237,30 @@ class Comparison:
         base[~self._snapshot.alive] = -np.inf
         return base
 
-    def nearest(self, k: int, rows: Indices | None = None) -> Ranked:
-        """The best `k` of `rows` (None: of all)."""
+    def leading(self, k: int, total: float | None = None, rows: Indices | None = None) -> Leading:
+        """Of `rows` (None: of all), those that may be among the best `k` or, if given, may reach `total`."""
+
+        def floor(least: Reals) -> float:
+            if k < 1 or len(least) < k:
+                return -np.inf
+            found = float(np.partition(least, -k)[-k])
+            return found if total is None else min(found, total)
+
+        return self._narrowed(rows, floor)
+
+    def best(self, k: int, leading: Leading) -> Ranked:
+        """The best `k`, out of rows that all of these are among."""
         if k < 1:
             return Ranked(np.zeros(0, np.intp), np.zeros(0))
-        left = self._narrowed(rows, lambda least: float(np.partition(least, -k)[-k]) if len(least) >= k else -np.inf)
-        totals = self.totals(left)
-        chosen = self._snapshot.order.best(left, totals, k)
-        return Ranked(left[chosen], totals[chosen])
+        rows = leading.rows
+        if len(rows) > k:
+            least = float(np.partition(leading.least, -k)[-k])
+            rows = rows[leading.most >= least - 2 * self._snapshot.margin]
+        totals = self.totals(rows)
+        chosen = self._snapshot.order.best(rows, totals, k)
+        return Ranked(rows[chosen], totals[chosen])
 
-    def reaching(self, total: float) -> Indices:
-        """The rows whose total may be as much as that, and surely all whose is."""
-        return self._narrowed(None, lambda _least: total)
-
-    def _narrowed(self, rows: Indices | None, floor: Callable[[Reals], float]) -> Indices:
+    def _narrowed(self, rows: Indices | None, floor: Callable[[Reals], float]) -> Leading:
         """The rows that can reach `floor`, given what some others have at least."""
         margin = self._snapshot.margin
         stages = list(self._snapshot.stages)
@@ -261,7 +280,7 @@ class Comparison:
             rows = keep if rows is None else rows[keep]
             most, least = most[keep], least[keep]
             if not stages:
-                return rows
+                return Leading(rows, most, least)
             more = self._of_rows(stages.pop(0), rows)
             most, least = most + more[0], least + more[1]
 
