@@ -15,6 +15,7 @@ from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
+from matcher.records import Known
 from matcher.secrets import masked
 from matcher.submission import JobFacts, Submission, parse
 
@@ -46,9 +47,10 @@ class Knowledge:
 
     def __init__(self, records: Iterable[Record], model: Model, *, cluster_nodes: int, timezone: str = "") -> None:
         """`records` as for `change`."""
-        self.records: dict[int, Record] = {}
-        self.cluster_wide: Sequence[Record] = ()
-        self.alike: dict[Hashable, Record] = {}
+        self.records: dict[int, Known] = {}
+        self.cluster_wide: Sequence[Known] = ()
+        self.alike: dict[Hashable, Known] = {}
+        self._labels: dict[Hashable, Hashable] = {}  # to itself: equal ones are kept once
         self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
         self.change(records)
 
@@ -66,11 +68,11 @@ class Knowledge:
                 if record.status is RecordStatus.RETIRED:
                     gone.append(record.id)
                     continue
-                self.records[record.id] = record  # before it can be found
+                known = self.records[record.id] = Known.of(record)  # before it can be found
                 if record.scope is Scope.CLUSTER:
-                    cluster_wide[record.id] = record
+                    cluster_wide[record.id] = known
                 else:
-                    yield self._linkable(record)
+                    yield self._linkable(record, known)
 
         self.engine.change(add=linkable(), remove=gone)
         for record_id in gone:
@@ -78,10 +80,11 @@ class Knowledge:
             cluster_wide.pop(record_id, None)
         self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
 
-    def _linkable(self, record: Record) -> LinkableRecord:
+    def _linkable(self, record: Record, known: Known) -> LinkableRecord:
         metadata = masked(JobMetadata.from_json(record.metadata))
-        label = what_is_guarded(record)
-        self.alike.setdefault(label, record)
+        label = what_is_guarded(known)
+        label = self._labels.setdefault(label, label)
+        self.alike.setdefault(label, known)
         return LinkableRecord(record.id, metadata, record.created_at, record.gain, label)
 
 
@@ -92,7 +95,7 @@ OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be se
 class _Candidate:
     """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage."""
 
-    record: Record
+    record: Known
     score: float | None
     refusal: Refusal | None
     match: Match | None = None
@@ -152,7 +155,7 @@ def _not_visible_yet(question: Question) -> str | None:
     return "the script cannot be seen at submission (standard input?): asked again when the job starts"
 
 
-Check = Callable[[Record], Refusal | None]
+Check = Callable[[Known], Refusal | None]
 
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
@@ -163,7 +166,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     asks_again = question.point == "submit" and question.submission.command == "sbatch"
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
 
-    def check(record: Record) -> Refusal | None:
+    def check(record: Known) -> Refusal | None:
         found = refusal(record, job, chosen, policy)
         if not asks_again:
             return Refusal(found.why) if found else None
@@ -219,7 +222,7 @@ def _environment(used: Iterable[_Candidate]) -> dict[str, str]:
     return {name: value for candidate in used for name, value in candidate.record.environment.items()}
 
 
-def _independent(one: Record, other: Record) -> bool:
+def _independent(one: Known, other: Known) -> bool:
     return one.component != other.component and not one.environment.keys() & other.environment.keys()
 
 
@@ -261,7 +264,7 @@ def _named(candidate: _Candidate) -> str:
     return f"record {record.id} ({described(record)}, score {candidate.score:.4f})"
 
 
-def described(record: Record) -> str:
+def described(record: Record | Known) -> str:
     """Whose job, and which, a record was tuned for."""
     name = record.metadata.get("program") or record.metadata.get("job_name") or "a job"
     return f"{record.metadata.get('user', '?')}'s {name}"

@@ -15,6 +15,7 @@ from database.model import Record, RecordStatus, Scope
 from matcher.choices import conflict
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
+from matcher.records import Known
 
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
 
@@ -39,7 +40,7 @@ class Refusal:
     until_start: bool = False
 
 
-def refusal(record: Record, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+def refusal(record: Record | Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
     """Why `record` must not be given to `job`, whose user has set the variables `chosen`; None if it may."""
     final = (
         _standing(record)
@@ -51,7 +52,7 @@ def refusal(record: Record, job: JobMetadata, chosen: Sequence[str], policy: Pol
     return Refusal(final) if final else _shape(record, job)
 
 
-def what_is_guarded(record: Record) -> Hashable:
+def what_is_guarded(record: Record | Known) -> Hashable:
     """All that `refusal` looks at: records that are alike in this are refused together, or not at all."""
     gains = record.status is RecordStatus.ACTIVE and record.gain_low > 0
     fits = gains and _problem(frozenset(record.environment.items())) is None
@@ -64,7 +65,7 @@ def _problem(environment: frozenset[tuple[str, str]]) -> str | None:
     return environment_problem(dict(environment))
 
 
-def _standing(record: Record) -> str | None:
+def _standing(record: Record | Known) -> str | None:
     if record.status is not RecordStatus.ACTIVE:
         return f"is {record.status}"
     if record.gain_low <= 0:
@@ -73,12 +74,12 @@ def _standing(record: Record) -> str | None:
     return f"cannot be given: {problem}" if problem else None
 
 
-def _place(record: Record, policy: Policy) -> str | None:
+def _place(record: Record | Known, policy: Policy) -> str | None:
     cluster = record.context.get("cluster", policy.cluster)
     return None if cluster == policy.cluster else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
 
 
-def _openmpi(record: Record, policy: Policy) -> str | None:
+def _openmpi(record: Record | Known, policy: Policy) -> str | None:
     """A job may load any release that the site declares, so the record must be harmless to each."""
     if "openmpi" not in record.context:
         return None
@@ -91,18 +92,18 @@ def _openmpi(record: Record, policy: Policy) -> str | None:
     return None
 
 
-def _users_choice(record: Record, chosen: Sequence[str]) -> str | None:
+def _users_choice(record: Record | Known, chosen: Sequence[str]) -> str | None:
     name = conflict((*record.conflicts, *record.environment), chosen)
     return f"gives way to the user, who sets {name} in this job" if name else None
 
 
-def _launcher(record: Record, job: JobMetadata) -> str | None:
+def _launcher(record: Record | Known, job: JobMetadata) -> str | None:
     if record.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
         return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
     return None
 
 
-def _shape(record: Record, job: JobMetadata) -> Refusal | None:
+def _shape(record: Record | Known, job: JobMetadata) -> Refusal | None:
     for (one, many), wanted, given in (
         (("node", "nodes"), record.context.get("nodes"), job.nodes),
         (("task per node", "tasks per node"), record.context.get("tasks_per_node"), tasks_per_node(job)),

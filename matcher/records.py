@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
-from database.model import Record, Scope
+from database.model import Json, Record, RecordStatus, Scope
 from matcher.metadata import JobMetadata
 
 
@@ -30,6 +32,41 @@ class _Needed(BaseModel):
     conflicts: Sequence[str]
     gain: FiniteFloat
     gain_low: FiniteFloat
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What decisions need of a record, and no more, since there may be a million. Names are as in Record."""
+
+    id: int
+    component: str
+    scope: Scope
+    status: RecordStatus
+    created_at: float
+    context: Json
+    environment: Mapping[str, str]
+    conflicts: Sequence[str]
+    gain: float
+    gain_low: float
+    metadata: Json  # of the job, only what names it
+
+    @classmethod
+    def of(cls, record: Record) -> Known:
+        """`record`, which there is nothing wrong with."""
+        named = {key: record.metadata[key] for key in ("user", "program", "job_name") if key in record.metadata}
+        return cls(
+            id=record.id,
+            component=sys.intern(record.component),
+            scope=record.scope,
+            status=record.status,
+            created_at=record.created_at,
+            context=record.context,
+            environment=record.environment,
+            conflicts=record.conflicts,
+            gain=record.gain,
+            gain_low=record.gain_low,
+            metadata=named,
+        )
 
 
 def problem(record: Record) -> str | None:

@@ -13,7 +13,7 @@ PRIOR = "any two jobs"
 """Name of the field, in models of log-odds, that stands for what counts before anything is compared."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LinkableRecord:
     """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default.
 
