@@ -48,12 +48,17 @@ class Known:
     conflicts: Sequence[str]
     gain: float
     gain_low: float
-    metadata: Json  # of the job, only what names it
+    user: str  # whose job it was, and how it is called
+    job: str
+
+    @property
+    def metadata(self) -> Json:
+        """As the record's, but only what names the job."""
+        return {"user": self.user, "program": self.job}
 
     @classmethod
     def of(cls, record: Record) -> Known:
         """`record`, which there is nothing wrong with."""
-        named = {key: record.metadata[key] for key in ("user", "program", "job_name") if key in record.metadata}
         return cls(
             id=record.id,
             component=sys.intern(record.component),
@@ -65,7 +70,8 @@ class Known:
             conflicts=record.conflicts,
             gain=record.gain,
             gain_low=record.gain_low,
-            metadata=named,
+            user=sys.intern(record.metadata.get("user") or "?"),
+            job=sys.intern(record.metadata.get("program") or record.metadata.get("job_name") or "a job"),
         )
 
 

@@ -43,11 +43,7 @@ def masked(metadata: JobMetadata) -> JobMetadata:
         key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
         for key, values in metadata.options.items()
     }
-    return dataclasses.replace(
-        metadata,
-        options=options,
-        path=masked_text(metadata.path),
-        program=masked_text(metadata.program),
-        job_name=masked_text(metadata.job_name),
-        directory=masked_text(metadata.directory),
-    )
+    texts = {name: masked_text(getattr(metadata, name)) for name in ("path", "program", "job_name", "directory")}
+    if options == metadata.options and all(getattr(metadata, name) == text for name, text in texts.items()):
+        return metadata
+    return dataclasses.replace(metadata, options=options, **texts)

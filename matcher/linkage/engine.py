@@ -21,7 +21,7 @@ from matcher.linkage.features import FEATURES
 from matcher.linkage.model import Model, ModelField
 from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
 from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
-from matcher.linkage.table import Table
+from matcher.linkage.table import Table, unpacked
 from matcher.metadata import JobMetadata
 
 GARBAGE = 4096
@@ -33,9 +33,12 @@ class _Served:
     """What is linked to. The two lists may have more at their end than the snapshot knows of."""
 
     snapshot: Snapshot
-    records: Sequence[LinkableRecord]
+    packed: Sequence[bytes]
     labels: Sequence[Hashable]
     count: int
+
+    def record(self, row: int) -> LinkableRecord:
+        return unpacked(self.packed, self.snapshot.order, self.labels[self.snapshot.labels[row]], row)
 
 
 class Engine:
@@ -61,7 +64,8 @@ class Engine:
 
     def latest(self) -> LinkableRecord | None:
         """The record that was added last, there still or not."""
-        return self._served.records[-1] if self._served.records else None
+        rows = len(self._served.snapshot.alive)
+        return self._served.record(rows - 1) if rows else None
 
     def change(self, *, add: Iterable[LinkableRecord] = (), remove: Iterable[int] = ()) -> None:
         """Add records, one whose id is there in its place, and then remove records by their ids.
@@ -76,7 +80,7 @@ class Engine:
                 self._table = Table(self.model, self._cluster_nodes, self._zone)
                 self._table.add(records)
             table = self._table
-            self._served = _Served(table.freeze(), table.records, table.labels, len(table))
+            self._served = _Served(table.freeze(), table.packed, table.labels, len(table))
 
     def ask(self, metadata: JobMetadata) -> Asked:
         """Compare a new job with all records as they are now."""
@@ -136,7 +140,7 @@ class Asked:
         ranked = self._comparison.best(k, leading)
         matches = []
         for row, total in zip(ranked.rows.tolist(), ranked.totals.tolist(), strict=True):
-            record = self._served.records[row]
+            record = self._served.record(row)
             self._rows[record.id] = row
             matches.append(Match(record, round(self._model.score(total), TOTAL_DECIMALS), ()))
         return Linkage(self._model.label, self._model.threshold, tuple(matches))

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import marshal
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import tzinfo
 from itertools import islice
+from operator import attrgetter
 
 import numpy as np
 
@@ -16,15 +19,22 @@ from matcher.linkage.model import Model, OptionsPart, Part, SoftTfIdfPart
 from matcher.linkage.result import LinkableRecord
 from matcher.linkage.snapshot import Order, Snapshot
 from matcher.linkage.softtfidf import SoftTfIdfColumn
+from matcher.metadata import JobMetadata
+
+_NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name != "options")
+_VALUES = attrgetter(*_NAMES)
 
 CHUNK = 1024  # records that are put into the columns at once
 
 
 class Table:
-    """Rows are only added. A removed record's is left behind, as are the values that only it had."""
+    """Rows are only added. A removed record's is left behind, as are the values that only it had.
+
+    A record's metadata is kept packed: as an object it takes three times as much memory.
+    """
 
     def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
-        self.records: list[LinkableRecord] = []
+        self.packed: list[bytes] = []
         self.labels: list[Hashable] = []
         self._model = model
         self._zone = zone
@@ -48,10 +58,11 @@ class Table:
     @property
     def garbage(self) -> int:
         """How many rows are of no record any more."""
-        return len(self.records) - len(self._rows)
+        return len(self.packed) - len(self._rows)
 
     def living(self) -> list[LinkableRecord]:
-        return [self.records[row] for row in self._rows.values()]
+        order, labels = self._order(), self._labelled.view()
+        return [unpacked(self.packed, order, self.labels[labels[row]], row) for row in self._rows.values()]
 
     def add(self, records: Iterable[LinkableRecord]) -> None:
         """Add records; one whose id is there takes its place."""
@@ -75,8 +86,9 @@ class Table:
         self._ids.extend([record.id for record in records])
         self._alive.extend([True] * len(records))
         for record in records:
-            self._rows[record.id] = len(self.records)
-            self.records.append(record)
+            self._rows[record.id] = len(self.packed)
+            options = dict(record.metadata.options)
+            self.packed.append(marshal.dumps((options, *_VALUES(record.metadata))))
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove the records with these ids; others are not looked at."""
@@ -89,10 +101,19 @@ class Table:
 
     def freeze(self) -> Snapshot:
         """The table as it is."""
-        order = Order(self._created_at.view(), self._gain.view(), self._ids.view())
         views = [column.freeze(len(self)) for column in self._columns]
         codes = [column.view() for column in self._codes]
-        return Snapshot(self._model, views, codes, order, self._labelled.view(), self._alive.view().copy())
+        return Snapshot(self._model, views, codes, self._order(), self._labelled.view(), self._alive.view().copy())
+
+    def _order(self) -> Order:
+        return Order(self._created_at.view(), self._gain.view(), self._ids.view())
+
+
+def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
+    """The record of a row as it was given."""
+    options, *values = marshal.loads(packed[row])  # noqa: S302 - this process's own
+    metadata = JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
+    return LinkableRecord(int(order.ids[row]), metadata, float(order.created_at[row]), float(order.gain[row]), label)
 
 
 def _column(part: Part, cluster_nodes: int) -> Column:
