@@ -144,6 +144,14 @@ def rss_mib(daemon: Daemon, what: str = "VmRSS") -> float:
     return int(next(line for line in status.splitlines() if line.startswith(what)).split()[1]) / 1024
 
 
+def cpu_s(daemon: Daemon) -> float:
+    """What the daemon has used of the processor, its writing to the database included."""
+    if daemon.process is None:
+        raise ValueError("the daemon does not run")
+    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def one_after_another(daemon: Daemon, frames: Iterator[bytes], count: int) -> list[float]:
     """Milliseconds for each decision, connection included."""
     took = []
@@ -204,7 +212,9 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
     result: dict[str, Any] = {"start_s": round(start(daemon), 2)}
     try:
         one_after_another(daemon, frames, WARM_UP)
+        used = cpu_s(daemon)
         took = one_after_another(daemon, frames, QUESTIONS)
+        result |= {"cpu_ms": round((cpu_s(daemon) - used) / QUESTIONS * 1e3, 2)}
         result |= {"p50_ms": round(statistics.median(took), 2), "p99_ms": round(quantile(took, 0.99), 2)}
         result |= {
             "max_ms": round(max(took), 2),
@@ -232,7 +242,7 @@ def main() -> None:
     for count in map(int, arguments.records.split(",")):
         with tempfile.TemporaryDirectory() as directory:
             results[str(count)] = measure(Path(directory), count, arguments.model, arguments.seconds)
-    by_count = ("p50_ms", "p99_ms", "max_ms", "start_s", "rss_mib", "peak_mib")
+    by_count = ("p50_ms", "p99_ms", "max_ms", "cpu_ms", "start_s", "rss_mib", "peak_mib")
     told: dict[str, Any] = {key: {count: result[key] for count, result in results.items()} for key in by_count}
     told |= {key: value for result in results.values() for key, value in result.items() if key.startswith("load_")}
     click.echo(json.dumps(told))

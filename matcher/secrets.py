@@ -43,7 +43,11 @@ def masked(metadata: JobMetadata) -> JobMetadata:
         key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
         for key, values in metadata.options.items()
     }
-    texts = {name: masked_text(getattr(metadata, name)) for name in ("path", "program", "job_name", "directory")}
-    if options == metadata.options and all(getattr(metadata, name) == text for name, text in texts.items()):
+    path, program = masked_text(metadata.path), masked_text(metadata.program)
+    job_name, directory = masked_text(metadata.job_name), masked_text(metadata.directory)
+    named = (metadata.path, metadata.program, metadata.job_name, metadata.directory)
+    if options == metadata.options and (path, program, job_name, directory) == named:
         return metadata
-    return dataclasses.replace(metadata, options=options, **texts)
+    return dataclasses.replace(
+        metadata, options=options, path=path, program=program, job_name=job_name, directory=directory
+    )
