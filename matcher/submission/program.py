@@ -28,9 +28,15 @@ _COMMAND_STEPS = 6
 """What a command costs that may be the program, or sets something, beside its words."""
 _NESTING = 3
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
 _WITHOUT_EFFECT = (
-    utilities.PREPARATION - RUNNERS.keys() - _DECLARATIONS - {":", "eval", "unset", "shift", "module", "ml"}
+    utilities.PREPARATION
+    - RUNNERS.keys()
+    - _DECLARATIONS
+    - _READERS
+    - {":", "eval", "unset", "printf", "shift", "let", "module", "ml"}
 )
+_CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
 
 
 @dataclass
@@ -138,19 +144,28 @@ class _Reader:
         self.variables.work.spend(_COMMAND_STEPS + len(words) // 2)
         argv = self.variables.expand_all(words)
         name = basename(argv[0]) if argv else ""
+        self._take_note(name, words, argv)
+        if argv[1:] and argv[0] == "eval":
+            return argv
+        return [] if not argv or utilities.prepares(argv[0]) else argv
+
+    def _take_note(self, name: str, words: Sequence[Word], argv: Sequence[str]) -> None:
+        """What a builtin does to variables and modules. What is computed or read is not known."""
         if name in _DECLARATIONS:
             for word in words[1:]:
                 self.variables.assign(word)
-        elif name == "unset":
+        elif name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
             for variable in argv[1:]:
                 self.variables.unset(variable)
+        elif name == "let":
+            expressions = " ".join(argv[1:])
+            self.variables.work.spend(len(expressions) // 4)
+            for found in _CHANGED.finditer(expressions):
+                self.variables.unset(found.group(1) or found.group(2))
         elif name == "shift":
             self.variables.shift(positive("".join(argv[1:2])) or 1)
         elif name in ("module", "ml"):
             self._module(name, argv[1:])
-        if argv[1:] and argv[0] == "eval":
-            return argv
-        return [] if not argv or utilities.prepares(argv[0]) else argv
 
     def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
         """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""

@@ -148,7 +148,9 @@ class _Scanner:
 
     def _operator(self, character: str) -> Iterator[Command]:
         if self.text.startswith("((", self.at):
-            self._brackets()  # arithmetic
+            start = self.at  # arithmetic: what `let` does
+            self.command.words += [(Piece("let"),), (Piece(self._brackets(), quoted=True),)]
+            self.command.characters += self.at - start
             return
         self.at += 1
         if character in "&|" and (run := _SAME_OPERATORS.match(self.text, self.at)):

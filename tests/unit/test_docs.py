@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from matcher.submission import interpreters, launchers, wrappers
+from matcher.submission.work import WORK_LIMIT
 from reprise.cli import reprise
 from tuner.campaign import check
 
@@ -63,7 +64,9 @@ def test_campaigns_can_be_run(page: Path) -> None:
 
 
 def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
-    table = (ROOT / "docs/linkage.md").read_text().partition("### What is looked through")[2].partition("\n## ")[0]
+    page = (ROOT / "docs/linkage.md").read_text()
+    assert f"beyond {WORK_LIMIT:,} steps" in page
+    table = page.partition("### What is looked through")[2].partition("\n## ")[0]
     listed = {
         row.split("|")[0].strip(): set(re.findall(r"`([^`]+)`", row.split("|")[1])) for row in table.split("\n|")[3:]
     }
