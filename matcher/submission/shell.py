@@ -4,11 +4,12 @@
 It knows the shell's quoting, comments, line continuations, here-documents, expansions, redirections and operators. It
 runs nothing and follows no branch: every command of the text comes out once. It never fails, and takes one pass.
 
-Why no library (2026-11, on Debian 12's Python 3.11). bashlex is under the GPL. tree-sitter 0.26.1 with
-tree-sitter-bash 0.25.1 kills the process: `{` and a character beyond U+C7000 is a segmentation fault or a bus error
-in the C locale (its scanner hands any code point to isalpha; tree-sitter-bash issue 337), with UTF-8 locales by luck
-of the memory's layout only. Its binding for Python can neither time out nor be cancelled, and 128 KiB of `a=(`,
-`<<A` or `|` take it longer than 3 s.
+Why no library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1 with
+tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on is a segmentation fault or a bus
+error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), for it looks any character up
+in libc's table of classes. Its binding for Python can neither time out nor be cancelled, and of 115 hostile scripts
+of 128 KiB, 89 took it more than 20 ms and 11 more than 3 s (among them `a=(`, `<<A` and `|`, repeated). Here the
+worst take 11 ms.
 """
 
 from __future__ import annotations
