@@ -288,7 +288,7 @@ class Comparison:
         """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
         part = self._parts[number]
         codes = part.codes[rows]
-        if part.view.is_whole:
+        if part.view.is_whole or len(rows) > 4 * part.view.size:
             most, least = part.bounds(self._queries[number], None)
             added = most[codes]
             return added, (added if most is least else least[codes])

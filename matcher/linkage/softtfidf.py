@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -22,6 +22,59 @@ from matcher.linkage.columns import Bounds, Column, Numbered, View
 from matcher.linkage.model import SoftTfIdfPart
 
 
+class TokensOfLength:
+    """The tokens of one length, to be searched for those that one edit makes of another.
+
+    One edit leaves the beginning of a token as it was, or its end; so only tokens that share either are compared.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self._end = max(0, (length - 2) // 2)  # characters at either end that one edit cannot both change
+        self._numbers: list[int] = []
+        self._tokens: list[str] = []
+        self._heads, self._tails = Growing(np.int64), Growing(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def extend(self, numbers: Sequence[int], tokens: Sequence[str]) -> None:
+        self._numbers += numbers
+        self._tokens += tokens
+        self._heads.extend([self._head(token) for token in tokens])
+        self._tails.extend([self._tail(token) for token in tokens])
+
+    def _head(self, token: str) -> int:
+        return hash(token[: self._end])
+
+    def _tail(self, token: str) -> int:
+        return hash(token[len(token) - self._end :])
+
+    def alike(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
+        """Of the first `count`, the numbers of those as alike as `threshold` or more, and how alike; not of equals."""
+        longer = max(self.length, len(token))
+        edits = int((1 - threshold) * longer + 1e-9)
+        if edits < max(1, abs(self.length - len(token))):
+            return
+        tokens: Sequence[str] = self._tokens
+        places: Sequence[int] = range(count)
+        if edits == 1:
+            shared = self._heads.view()[:count] == self._head(token)
+            shared |= self._tails.view()[:count] == self._tail(token)
+            places = np.flatnonzero(shared).tolist()
+        likenesses = cdist(
+            [token],
+            [tokens[place] for place in places],
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=max(0.0, threshold - 0.01),  # as in `comparers`
+            dtype=np.float64,
+            workers=1,
+        )[0]
+        for found in np.flatnonzero(likenesses >= threshold - 1e-9).tolist():
+            if tokens[places[found]] != token:
+                yield self._numbers[places[found]], float(likenesses[found])
+
+
 class SoftTfIdfColumn(Column):
     """Bags of tokens, as bytes of their numbers in order."""
 
@@ -29,7 +82,7 @@ class SoftTfIdfColumn(Column):
         self._part = part
         self._tokens = Numbered()
         self._bags = Numbered()
-        self._by_length: dict[int, tuple[list[int], list[str]]] = {}  # numbers and tokens
+        self._by_length: dict[int, TokensOfLength] = {}
         self._frequency = np.zeros(16, np.int64)
         self._entries = Growing(np.int32)
         self._weights = Growing(np.float64)  # ln(1 + tf)
@@ -43,10 +96,12 @@ class SoftTfIdfColumn(Column):
             self._bags[array("i", sorted(map(number, comparers.tokens(value, separators)))).tobytes()]
             for value in values
         ]
-        for place, token in enumerate(self._tokens.keys_in_order[known_tokens:], known_tokens):
-            numbers, texts = self._by_length.setdefault(len(token), ([], []))
-            numbers.append(place)
-            texts.append(token)
+        new: dict[int, list[int]] = {}
+        for token_id in range(known_tokens, len(self._tokens.keys_in_order)):
+            new.setdefault(len(self._tokens.keys_in_order[token_id]), []).append(token_id)
+        for length, ids in new.items():
+            same = self._by_length.setdefault(length, TokensOfLength(length))
+            same.extend(ids, [self._tokens.keys_in_order[token_id] for token_id in ids])
         counted = [Counter(np.frombuffer(bag, np.int32).tolist()) for bag in self._bags.keys_in_order[known_bags:]]
         self._entries.extend([token for bag in counted for token in bag])
         self._weights.extend(np.log1p([count for bag in counted for count in bag.values()]))
@@ -69,7 +124,7 @@ class SoftTfIdfColumn(Column):
             records,
             frequency,
             self._tokens,
-            [(length, len(numbers), numbers, texts) for length, (numbers, texts) in self._by_length.items()],
+            [(same, len(same)) for same in self._by_length.values()],
             Ragged(self._entries.view(), self._starts.view()),
             self._weights.view(),
             self._bags,
@@ -98,7 +153,7 @@ class _SoftTfIdfView(View):
         records: int,
         frequency: Indices,
         tokens: Numbered,
-        by_length: Sequence[tuple[int, int, Sequence[int], Sequence[str]]],
+        by_length: Sequence[tuple[TokensOfLength, int]],
         bags: Ragged,
         weights: Reals,
         known_as: Numbered,
@@ -160,23 +215,11 @@ class _SoftTfIdfView(View):
 
     def _alike(self, token: str) -> list[tuple[str, int, float]]:
         """The other tokens of the records that are alike enough to be paired with this one, and how alike."""
-        threshold = self._part.inner_threshold
-        found = []
-        for length, count, numbers, texts in self._by_length:
-            if min(length, len(token)) < threshold * max(length, len(token)) - 1e-9:
-                continue
-            likenesses = cdist(
-                [token],
-                texts[:count],
-                scorer=Levenshtein.normalized_similarity,
-                score_cutoff=max(0.0, threshold - 0.01),  # rapidfuzz leaves out some that are just at it
-                dtype=np.float64,
-                workers=1,
-            )[0]
-            for place in np.flatnonzero(likenesses).tolist():
-                if texts[place] != token:
-                    found.append((token, numbers[place], float(likenesses[place])))
-        return found
+        return [
+            (token, number, likeness)
+            for same, count in self._by_length
+            for number, likeness in same.alike(token, self._part.inner_threshold, count)
+        ]
 
     def similarity(self, query: _Query, code: int) -> float:
         first, last = self._bags.starts[code : code + 2].tolist()

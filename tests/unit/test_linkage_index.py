@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcher.linkage import Engine, LinkableRecord, Linkage, Model, load
+from matcher.linkage import Engine, LinkableRecord, Linkage, Model, comparers, load
 from matcher.linkage import engine as engine_module
 from matcher.linkage import snapshot as snapshot_module
+from matcher.linkage.softtfidf import TokensOfLength
 from matcher.metadata import JobMetadata
 from tests.unit.linkage_oracle import Oracle, Scored
 
@@ -119,3 +122,54 @@ def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: st
             assert len(engine) == len(known)
 
     holds()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text("ab1", min_size=1, max_size=12), unique=True, max_size=12),
+    st.text("ab1", min_size=1, max_size=12),
+    st.sampled_from([0.3, 0.5, 0.75, 0.8, 0.9, 1.0]),
+)
+def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, threshold: float) -> None:
+    found: dict[str, float] = {}
+    for length in {len(other) for other in known}:
+        same = TokensOfLength(length)
+        numbers = [number for number, other in enumerate(known) if len(other) == length]
+        same.extend(numbers, [known[number] for number in numbers])
+        found |= {known[number]: likeness for number, likeness in same.alike(token, threshold, len(same))}
+    likenesses = {one: comparers.levenshtein(token, one) for one in known if one != token}
+    assert found == pytest.approx(
+        {one: likeness for one, likeness in likenesses.items() if likeness >= threshold - 1e-9}
+    )
+
+
+def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_time() -> None:
+    """Of each batch either all records or none, and never a record that has left before."""
+    job = JobMetadata("alice", "ant", "ant", "/home/alice/ant_1/ant", {"n": ("1",)}, 0.0, nodes=2)
+    engine = Engine(load("thesis"), cluster_nodes=5, timezone="UTC")
+    done = threading.Event()
+    seen: list[set[int]] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            seen.append({match.record.id for match in engine.link(job, k=20).matches})
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    batches = [{10 * batch + number for number in range(4)} for batch in range(50)]
+    for batch in batches:
+        engine.change(
+            add=[LinkableRecord(n, dataclasses.replace(job, path=f"/home/a/x_{n}/ant"), 0.0, 0.1) for n in batch],
+            remove=[number for other in batches if other != batch for number in other],
+        )
+    done.set()
+    asking.join()
+    assert seen and all(ids in (set(), *batches) for ids in seen)
+
+
+def test_a_job_that_is_alike_to_everything_is_still_linked_in_order() -> None:
+    """Ties of all rows, more than one looks at for the nearest."""
+    job = JobMetadata("alice", nodes=2)
+    records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
+    engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")
+    assert [match.record.id for match in engine.link(job, k=3).matches] == [6, 13, 20]
