@@ -116,6 +116,10 @@ check: $(VENV)/.ready build ## the quick tests: no cluster, no root
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
+.PHONY: bench-match
+bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
+	@$(PYTHON) -m bench.match
+
 .PHONY: lint
 lint: $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)
