@@ -26,7 +26,9 @@ MERGED = 8192
 """Parts are looked up together where they have no more combinations: such a table stays in the processor's cache."""
 
 EVERY_ROW_NS = 100_000.0
-"""A part that costs less than this, in all its distinct values, is compared with every row at once."""
+PER_ROW_NS = 2.0
+"""A part is added up for every row at once if all its distinct values cost no more than the first, or than the second
+for each row: to leave out rows before costs about as much."""
 
 BLOCKS = 64
 """So many rows, each the most promising of its block, show how good a row must be."""
@@ -161,10 +163,11 @@ class Snapshot:
         self.alive = alive
         curves = [curve for of_field in model.curves() for curve in of_field]
         self.parts = [Contribution(*one) for one in zip(columns, curves, codes, strict=True)]
+        cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
         cheap = [
             number
             for number, part in enumerate(self.parts)
-            if part.view.is_certain and part.view.size * part.view.cost_ns <= EVERY_ROW_NS
+            if part.view.is_certain and part.view.size * part.view.cost_ns <= cheap_ns
         ]
         self.axes = [self._axis(group) for group in _groups(cheap, [part.view.size for part in self.parts])]
         stages = set(range(len(self.parts))) - set(cheap)
@@ -278,11 +281,16 @@ class Comparison:
             to_come = sum(self._parts[number].curve.most for number in stages)
             keep = np.flatnonzero(most >= max(best - to_come, LEAST))
             rows = keep if rows is None else rows[keep]
-            most, least = most[keep], least[keep]
+            is_certain = least is most
+            most = most[keep]
+            least = most if is_certain else least[keep]
             if not stages:
                 return Leading(rows, most, least)
             more = self._of_rows(stages.pop(0), rows)
-            most, least = most + more[0], least + more[1]
+            if is_certain and more[0] is more[1]:  # as nearly always, and half the work
+                most = least = most + more[0]
+            else:
+                most, least = most + more[0], least + more[1]
 
     def _of_rows(self, number: int, rows: Indices) -> tuple[Reals, Reals]:
         """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
