@@ -106,11 +106,15 @@ uninstall: ## remove what install put there (configuration and data stay)
 # -- to test -----------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: root all lint check test-cluster ## all tests, the ones on virtual clusters too (needs root)
+test: root all lint check test-slow test-cluster ## all tests, the ones on virtual clusters too (needs root)
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n auto -m "not cluster" tests
+	@$(PYTEST) -n auto -m "not cluster and not slow" tests
+
+.PHONY: test-slow
+test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
+	@$(PYTEST) -n auto -m "slow and not cluster" tests
 
 .PHONY: test-cluster
 test-cluster: root all ## the tests on virtual clusters (needs root)

@@ -297,6 +297,7 @@ def test_every_shipped_model_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.slow
 @pytest.mark.parametrize("line", PAGES)
 def test_the_pages_numbers_are_the_commands(line: str, scenario: str) -> None:
     headline, summary, *details = (

@@ -293,6 +293,7 @@ def killed(site: Site, campaign: int) -> int:
 KILL = "[ $n != {n} ] || [ -e {flag} ] || {{ touch {flag}; kill -9 $PPID; exec sleep 0.05; }}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 10, 13, 24, 33])
 def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: Site, n: int) -> None:
     site.run(whole := site.begin(settings={"log": str(site.directory / "whole")}))
@@ -479,6 +480,7 @@ def interrupting(site: Site, file: Path, *signals: signal.Signals, ignoring: str
     return process.returncode, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_a_campaign_in_order(site: Site, number: signal.Signals) -> None:
     file = site.directory / "campaign.yaml"
@@ -489,6 +491,7 @@ def test_a_signal_stops_a_campaign_in_order(site: Site, number: signal.Signals) 
     assert site.campaign(1).summary == {"error": "stopped by a signal"}
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_cut_the_clearing_up_short(site: Site) -> None:
     slow = "trap 'sleep 1; touch cleared; exit' TERM; " + third(site, "while :; do sleep 0.1; done")
     file = site.directory / "campaign.yaml"
@@ -497,6 +500,7 @@ def test_a_second_signal_does_not_cut_the_clearing_up_short(site: Site) -> None:
     assert status == 130 and list((site.directory / "work").glob("*/*/*/cleared"))
 
 
+@pytest.mark.slow
 def test_a_campaign_under_nohup_outlives_its_terminal(site: Site) -> None:
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(site.definition(settings={"before": third(site, "sleep 0.5")})))
