@@ -58,7 +58,7 @@ def answers(model: Model, generate: Callable[[int], Scenario], seeds: Iterable[i
 def _answers_of(model: Model, seed: int, site: Scenario) -> Iterable[Answer]:
     engine = Engine(model, site.records, cluster_nodes=site.cluster_nodes, timezone="UTC")
     for query in site.queries:
-        nearest = [match for match in engine.link(query.job, k=2).matches if match.record.id != query.own]
+        nearest = [match for match in engine.ask(query.job).nearest(2).matches if match.record.id != query.own]
         if nearest:
             record = nearest[0].record
             yield Answer(seed, query, record, site.applications[record.id], nearest[0].score)
