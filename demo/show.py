@@ -14,13 +14,17 @@ console = Console(highlight=False, width=max(Console().width, 120), soft_wrap=Tr
 
 @dataclass(frozen=True)
 class Job:
-    """One submission: who, how, and what came of it. `run_s`: the solver's own time; None where it is no solver."""
+    """One submission: who, how, and what came of it.
+
+    `submit_s`: what `sbatch` took; `run_s`: the solver's own time, None where it is no solver.
+    """
 
     title: str
     job_id: int
     user: str
     directory: str
     command: str
+    submit_s: float
     output: str
     run_s: float | None
     decision: dict[str, Any] | None
