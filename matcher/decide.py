@@ -138,7 +138,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
         score=told.score if told else None,
         record_id=used[0].record.id if applies else None,
         fields=[field.to_json() for field in told.fields] if told else (),
-        alternatives=_alternatives(looked_at, used, model.threshold),
+        alternatives=_alternatives(looked_at, used, model.threshold, told),
         injected=_environment(used) if applies else {},
         job_id=question.job_id,
         array_task=question.array_task,
@@ -230,14 +230,15 @@ def _verdict(
     question: Question, policy: Policy, used: Sequence[_Candidate], looked_at: Sequence[_Candidate], threshold: float
 ) -> tuple[str, str]:
     if not used:
-        return "none", _why_nothing(looked_at, threshold)
+        return "none", _why_nothing(looked_at, threshold, question.user)
     waiting = next((c for c in used if c.refusal), None)
     if waiting and waiting.refusal:
-        return "defer", f"{_named(waiting)} {waiting.refusal.why} before it starts"
+        return "defer", f"{_named(waiting, question.user)} {waiting.refusal.why} before it starts"
     first = used[0]
     count = sum(len(candidate.record.environment) for candidate in used)
     what = (
-        f"{_named(first)}: {count} variable{'s' * (count != 1)} of {', '.join(c.record.component for c in used)}, "
+        f"{_named(first, question.user)}: {count} variable{'s' * (count != 1)} of "
+        f"{', '.join(c.record.component for c in used)}, "
         f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
     )
     if policy.mode == "observe":
@@ -247,21 +248,22 @@ def _verdict(
     return "apply", what
 
 
-def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
+def _why_nothing(looked_at: Sequence[_Candidate], threshold: float, user: str) -> str:
     if not looked_at:
         return "no tuned job is known yet"
     best = looked_at[0]
     if best.score is None or best.score >= threshold:
-        return f"{_named(best)} {best.refusal.why if best.refusal else ''}"
-    return f"no tuned job is alike: {_named(best)} is the nearest, under the threshold {threshold:.4f}"
+        return f"{_named(best, user)} {best.refusal.why if best.refusal else ''}"
+    return f"no tuned job is alike: {_named(best, user)} is the nearest, under the threshold {threshold:.4f}"
 
 
-def _named(candidate: _Candidate) -> str:
-    """`record 12 (alice's lattice, score 0.93)`."""
+def _named(candidate: _Candidate, user: str) -> str:
+    """`record 12 (alice's lattice, score 0.93)`, in words that `user`, who asks, may read."""
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
-    return f"record {record.id} ({described(record)}, score {candidate.score:.4f})"
+    whose = described(record) if record.user == user else "another user's job"
+    return f"record {record.id} ({whose}, score {candidate.score:.4f})"
 
 
 def described(record: Record | Known) -> str:
@@ -271,18 +273,24 @@ def described(record: Record | Known) -> str:
 
 
 def _alternatives(
-    looked_at: Sequence[_Candidate], used: Sequence[_Candidate], threshold: float
+    looked_at: Sequence[_Candidate], used: Sequence[_Candidate], threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
-    """Every record that was looked at, whether it is used, and if not, why."""
+    """Every record that was looked at, whether it is used, and if not, why; `explained`: the decision's fields are its.
+
+    `user` is whose job the record was tuned for; `refusal`, what stands against it whatever its score.
+    """
     return [
         {
             "record": candidate.record.id,
             "component": candidate.record.component,
             "scope": str(candidate.record.scope),
+            "user": candidate.record.user if candidate.score is not None else "",
             "job": described(candidate.record) if candidate.score is not None else "",
             "score": candidate.score,
             "used": candidate in used and candidate.refusal is None,
             "why": _why_not(candidate, used, threshold),
+            "refusal": candidate.refusal.why if candidate.refusal else "",
+            "explained": told is not None and candidate.record.id == told.record.id,
         }
         for candidate in looked_at
     ]

@@ -300,6 +300,25 @@ def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
     assert ask(record(1), record(2, **io), of=submission(set_names=[FORCED])).injected == {"SRO_CACHE": "4096"}
 
 
+@pytest.mark.parametrize("threshold", [0.5, 0.99])
+@pytest.mark.parametrize("context_nodes", [4, 8])
+def test_the_reason_goes_to_the_user_and_names_no_other_users_words(threshold: float, context_nodes: int) -> None:
+    known = record(metadata=job("alice").to_json(), **context(nodes=context_nodes))
+    question = Question(submission(), "bob", 1001, "submit", "explain", AT)
+    knowledge = Knowledge([known], MODEL.model_copy(update={"threshold": threshold}), cluster_nodes=8)
+    decision = decide(question, knowledge, POLICY, "d-1")
+    assert "record 1 (another user's job, score 0." in decision.reason
+    assert "alice" not in json.dumps(decision_reply(decision))
+    assert (decision.alternatives[0]["user"], decision.alternatives[0]["job"]) == ("alice", "alice's lattice")
+
+
+def test_what_stands_against_a_record_is_told_even_of_one_under_the_threshold() -> None:
+    decision = ask(record(**context(nodes=8)), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other\n"))
+    [told] = decision.alternatives
+    assert "under the threshold" in told["why"] and told["refusal"] == "was tuned for 8 nodes, and the job has 1"
+    assert told["explained"] is True
+
+
 def test_secrets_reach_neither_the_decision_nor_its_explanation() -> None:
     script = SCRIPT.replace("--size 64", "--size 64 --db-password hunter2 --url http://u:hunter2@h/")
     known = record(metadata=job(script=script).to_json())
