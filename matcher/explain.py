@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from database.model import Decision, Outcome, Record, ServiceRun
+from database.model import Decision, Outcome, Record, Scope, ServiceRun
 from matcher.decide import described
-from matcher.linkage.result import PRIOR
+from matcher.nearest import Near, Top, most_added, most_lost
+from matcher.shortfall import Change, Shortfall, in_bits
+from matcher.story import Story, compared_with
 
-JSON_VERSION = 1
+HIDDEN = "(hidden)"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def waterfall(fields: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
 
 def _step(row: Mapping[str, Any], depth: int, total: float | None) -> Step:
     left, right = (value_text(row[side]) for side in ("left", "right"))
+    right = HIDDEN if row.get("hidden") else right
     return Step(row["name"], depth, left, right, row["similarity"], row["weight"], row["contribution"], total)
 
 
@@ -89,31 +92,72 @@ def headline(decision: Decision) -> str:
     }.get(decision.verdict, f"{decision.verdict}: {decision.reason}.")
 
 
-def score_text(decision: Decision) -> str:
-    """The score against the threshold."""
+def score_text(decision: Decision, model: str = "") -> str:
+    """The score against the threshold. `model`: the label of the one in force now, where it is known."""
     if decision.score is None:
         return f"There was no record to compare with (threshold {decision.threshold:.4f})"
     relation = "reaches" if decision.score >= decision.threshold else "is under"
-    bits = f" ({sum(field['contribution'] for field in decision.fields):+.2f} bits)" if in_bits(decision) else ""
+    total = sum(field["contribution"] for field in decision.fields)
+    bits = f" ({total:+.2f} bits)" if in_bits(decision.fields) else ""
+    since = f" (now {model} is in force)" if model not in ("", decision.model) else ""
     return (
-        f"Score {decision.score:.4f}{bits} {relation} the threshold {decision.threshold:.4f} of model {decision.model}"
+        f"Score {decision.score:.4f}{bits} {relation} the threshold {decision.threshold:.4f} "
+        f"of model {decision.model}{since}"
     )
 
 
-def in_bits(decision: Decision) -> bool:
-    """Whether its model adds log-odds, of which the score is the probability."""
-    return bool(decision.fields) and decision.fields[0]["name"] == PRIOR
+def shortfall_text(decision: Decision, lacked: Shortfall) -> Iterator[str]:
+    """What would have matched, in sentences."""
+    missing = f"{lacked.missing:.2f} bits" if in_bits(decision.fields) else f"{_up(lacked.missing):.4f}"
+    nearest = compared_with(decision)
+    what = f"record {nearest['record']}" if nearest else "the nearest record"
+    lacks = f"It lacks {missing} to match {what}"
+    if lacked.alone:
+        yield f"{lacks}; this would have been enough: {_changes(lacked.alone, '; or ')}"
+    elif lacked.together:
+        yield f"{lacks}; this would have been enough, together: {_changes(lacked.together, ', and ')}"
+    elif math.isfinite(lacked.missing):
+        yield f"{lacks}; not even the same values in all fields would have been enough"
+    yield f"A threshold of {math.floor((decision.score or 0.0) * 1e4) / 1e4:.4f} or less would have been enough too"
+    if nearest and nearest.get("refusal"):
+        yield f"Even then that record would not have been given: it {nearest['refusal']}"
 
 
-def record_text(record: Record) -> str:
-    """What the record is."""
-    whose = "tuned for the whole cluster" if not record.metadata else f"tuned for {described(record)}"
+def _changes(changes: Sequence[Change], between: str) -> str:
+    return between.join(
+        f"a similarity of {_up(change.needed):.4f} in {change.field} (is {change.similarity:.4f})"
+        if _up(change.needed) < 1
+        else f"the same {change.field}"
+        for change in changes
+    )
+
+
+def _up(number: float) -> float:
+    """Rounded up to 4 decimals, so that what is said to be enough is."""
+    return math.ceil(round(number * 1e4, 6)) / 1e4
+
+
+def record_text(record: Record, hidden: bool = False) -> str:
+    """What the record is; `hidden`: but not whose."""
+    whose = "another user's job" if hidden else described(record)
+    whose = "the whole cluster" if record.scope is Scope.CLUSTER else whose
     source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
     made = when(record.created_at)
     return (
-        f"record {record.id}: {record.component} {record.component_version}, {whose}, {made}{source}; "
+        f"record {record.id}: {record.component} {record.component_version}, tuned for {whose}, {made}{source}; "
         f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
     )
+
+
+def source_texts(story: Story, decision: Decision) -> Iterator[str]:
+    """Where the settings are from, and what the job was compared with where that is another record."""
+    shown = compared_with(decision)
+    compared = shown["record"] if shown else decision.record_id
+    for how, number in (("From", decision.record_id), ("Compared with", compared)):
+        if number is not None and (how == "From" or number != decision.record_id):
+            record = story.records.get(number)
+            what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
+            yield f"{how} {what}"
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -155,13 +199,34 @@ def _end_of(run: ServiceRun) -> str:
     return f"stopped {when(run.stopped_at)}" if run.stopped_at else f"last seen {when(run.seen_at)}"
 
 
-def as_json(
-    decisions: Sequence[Decision], outcomes: Sequence[Outcome], records: Mapping[int, Record]
-) -> dict[str, Any]:
-    """Everything, for programs. Keys are only ever added within a version."""
-    return {
-        "version": JSON_VERSION,
-        "decisions": [dataclasses.asdict(decision) for decision in decisions],
-        "outcomes": [dataclasses.asdict(outcome) for outcome in outcomes],
-        "records": {str(key): dataclasses.asdict(record) for key, record in records.items()},
-    }
+def top_texts(found: Top) -> Iterator[str]:
+    """The nearest records, and where the threshold runs."""
+    job = found.job
+    nodes = "" if job.nodes is None else f" on {job.nodes} node{'s' * (job.nodes != 1)}"
+    yield f"Nearest to {job.user}'s {job.program or job.job_name or 'job'}{nodes}, by model {found.model}:"
+    yield ""
+    if not found.nearest:
+        yield "  no tuned job is known yet"
+    reach = sum(near.score >= found.threshold for near in found.nearest)
+    for place, near in enumerate(found.nearest):
+        if place == reach:
+            yield f"------ under the threshold {found.threshold:.4f} ------"
+        yield from _near_texts(place + 1, near)
+    if found.nearest and reach == len(found.nearest):
+        yield f"------ all of these reach the threshold {found.threshold:.4f} ------"
+
+
+def _near_texts(place: int, near: Near) -> Iterator[str]:
+    record, bits = near.record, in_bits(near.fields)
+    total = f" ({sum(field['contribution'] for field in near.fields):+.2f} bits)" if bits else ""
+    yield (
+        f"{place:>3}. {near.score:.4f}{total}  record {record.id}: {described(record)}, {record.component}, "
+        f"measured gain {record.gain:.1%} (at least {record.gain_low:.1%})"
+    )
+    for how, pairs in (("adds most", most_added(near.fields)), ("lacks most", most_lost(near.fields))):
+        if pairs:
+            yield f"      {how}: " + ", ".join(
+                f"{name} {value:.2f}" if bits else f"{name} {value:.4f}" for name, value in pairs
+            )
+    if near.refusal:
+        yield f"      not given: it {near.refusal}"

@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from database.model import Decision, Outcome, Record
-from matcher.explain import headline, in_bits, outcome_text, record_text, score_text, waterfall, when
+from database.model import Decision
+from matcher.explain import (
+    HIDDEN,
+    headline,
+    outcome_text,
+    score_text,
+    shortfall_text,
+    source_texts,
+    top_texts,
+    waterfall,
+    when,
+)
+from matcher.nearest import Top
+from matcher.shortfall import in_bits
+from matcher.story import Explained, Story
 
 PLAIN_WIDTH = 160  # columns where the output is a file or a pipe
 
@@ -27,59 +38,67 @@ def printable(text: str) -> Text:
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
-def show(
-    out: Console,
-    decisions: Sequence[Decision],
-    outcomes: Sequence[Outcome] = (),
-    records: Mapping[int, Record] | None = None,
-    shared: Mapping[str, int] | None = None,
-) -> None:
-    """All decisions for a job, newest first, and what the job reported.
-
-    `shared`: for how many reports beside these a decision, by its id, was the answer too.
-    """
-    if len(decisions) > 1:
-        out.print(printable(f"{len(decisions)} decisions, newest first"), end="\n\n")
-    for decision in decisions:
-        _show_decision(out, decision, (records or {}).get(decision.record_id or 0))
+def show(out: Console, story: Story) -> None:
+    """All decisions for a job, newest first, and what the job reported."""
+    if len(story.decisions) > 1:
+        _say(out, f"{len(story.decisions)} decisions, newest first\n")
+    for one in story.decisions:
+        _show_decision(out, story, one)
         out.print()
-    if not decisions:
-        out.print(printable("No decision was made for this job, and it was given nothing."))
-    for outcome in outcomes:
-        out.print(printable(f"The job (uid {outcome.uid}): {outcome_text(outcome)}"), soft_wrap=True)
-    for key, count in (shared or {}).items():
-        more = f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all"
-        out.print(printable(more), soft_wrap=True)
+    if not story.decisions:
+        _say(out, "No decision was made for this job, and it was given nothing.")
+    for outcome in story.outcomes:
+        _say(out, f"The job (uid {outcome.uid}): {outcome_text(outcome)}")
+    for key, count in story.shared.items():
+        _say(
+            out,
+            f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all",
+        )
 
 
-def _show_decision(out: Console, decision: Decision, record: Record | None) -> None:
-    def say(text: str) -> None:
-        out.print(printable(text), soft_wrap=True)
+def _say(out: Console, text: str) -> None:
+    for line in text.split("\n"):
+        out.print(printable(line), soft_wrap=True)
 
+
+def _show_decision(out: Console, story: Story, one: Explained) -> None:
+    decision = one.decision
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
     if decision.array_task is not None:  # the first that asked or reported; the others may share the decision
         job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
-    say(f"Decision {decision.id}{job}: {decision.verdict}")
-    say(headline(decision))
-    say(
+    _say(out, f"Decision {decision.id}{job}: {decision.verdict}")
+    _say(out, headline(decision))
+    _say(
+        out,
         f"Asked {when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
-        f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms"
+        f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms",
     )
-    if record:
-        say(f"From {record_text(record)}")
+    for line in source_texts(story, decision):
+        _say(out, line)
     out.print()
     if decision.fields:
         out.print(_waterfall(out, decision))
-    say(score_text(decision))
+    _say(out, score_text(decision, story.model))
+    for line in shortfall_text(decision, one.shortfall) if one.shortfall else ():
+        _say(out, line)
     if decision.injected:
         out.print()
-        say("Given:" if decision.verdict == "apply" else "Would have been given:")
+        _say(out, "Given:" if decision.verdict == "apply" else "Would have been given:")
         for name, value in decision.injected.items():
-            say(f"  {name}={value}")
+            _say(out, f"  {name}={value}")
+    elif "injected" in one.hidden:
+        out.print()
+        _say(out, f"Would have been given: {HIDDEN}")
     if decision.alternatives:
         out.print()
-        say("Records looked at:")
+        _say(out, "Records looked at:")
         out.print(_alternatives(out, decision))
+
+
+def show_top(out: Console, found: Top) -> None:
+    """The records nearest to a job."""
+    for line in top_texts(found):
+        _say(out, line)
 
 
 def plain_table(out: Console) -> Table:
@@ -92,7 +111,9 @@ def _waterfall(out: Console, decision: Decision) -> Table:
     table.add_column("this job", overflow="fold")
     table.add_column("the record's", overflow="fold")
     for name in (
-        ("similarity", "at most", "adds", "bits") if in_bits(decision) else ("similarity", "weight", "adds", "score")
+        ("similarity", "at most", "adds", "bits")
+        if in_bits(decision.fields)
+        else ("similarity", "weight", "adds", "score")
     ):
         table.add_column(name, justify="right")
     for step in waterfall(decision.fields):
@@ -121,7 +142,7 @@ def _alternatives(out: Console, decision: Decision) -> Table:
             str(row["record"]),
             "" if row["score"] is None else f"{row['score']:.4f}",
             printable(row["component"]),
-            printable(row["job"] or "(whole cluster)"),
+            printable(HIDDEN if row.get("hidden") else row["job"] or "(whole cluster)"),
             printable("used" if row["used"] else f"not used: {row['why']}" if row["why"] else "not used"),
         )
     return table

@@ -18,7 +18,7 @@ from reprise.config import Config, load
 # command: (module, attribute, help in one line)
 COMMANDS = {
     "serve": ("matcher.cli", "serve", "Run the matcher daemon."),
-    "match": ("matcher.cli", "match", "Try and explain decisions."),
+    "match": ("matcher.cli", "match", "Explain decisions, and look at the models that make them."),
     "tune": ("tuner.cli", "tune", "Run campaigns that find the best settings."),
     "db": ("database.cli", "db", "Create, check and look into the database."),
     "config": ("reprise.config_cli", "config", "Check and show the configuration."),

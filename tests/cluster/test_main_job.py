@@ -166,7 +166,7 @@ def test_a_retired_record_is_given_to_nobody_within_seconds(
     cluster: VirtualCluster, daemon: Daemon, report: dict[str, Any]
 ) -> None:
     record = str(report["record"])
-    words = ["reprise", "match", "try", "solve.sh", "--user", "alice", "--json"]
+    words = ["reprise", "match", "explain", "--script", "solve.sh", "--user", "alice", "--json"]
 
     def verdict() -> str:
         done = cluster.run(words, user="reprise", cwd="/home/alice/solver")

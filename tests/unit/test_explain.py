@@ -19,6 +19,8 @@ from matcher.decide import Knowledge, Question, decide
 from matcher.guards import Policy
 from matcher.linkage.model import load
 from matcher.linkage.result import PRIOR
+from matcher.shortfall import shortfall
+from matcher.story import Explained, Story
 from matcher.submission import Script, Submission
 from tests.unit.matcher_daemon import SCRIPT, record
 
@@ -32,7 +34,8 @@ def decision(user: str = "root", script: str = SCRIPT, threshold: float = 0.7) -
 
 def shown(*decisions: Decision, width: int = 160, terminal: bool = False) -> str:
     out = Console(file=io.StringIO(), width=width, force_terminal=terminal, highlight=False, markup=False)
-    report.show(out, decisions, (), {1: record(id=1)})
+    explained = [Explained(one, shortfall(one)) for one in decisions]
+    report.show(out, Story(explained, records={1: record(id=1)}))
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match try` and `reprise match explain`, as support staff run them."""
+"""`reprise match explain` and `reprise match top`, as support staff run them."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
+import sqlite3
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from database import Database
-from database.model import Decision, Outcome
+from database.model import Decision, Outcome, RecordStatus
 from matcher.metadata import JobMetadata
 from reprise.cli import reprise as command
 from tests.unit.matcher_daemon import ROOT, RULES, SCRIPT, Daemon, job, record
@@ -87,29 +88,33 @@ def slurm_knows(site: Daemon, submitted: float) -> None:
     program.chmod(0o755)
 
 
-def test_try_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
-    done = reprise(site, "try", "job.sh", "--user", "alice")
+def test_explain_of_a_script_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
+    done = reprise(site, "explain", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
     assert "It was given settings of record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
     with Database.open(site.database, read_only=True) as database:
         assert database.counts()["decision"] == 0
 
 
-def test_try_takes_options_of_sbatch(site: Daemon) -> None:
-    done = reprise(site, "try", "job.sh", "-N2", "--ntasks-per-node=1", "--user", "alice", "--json")
+def test_explain_of_a_script_takes_options_of_sbatch(site: Daemon) -> None:
+    done = reprise(
+        site, "explain", "--script", "job.sh", "--user", "alice", "--json", "--", "-N2", "--ntasks-per-node=1"
+    )
     told = json.loads(done.stdout)
     assert told["version"] == 1
     assert told["decisions"][0]["verdict"] == "none"
     assert "tuned for 4 nodes, and the job has 2" in told["decisions"][0]["reason"]
 
 
-def test_try_sees_the_variables_of_its_own_environment(site: Daemon) -> None:
-    done = reprise(site, "try", "job.sh", "--user", "alice", env={"OMPI_MCA_coll_tuned_bcast_algorithm": "1"})
+def test_explain_of_a_script_sees_the_variables_of_its_own_environment(site: Daemon) -> None:
+    done = reprise(
+        site, "explain", "--script", "job.sh", "--user", "alice", env={"OMPI_MCA_coll_tuned_bcast_algorithm": "1"}
+    )
     assert "gives way to the user" in done.stdout
 
 
-def test_try_names_a_script_that_is_not_there(site: Daemon) -> None:
-    done = reprise(site, "try", "nothing.sh")
+def test_explain_of_a_script_names_a_script_that_is_not_there(site: Daemon) -> None:
+    done = reprise(site, "explain", "--script", "nothing.sh")
     assert done.returncode == 1 and "nothing.sh: cannot be read" in done.stderr
 
 
@@ -155,8 +160,8 @@ def test_explain_says_whose_job_reported_so_that_nobody_can_speak_for_another(si
     assert "The job (uid 1000): started" in told and "The job (uid 1666): started" in told
 
 
-def test_try_reads_no_more_of_an_endless_file_than_counts(site: Daemon) -> None:
-    assert reprise(site, "try", "/dev/zero").returncode == 0
+def test_explain_of_a_script_reads_no_more_of_an_endless_file_than_counts(site: Daemon) -> None:
+    assert reprise(site, "explain", "--script", "/dev/zero").returncode == 0
 
 
 @pytest.mark.parametrize(("verdict", "text"), [("off", "switched off"), ("unreachable", "no matcher answered")])
@@ -208,24 +213,48 @@ def test_explain_of_what_is_no_id_says_what_one_looks_like(site: Daemon, odd: st
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_try_takes_the_scripts_own_arguments_after_the_options(site: Daemon) -> None:
+def test_explain_of_a_script_takes_the_scripts_own_arguments_after_the_options(site: Daemon) -> None:
     text = SCRIPT.replace("--steps 200", '--steps "$1"').replace("#SBATCH --job-name=lattice\n", "")
     (site.config.parent / "own.sh").write_text(text)
-    done = reprise(site, "try", "own.sh", "-N4", "300", "--user", "alice", "--json")
+    done = reprise(site, "explain", "--script", "own.sh", "--user", "alice", "--json", "--", "-N4", "300")
     metadata = json.loads(done.stdout)["decisions"][0]["metadata"]
     assert (metadata["job_name"], metadata["options"]["steps"]) == ("own.sh", ["300"])
 
 
-def test_try_says_that_the_script_comes_first(site: Daemon) -> None:
-    done = reprise(site, "try", "-N", "4", "job.sh")
-    assert done.returncode == 1 and "give the script first" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--script", "job.sh", "-N4"), "No such option '-N'. (Options for sbatch follow after `--`.)"),
+        ((), "give one JOB, or --script FILE"),
+        (("12", "13"), "give one JOB, or --script FILE"),
+        (("12", "--user", "alice"), "--user and --directory go with --script FILE"),
+    ],
+)
+@pytest.mark.parametrize("command", ["explain", "top"])
+def test_what_cannot_be_meant_is_refused_with_what_can(
+    site: Daemon, command: str, arguments: tuple[str, ...], said: str
+) -> None:
+    done = reprise(site, command, *arguments)
+    assert done.returncode == 2 and said in " ".join(done.stderr.split())
 
 
-def test_try_in_a_directory_that_is_gone_says_so(site: Daemon) -> None:
+def test_explain_of_a_script_in_a_directory_that_is_gone_says_so(site: Daemon) -> None:
     gone = site.config.parent / "gone"
     gone.mkdir()
     done = subprocess.run(
-        ["sh", "-c", f'rmdir "{gone}"; exec "$@"', "sh", sys.executable, "-m", "reprise", "match", "try", "job.sh"],
+        [
+            "sh",
+            "-c",
+            f'rmdir "{gone}"; exec "$@"',
+            "sh",
+            sys.executable,
+            "-m",
+            "reprise",
+            "match",
+            "explain",
+            "--script",
+            "job.sh",
+        ],
         cwd=gone,
         env={"PYTHONPATH": str(ROOT), "REPRISE_CONFIG": str(site.config)},
         capture_output=True,
@@ -263,6 +292,97 @@ def test_explain_of_what_nobody_knows_is_status_3(site: Daemon, name: str) -> No
     done = reprise(site, "explain", name)
     assert done.returncode == 3, done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daemon) -> None:
+    site.add(record(metadata=job("carol", SCRIPT.replace("lattice", "climate").replace("size", "grid")).to_json()))
+    done = reprise(site, "top", "--script", "job.sh", "--user", "alice")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Nearest to alice's lattice on 4 nodes, by model thesis/1:"
+    first, line, second = (
+        next(n for n, text in enumerate(lines) if part in text)
+        for part in ("record 1: alice's lattice", "under the threshold 0.5500", "record 2: carol's climate")
+    )
+    assert first < line < second
+    assert lines[first + 1].startswith("      adds most: user 0.1667, job name 0.1667, program 0.1667")
+    assert lines[second + 2].startswith("      lacks most: user 0.1667, ")
+
+
+def test_top_counts_its_own_option_and_leaves_those_after_the_dashes_to_sbatch(site: Daemon) -> None:
+    site.add(record(metadata=job("bob").to_json()), record(metadata=job("carol").to_json()))
+    done = reprise(site, "top", "--script", "job.sh", "--user", "bob", "-n", "2", "--json", "--", "-N", "2", "-n", "2")
+    told = json.loads(done.stdout)
+    assert (told["version"], told["model"], told["threshold"], told["metadata"]["nodes"]) == (1, "thesis/1", 0.55, 2)
+    assert len(told["nearest"]) == 2
+    nearest = told["nearest"][0]
+    assert (nearest["job"], nearest["reaches"], nearest["gain"]) == ("bob's lattice", True, 0.3)
+    assert nearest["refusal"] == "was tuned for 4 nodes, and the job has 2"
+    assert sum(field["contribution"] for field in nearest["fields"]) == pytest.approx(nearest["score"])
+
+
+def test_top_of_a_job_compares_what_was_decided_about_with_the_records_there_are_now(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(metadata=job("bob").to_json()))
+        database.report_start(Outcome("test", 13, None, 1000, "off", 1.7e9))
+    assert "Nearest to bob's lattice on 4 nodes" in reprise(site, "top", "12").stdout
+    nothing = reprise(site, "top", "13")
+    assert nothing.returncode == 3 and "no decision was made for job 13" in nothing.stderr
+    assert reprise(site, "top", "14").returncode == 3
+
+
+def test_top_without_records_says_so(tmp_path: Path) -> None:
+    site = Daemon(tmp_path)
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    assert "no tuned job is known yet" in reprise(site, "top", "--script", "job.sh").stdout
+
+
+def test_explain_says_what_would_have_matched(site: Daemon) -> None:
+    (site.config.parent / "far.sh").write_text("#!/bin/sh\n#SBATCH -N1 -J words\nsrun ./words --top 5\n")
+    done = reprise(site, "explain", "--script", "far.sh", "--user", "dave")
+    assert "to match record 1; this would have been enough, together: the same job name, and" in done.stdout
+    assert "Even then that record would not have been given: it was tuned for 4 nodes, and the job has 1" in done.stdout
+    told = json.loads(reprise(site, "explain", "--script", "far.sh", "--user", "dave", "--json").stdout)
+    [only] = told["decisions"]
+    assert only["shortfall"]["missing"] == pytest.approx(only["threshold"] - only["score"])
+    assert only["shortfall"]["together"][0]["field"] == "job name"
+
+
+def test_explain_names_the_record_that_the_job_was_compared_with_as_it_is_now(site: Daemon) -> None:
+    compared = {"record": 1, "component": "c", "job": "alice's lattice", "score": 0.4, "used": False, "why": "far"}
+    with Database.open(site.database) as database:
+        database.add_decision(
+            decision(verdict="none", record_id=None, score=0.4, alternatives=[{**compared, "explained": True}])
+        )
+        database.set_record_status(1, RecordStatus.RETIRED)
+    assert "Compared with record 1: openmpi-collectives 1, tuned for alice's lattice" in reprise(
+        site, "explain", "12"
+    ).stdout.replace("\n", " ")
+    assert "now retired" in reprise(site, "explain", "12").stdout
+
+
+def test_explain_says_that_a_record_is_gone(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+    with sqlite3.connect(site.database) as connection:
+        connection.execute("DELETE FROM record")
+    done = reprise(site, "explain", "12")
+    assert done.returncode == 0 and "From record 1, which is gone" in done.stdout
+
+
+def test_explain_says_that_another_model_is_in_force_since(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(model="thesis/0"))
+    assert "of model thesis/0 (now thesis/1 is in force)" in reprise(site, "explain", "12").stdout
+
+
+def test_explain_of_a_job_needs_no_model(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+    site.configure('model = "/nowhere.toml"')
+    done = reprise(site, "explain", "12")
+    assert done.returncode == 0 and "of model thesis/1\n" in done.stdout
+    assert "no model '/nowhere.toml'" in reprise(site, "top", "12").stderr
 
 
 def test_explain_of_another_clusters_job_is_status_3(site: Daemon) -> None:

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise match explain` and `reprise match top`: for the people who are asked why."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from matcher.errors import NothingKnownError
+
+if TYPE_CHECKING:
+    from database import Database
+    from matcher.decide import Knowledge, Question
+    from matcher.linkage.model import Model
+    from matcher.story import Story
+    from reprise.cli import Settings
+    from reprise.config import Config
+
+SLURM_CLOCK_S = 1.0  # Slurm tells whole seconds: a job was submitted at some moment of the one that it names
+TOP = 10  # records, unless said otherwise
+TOP_LIMIT = 1000
+
+
+class _WithScript(click.Command):
+    """A command that may be asked about a script: an option that it does not know may have been meant for sbatch."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise click.UsageError(f"{error.format_message()} (Options for sbatch follow after `--`.)", ctx) from error
+
+
+def _asks(command: Callable[..., None]) -> Callable[..., None]:
+    """What both commands take."""
+    for option in (
+        click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
+        click.option("--json", "as_json", is_flag=True, help="For programs."),
+        click.option(
+            "--directory",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="With --script: as if submitted from there.",
+        ),
+        click.option("--user", help="With --script: as if this user submitted it; you, unless given."),
+        click.option(
+            "--script",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="A batch script that nobody has submitted, instead of JOB. Options for sbatch, and then the script's "
+            "own arguments, follow after `--`.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _checked(words: tuple[str, ...], script: Path | None, user: str | None, directory: Path | None) -> None:
+    if script is None and len(words) != 1:
+        raise click.UsageError("give one JOB, or --script FILE")
+    if script is None and (user or directory):
+        raise click.UsageError("--user and --directory go with --script FILE")
+
+
+@click.command(cls=_WithScript)
+@_asks
+@click.pass_obj
+def explain(
+    settings: Settings,
+    words: tuple[str, ...],
+    script: Path | None,
+    user: str | None,
+    directory: Path | None,
+    as_json: bool,
+) -> None:
+    """Say why JOB got what it got, or what a script would be given now.
+
+    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
+    --script FILE, nothing is submitted or logged.
+    """
+    from matcher import report
+
+    _checked(words, script, user, directory)
+    config = settings.config
+    with _open(config) as database:
+        if script:
+            story = _of_script(database, config, _question(script, words, user, directory))
+        else:
+            story = _of_job(database, config, words[0])
+    if as_json:
+        _print_json(story.to_json())
+    else:
+        report.show(report.console(), story)
+
+
+@click.command(cls=_WithScript)
+@_asks
+@click.option(
+    "-n", "count", metavar="N", type=click.IntRange(1, TOP_LIMIT), default=TOP, show_default=True, help="How many."
+)
+@click.pass_obj
+def top(
+    settings: Settings,
+    words: tuple[str, ...],
+    script: Path | None,
+    user: str | None,
+    directory: Path | None,
+    count: int,
+    as_json: bool,
+) -> None:
+    """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
+    from matcher import nearest, report
+    from matcher.metadata import JobMetadata
+    from matcher.secrets import masked
+    from matcher.service import policy_of
+    from matcher.submission import parse
+
+    _checked(words, script, user, directory)
+    config = settings.config
+    with _open(config) as database:
+        if script:
+            asked = _question(script, words, user, directory)
+            job = masked(parse(asked.submission, user=asked.user, submit_time=asked.at))
+        else:
+            decisions = _of_job(database, config, words[0]).decisions
+            if not decisions:
+                raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
+            job = JobMetadata.from_json(decisions[0].decision.metadata)
+        found = nearest.top(job, _knowledge(database, config), policy_of(config), count)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        report.show_top(report.console(), found)
+
+
+def _of_job(database: Database, config: Config, job: str) -> Story:
+    """Raises NothingKnownError, with what is known of why there is nothing."""
+    from matcher import story
+    from matcher.slurm_job import slurm_says
+
+    model = _model(config)
+    told = story.of_job(database, config.site.cluster, job, model)
+    if told:
+        return told
+    said = slurm_says(job)
+    if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
+        told = story.of_job(database, config.site.cluster, said["JobId"], model)
+    if not told:
+        raise NothingKnownError(_silence(database, job, said))
+    return told
+
+
+def _of_script(database: Database, config: Config, question: Question) -> Story:
+    from matcher import story
+    from matcher.decide import decide
+    from matcher.service import policy_of
+
+    knowledge, policy = _knowledge(database, config), policy_of(config)
+    begun = time.perf_counter()
+    made = decide(question, knowledge, policy, "not-logged")
+    decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
+    return story.of_decisions(database, [decision], knowledge.engine.model)
+
+
+def _knowledge(database: Database, config: Config) -> Knowledge:
+    from matcher.service import knowledge_of, model_of
+
+    return knowledge_of(database.changed_records({}), model_of(config), config)
+
+
+def _model(config: Config) -> Model | None:
+    """The model in force; None where it cannot be used, which is no reason not to say what was decided by another."""
+    from matcher.linkage.model import LinkageError
+    from matcher.service import model_of
+
+    try:
+        return model_of(config)
+    except LinkageError:
+        return None
+
+
+def _question(script: Path, words: tuple[str, ...], user: str | None, directory: Path | None) -> Question:
+    from matcher.script import question
+
+    return question(script, words, user, directory)
+
+
+def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
+    from matcher.explain import silence_text
+    from matcher.slurm_job import submit_time
+
+    submitted = submit_time(said)
+    if submitted is None:
+        return silence_text(job, None, False, None, None)
+    before, after = database.service_runs_around(submitted)
+    first, last = (database.service_run_at(at) for at in (submitted, submitted + SLURM_CLOCK_S))
+    served = first is not None and first == last
+    return silence_text(job, submitted, served, before, after)
+
+
+def _open(config: Config) -> Database:
+    from database import Database
+
+    return Database.open(config.database.path, read_only=True)
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2))
