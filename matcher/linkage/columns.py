@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Hamming, Levenshtein
 from rapidfuzz.process import cdist
 
 from matcher.linkage import comparers
 from matcher.linkage.arrays import Codes, Growing, Postings, Ragged, Reals
 from matcher.linkage.features import FEATURES, Kind
-from matcher.linkage.model import Absolute, Circular, LevenshteinPart, Part, Ratio, SameSide
+from matcher.linkage.model import Absolute, Circular, HammingPart, LevenshteinPart, Part, Ratio, SameSide
 
 TOLERANCE = 2e-6
 """Of `bounds`: texts are compared in single precision."""
@@ -100,8 +100,8 @@ class ValueColumn(Column):
     """Values that are compared as they are, once prepared."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
-        self._prepare = comparers.clean if isinstance(part, LevenshteinPart) and part.clean else _as_it_is
-        self._is_text = isinstance(part, LevenshteinPart)
+        self._prepare = _preparation(part)
+        self._scorer = _scorer(part)
         self._is_number = FEATURES[part.feature].kind is Kind.NUMBER
         self._compare = _comparison(part, cluster_nodes)
         self._vector = _vector_comparison(part, cluster_nodes)
@@ -111,15 +111,38 @@ class ValueColumn(Column):
         return list(map(self._codes.__getitem__, map(self._prepare, values)))
 
     def freeze(self, records: int) -> View:
-        if self._is_text:
-            return _TextView(self._prepare, self._codes, self._compare)
+        if self._scorer:
+            return _TextView(self._prepare, self._codes, self._compare, self._scorer)
         if self._is_number:
             return _NumberView(self._prepare, self._codes, self._compare, self._vector)
         return _ExactView(self._prepare, self._codes, self._compare)
 
 
+def _preparation(part: Part) -> Callable[[Any], Any]:
+    if not isinstance(part, LevenshteinPart) or (part.digits and not part.clean):
+        return _as_it_is
+    if part.digits:
+        return comparers.clean
+    return _clean_letters if part.clean else comparers.without_digits
+
+
 def _as_it_is(value: Any) -> Any:
     return value
+
+
+def _clean_letters(text: str) -> str:
+    return comparers.without_digits(comparers.clean(text))
+
+
+def _scorer(part: Part) -> Callable[..., float] | None:
+    """What `rapidfuzz.process.cdist` compares many texts with; None where it does not."""
+    match part:
+        case LevenshteinPart():
+            return Levenshtein.normalized_similarity
+        case HammingPart():
+            return Hamming.normalized_similarity
+        case _:
+            return None
 
 
 class _ExactView(View):
@@ -166,12 +189,22 @@ class _ExactView(View):
 class _TextView(_ExactView):
     cost_ns = 75.0
 
+    def __init__(
+        self,
+        prepare: Callable[[Any], Any],
+        codes: Numbered,
+        compare: Callable[[Any, Any], float],
+        scorer: Callable[..., float],
+    ) -> None:
+        super().__init__(prepare, codes, compare)
+        self._scorer = scorer
+
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
         if codes is not None and len(codes) > self.size // 2:  # cheaper than to pick them
             found = self.bounds(query, None)[0][codes]
             return found, found
         texts = self._values[: self.size] if codes is None else [self._values[code] for code in codes.tolist()]
-        single = cdist([query], texts, scorer=Levenshtein.normalized_similarity, dtype=np.float32, workers=1)[0]
+        single = cdist([query], texts, scorer=self._scorer, dtype=np.float32, workers=1)[0]
         found = single.astype(np.float64)
         return found, found
 
@@ -228,6 +261,8 @@ def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:
     match part:
         case LevenshteinPart():
             return comparers.levenshtein
+        case HammingPart():
+            return comparers.hamming
         case Circular():
             return partial(comparers.circular, period=part.period)
         case SameSide():

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Hamming, Levenshtein
 
 Options = Mapping[str, frozenset[str]]
 Tokens = tuple[str, ...]
 
+_DIGITS = re.compile(r"\d+")
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 
@@ -21,6 +22,10 @@ def clean(text: str) -> str:
     """Letters and digits only, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
     lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
     return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" has a lower case of two characters, one of them a mere dot
+
+
+def without_digits(text: str) -> str:
+    return _DIGITS.sub("", text)
 
 
 def exact(left: object, right: object) -> float:
@@ -31,6 +36,11 @@ def exact(left: object, right: object) -> float:
 def levenshtein(left: str, right: str) -> float:
     """1 - edits / length of the longer text; 1 if both are empty."""
     return Levenshtein.normalized_similarity(left, right)
+
+
+def hamming(left: str, right: str) -> float:
+    """The share of places, of the longer text's, at which both have the same character; 1 if both are empty."""
+    return Hamming.normalized_similarity(left, right)
 
 
 def options(left: Options, right: Options) -> float:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from functools import lru_cache
+from posixpath import join, normpath, splitext
 from typing import Any
 
 from matcher.metadata import JobMetadata
@@ -38,11 +40,25 @@ def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 
 
+_SCRIPT = re.compile(r"\.[A-Za-z]\w*")
+
+
+def _executable(job: JobMetadata) -> str:
+    """Where the program lies. What is named without a directory and is no script is found by the shell, anywhere."""
+    path = job.path
+    is_below = "/" in path or _SCRIPT.fullmatch(splitext(path)[1])
+    if not is_below or not job.directory or path.startswith(("/", "~", "$")):
+        return path
+    return normpath(join(job.directory, path))
+
+
 FEATURES: dict[str, Feature] = {
     "user": Feature(Kind.TEXT, lambda job, _: job.user),
     "job_name": Feature(Kind.TEXT, lambda job, _: job.job_name),
     "program": Feature(Kind.TEXT, lambda job, _: job.program),
     "path": Feature(Kind.TEXT, lambda job, _: job.path),
+    "executable": Feature(Kind.TEXT, lambda job, _: _executable(job)),
+    "option_keys": Feature(Kind.OPTIONS, lambda job, _: dict.fromkeys(job.options, ())),
     "options": Feature(Kind.OPTIONS, lambda job, _: job.options),
     "second": _time(lambda at: at.second),
     "minute": _time(lambda at: at.minute),
@@ -56,4 +72,5 @@ FEATURES: dict[str, Feature] = {
     "account": Feature(Kind.TEXT, lambda job, _: job.account),
     "directory": Feature(Kind.TEXT, lambda job, _: job.directory),
     "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
+    "script": Feature(Kind.TEXT, lambda job, _: job.script),
 }

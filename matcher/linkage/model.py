@@ -56,18 +56,25 @@ class Exact(_Part):
 
 
 class LevenshteinPart(_Part):
-    """`clean`: compare letters and digits only, in lower case."""
+    """`clean`: compare letters and digits only, in lower case. `digits` false: these do not count."""
 
     comparer: Literal["levenshtein"]
     clean: bool = True
+    digits: bool = True
 
 
 class SoftTfIdfPart(_Part):
-    """`separators`: the characters between tokens. `inner_threshold`: likeness from which two tokens are paired."""
+    """`separators`: the characters between tokens. `digits` false: these do not count. `inner_threshold`: likeness from
+    which two tokens are paired."""
 
     comparer: Literal["soft-tfidf"]
     separators: str = Field("/_.", min_length=1)
+    digits: bool = True
     inner_threshold: float = Field(0.9, gt=0, le=1)
+
+
+class HammingPart(_Part):
+    comparer: Literal["hamming"]
 
 
 class OptionsPart(_Part):
@@ -102,10 +109,11 @@ class Absolute(_Part):
     maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
 
 
-Part = Exact | LevenshteinPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Ratio | Absolute
+Part = Exact | LevenshteinPart | HammingPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Ratio | Absolute
 KINDS: dict[str, tuple[Kind, ...]] = {
     "exact": (Kind.TEXT, Kind.NUMBER),
     "levenshtein": (Kind.TEXT,),
+    "hamming": (Kind.TEXT,),
     "soft-tfidf": (Kind.TEXT,),
     "options": (Kind.OPTIONS,),
     "circular": (Kind.NUMBER,),

@@ -30,6 +30,7 @@ from matcher.linkage.model import (
     Circular,
     Curve,
     Exact,
+    HammingPart,
     LevenshteinPart,
     Model,
     OptionsPart,
@@ -198,7 +199,9 @@ def _height(curve: Curve, similarity: float) -> float:
 def _comparable(part: Part, value: Any) -> Any:
     """What of a value is compared."""
     if isinstance(part, LevenshteinPart) and part.clean:
-        return _letters_and_digits(_letters_and_digits(value).lower())
+        value = _letters_and_digits(_letters_and_digits(value).lower())
+    if isinstance(part, LevenshteinPart | SoftTfIdfPart) and not part.digits:
+        value = "".join(character for character in value if unicodedata.category(character) != "Nd")
     if isinstance(part, SoftTfIdfPart):
         return _tokens(value, part.separators)
     return value
@@ -228,6 +231,8 @@ def _compare_feature(column: _Column, records: pd.Series, cluster_nodes: int) ->
     match column.part:
         case LevenshteinPart():
             return _Levenshtein(name)
+        case HammingPart():
+            return _Hamming(name)
         case SoftTfIdfPart(inner_threshold=inner_threshold):
             return _SoftTfIdf(name, records, inner_threshold)
         case OptionsPart():
@@ -266,6 +271,12 @@ class _Levenshtein(_Pairwise):
 
     def similarity(self, left: str, right: str) -> float:
         return _likeness(left, right)
+
+
+class _Hamming(_Pairwise):
+    def similarity(self, left: str, right: str) -> float:
+        longer = max(len(left), len(right))
+        return sum(a == b for a, b in zip(left, right, strict=False)) / longer if longer else 1.0
 
 
 def _likeness(left: str, right: str) -> float:

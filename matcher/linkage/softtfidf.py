@@ -75,6 +75,10 @@ class TokensOfLength:
                 yield self._numbers[places[found]], float(likenesses[found])
 
 
+def _tokens(part: SoftTfIdfPart, value: str) -> comparers.Tokens:
+    return comparers.tokens(value if part.digits else comparers.without_digits(value), part.separators)
+
+
 class SoftTfIdfColumn(Column):
     """Bags of tokens, as bytes of their numbers in order."""
 
@@ -91,11 +95,8 @@ class SoftTfIdfColumn(Column):
 
     def codes(self, values: Iterable[str]) -> list[int]:
         known_bags, known_tokens = len(self._bags.keys_in_order), len(self._tokens.keys_in_order)
-        number, separators = self._tokens.__getitem__, self._part.separators
-        codes = [
-            self._bags[array("i", sorted(map(number, comparers.tokens(value, separators)))).tobytes()]
-            for value in values
-        ]
+        number = self._tokens.__getitem__
+        codes = [self._bags[array("i", sorted(map(number, _tokens(self._part, value)))).tobytes()] for value in values]
         new: dict[int, list[int]] = {}
         for token_id in range(known_tokens, len(self._tokens.keys_in_order)):
             new.setdefault(len(self._tokens.keys_in_order[token_id]), []).append(token_id)
@@ -180,7 +181,7 @@ class _SoftTfIdfView(View):
         return 0 if number is None else int(self._frequency[number])
 
     def query(self, value: str) -> _Query:
-        return _Query(comparers.tokens(value, self._part.separators), self._soft)
+        return _Query(_tokens(self._part, value), self._soft)
 
     def bounds(self, query: _Query, codes: Codes | None) -> Bounds:
         if query.bounds is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
+from matcher.submission.sketch import sketch
 from matcher.metadata import JobMetadata
 from matcher.submission.command import Program, positive
 from matcher.submission.directives import read_directives
@@ -86,6 +87,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         directory=_directory(submission, options)[:TEXT_LIMIT],
         launcher=program.launcher,
         modules=tuple(name[:TEXT_LIMIT] for name in reading.modules),
+        script=sketch(text),
     )
 
 

@@ -17,6 +17,7 @@ from matcher.linkage.model import (
     Absolute,
     Circular,
     Curve,
+    HammingPart,
     LevenshteinPart,
     OptionsPart,
     Part,
@@ -66,7 +67,9 @@ class Oracle:
     def _prepared(self, part: Part, metadata: JobMetadata) -> Any:
         value = FEATURES[part.feature].of(metadata, self._zone)
         if isinstance(part, LevenshteinPart) and part.clean:
-            return comparers.clean(value)
+            value = comparers.clean(value)
+        if isinstance(part, LevenshteinPart | SoftTfIdfPart) and not part.digits:
+            value = comparers.without_digits(value)
         if isinstance(part, SoftTfIdfPart):
             return comparers.tokens(value, part.separators)
         if isinstance(part, OptionsPart):
@@ -84,6 +87,8 @@ def _comparer(part: Part, cluster_nodes: int) -> Any:
     match part:
         case LevenshteinPart():
             return comparers.levenshtein
+        case HammingPart():
+            return comparers.hamming
         case OptionsPart():
             return comparers.options
         case Circular():

@@ -51,6 +51,7 @@ JOBS = st.builds(
     account=st.sampled_from(["", "a", "b"]),
     directory=PATHS,
     launcher=st.sampled_from(["", "srun", "mpirun"]),
+    script=st.sampled_from(["", "ab", "abc", "xbc", "abcd"]),
 )
 
 
@@ -102,8 +103,10 @@ CURVES = st.builds(
 )
 OF_COMPARER: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "exact": {},
-    "levenshtein": {"clean": st.booleans()},
+    "levenshtein": {"clean": st.booleans(), "digits": st.booleans()},
+    "hamming": {},
     "soft-tfidf": {
+        "digits": st.booleans(),
         "separators": st.sampled_from(["/_.", "/", "-/", "e", "\u0301/"]),
         "inner_threshold": st.sampled_from([0.1, 0.2, 0.5, 2 / 3, 0.7, 0.8, 0.9, 1.0]),
     },
@@ -215,6 +218,7 @@ def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMeta
             tasks=rng.choice([None, rng.randrange(2**20), 10 ** rng.randint(1, 24)]),
             tasks_per_node=rng.choice([None, rng.randrange(2**53)]),
             directory=path(),
+            script="".join(rng.choices("01234", k=8)),
         )
 
     jobs = [job() for _ in range(size)]
@@ -235,6 +239,9 @@ LOG_ODDS_PARTS: list[dict[str, Any]] = [
     {"feature": "directory", "comparer": "soft-tfidf", "separators": "/", "curve": [[0, -1], [1, 3]]},
     {"feature": "job_name", "comparer": "levenshtein", "clean": False, "curve": [[0, 1], [0.3, -2], [1, 4]]},
     {"feature": "options", "comparer": "options", "curve": [[0, -1], [1, 2]]},
+    {"feature": "option_keys", "comparer": "options", "curve": [[0, -1], [1, 2]]},
+    {"feature": "executable", "comparer": "soft-tfidf", "digits": False, "curve": [[0, -1], [0.5, 0], [1, 2]]},
+    {"feature": "script", "comparer": "hamming", "curve": [[0, -1], [0.5, 0], [1, 2]], "unknown": -1},
     {"feature": "nodes", "comparer": "ratio", "curve": [[0, -2], [0.5, 0], [1, 2]], "unknown": -0.5},
     {"feature": "tasks", "comparer": "absolute", "maximum": 5000, "curve": [[0, -1], [1, 2]]},
     {"feature": "tasks_per_node", "comparer": "circular", "period": 7, "curve": [[0, -1], [1, 1]], "unknown": 0.25},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
 def test_a_script_gives_the_metadata_beside_it(script: Path) -> None:
     fields = yaml.safe_load(script.with_suffix(".yaml").read_text())
     how = fields.pop("submission", {})
-    assert parse(submission(script, how), user="ada", submit_time=0.0) == expected(script, fields)
+    found = parse(submission(script, how), user="ada", submit_time=0.0)
+    assert dataclasses.replace(found, script="") == expected(script, fields)
 
 
 def test_there_are_scripts_of_every_sort() -> None:
