@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from database.errors import NotFoundError
 from database.model import Decision
-from database.rows import Table
+from database.rows import Cell, Table
 from database.store import Store
 
 DECISION = Table("decision", Decision)
@@ -18,8 +18,12 @@ class Decisions(Store):
 
     def add_decision(self, decision: Decision) -> None:
         """Add a decision; its id must be new."""
+        self.add_decision_row(DECISION.encode(decision))
+
+    def add_decision_row(self, row: Mapping[str, Cell]) -> None:
+        """The same with its row, which `DECISION.encode` has made."""
         with self._write() as connection:
-            connection.execute(DECISION.insert_sql, DECISION.encode(decision))
+            connection.execute(DECISION.insert_sql, row)
 
     def decision(self, decision_id: str) -> Decision:
         """The decision with this id; raises NotFoundError."""
@@ -44,16 +48,20 @@ class Decisions(Store):
             ).rowcount
         return changed > 0
 
-    def decisions_of_job(self, cluster: str, job_id: int) -> Sequence[Decision]:
+    def decisions_of_job(
+        self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
+    ) -> Sequence[Decision]:
         """All decisions for a job, newest first: those linked to it, and those that its outcomes name.
 
-        Job ids begin again when Slurm's state is lost, so they may be of several jobs, told apart by time and user.
+        With `uid`, only that user's; with `limit`, at most so many. Job ids begin again when Slurm's state is lost, so
+        they may be of several jobs, told apart by time and user.
         """
         rows = self._read(
-            "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job"
+            "SELECT * FROM decision WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
             " UNION SELECT decision.* FROM outcome JOIN decision ON decision.id = outcome.decision_id"
             " AND decision.uid = outcome.uid AND decision.cluster = outcome.cluster"
-            " WHERE outcome.cluster = :cluster AND outcome.job_id = :job ORDER BY at DESC, id DESC",
-            {"cluster": cluster, "job": job_id},
+            " WHERE outcome.cluster = :cluster AND outcome.job_id = :job AND (:uid IS NULL OR outcome.uid = :uid)"
+            " ORDER BY at DESC, id DESC LIMIT :limit",
+            {"cluster": cluster, "job": job_id, "uid": uid, "limit": -1 if limit is None else limit},
         )
         return [DECISION.decode(row) for row in rows]

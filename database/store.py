@@ -103,8 +103,17 @@ class Store:
             yield from cursor.execute(sql)
 
     @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written within happens in one transaction: all of it, or nothing."""
+        with self._write():
+            yield
+
+    @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it happens, or nothing."""
+        """A write transaction: all of it happens, or nothing. Within another, it is a part of that."""
+        if self._connection.in_transaction:
+            yield self._connection
+            return
         with _translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:

@@ -98,9 +98,16 @@ async def _keep_watchdog_calm() -> None:
         await asyncio.sleep(interval_s)
 
 
+class _EachLine(logging.Formatter):
+    """Each line with its level: what the journal wrote at once is one message of many lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))
+
+
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    handler.setFormatter(_EachLine())
     logger = logging.getLogger("matcher")
     logger.handlers = [handler]
     logger.setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's side of the database: one thread owns the connection, writes what is handed to it, and watches for new
 records. Requests never wait for it: what it cannot write in time is dropped, counted and logged.
+
+What comes within LINGER_S is written in one transaction, since to wake the thread and to sync the disk for each
+decision costs as much as to make it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 CAPACITY = 8192  # writes waiting; at 500 submissions/s and three writes a job, a lock of 5 s fits
 BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
+LINGER_S = 0.05
+BATCH = 256  # writes in one transaction at most
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
 PURGE_S = 86_400.0
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
@@ -37,6 +41,9 @@ class Entry:
 
     line: str
     write: Callable[[Database], object]
+
+
+MakeEntry = Callable[[], Entry]
 
 
 class OnRecords(Protocol):
@@ -66,7 +73,8 @@ class Journal:
         self._version = version
         self._retention_s = retention_days * 86_400.0
         self._clock = clock
-        self._queue: queue.Queue[Entry] = queue.Queue(CAPACITY)
+        self._queue: deque[Entry] = deque()
+        self._waiting = threading.Event()  # there is something in the queue
         self._stopping = threading.Event()
         self._reload = threading.Event()
         self._throttle = Throttle()
@@ -83,12 +91,24 @@ class Journal:
         self._open()
         self._thread.start()
 
-    def put(self, entry: Entry) -> None:
-        """Have something written soon. Never blocks."""
-        try:
-            self._queue.put_nowait(entry)
-        except queue.Full:
+    def put(self, make: MakeEntry) -> None:
+        """Have something written soon. Never blocks.
+
+        The entry is made here, by the thread that has something to write, since the other one takes the interpreter
+        away from it at any time, and gives it back late.
+        """
+        if len(self._queue) >= CAPACITY:
             self._drop("the queue of writes is full")
+            return
+        try:
+            entry = make()
+        except Exception as error:  # as in `_written`
+            self._throttle.warning(log, "write-failed", trace=True, error=error)
+            self._drop(str(error))
+            return
+        self._queue.append(entry)
+        if not self._waiting.is_set():
+            self._waiting.set()
 
     def reload(self) -> None:
         """Have the records handed out again, changed or not."""
@@ -101,43 +121,61 @@ class Journal:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            with contextlib.suppress(queue.Empty):
-                self._write(self._queue.get(timeout=POLL_S / 2))
+            if self._waiting.wait(POLL_S / 2):
+                self._stopping.wait(LINGER_S)
+                self._write_some()
             self._guarded(self._tend)
         self._drain(time.monotonic() + DRAIN_S)
 
     def _drain(self, deadline: float) -> None:
-        while not self._queue.empty():
+        while self._queue:
             if time.monotonic() > deadline:
-                self._drop("the daemon had to stop", self._queue.qsize())
+                self._drop("the daemon had to stop", len(self._queue))
                 break
-            self._write(self._queue.get_nowait())
+            self._write_some()
         if self._database:
             database = self._database
             self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
             self._guarded(database.close)
 
-    def _write(self, entry: Entry) -> None:
-        """One entry; while another process holds the lock it is tried again, unless the daemon is to stop."""
-        log.info(entry.line)
+    def _write_some(self) -> None:
+        self._waiting.clear()  # before the queue is looked at, so that what comes meanwhile is not left lying
+        entries = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        if self._queue:
+            self._waiting.set()
+        if not entries:
+            return
+        log.info("\n".join(entry.line for entry in entries))
+        if not self._written(entries):  # one of them is at fault, and shall not cost the others
+            for entry in entries:
+                self._written([entry])
+
+    def _written(self, entries: Sequence[Entry]) -> bool:
+        """Write all in one transaction; one that fails alone is dropped. False: nothing was written of several.
+
+        While another process holds the lock it is tried again, unless the daemon is to stop.
+        """
         while True:
             try:
                 if self._database is None:
                     raise MissingError(f"{self._path}: is not open")
-                entry.write(self._database)
-                return
+                with self._database.transaction():
+                    for entry in entries:
+                        entry.write(self._database)
+                return True
             except BusyError as error:
-                self._throttle.warning(log, "database-locked", waiting=self._queue.qsize() + 1, error=error)
+                waiting = len(self._queue) + len(entries)
+                self._throttle.warning(log, "database-locked", waiting=waiting, error=error)
                 if self._stopping.is_set():
-                    self._drop(str(error))
-                    return
-            except DatabaseError as error:
-                self._drop(str(error))
-                return
+                    self._drop(str(error), len(entries))
+                    return True
             except Exception as error:  # a defect in a write must not end the thread that does all others
-                self._throttle.warning(log, "write-failed", trace=True, error=error)
+                if len(entries) > 1:
+                    return False
+                if not isinstance(error, DatabaseError):
+                    self._throttle.warning(log, "write-failed", trace=True, error=error)
                 self._drop(str(error))
-                return
+                return True
 
     def _drop(self, why: str, count: int = 1) -> None:
         self.dropped += count

@@ -19,7 +19,7 @@ from typing import Any
 from matcher import protocol
 from matcher.errors import ProtocolError, ServiceError
 from matcher.eventlog import Throttle, line
-from matcher.journal import Entry
+from matcher.journal import MakeEntry
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,9 @@ SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
 
-Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Entry | None]]]
+CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
+
+Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], MakeEntry | None]]]
 
 
 # --- the listening socket
@@ -112,7 +114,7 @@ class Server:
         self,
         listener: socket.socket,
         answer: Answer,
-        put: Callable[[Entry], None],
+        put: Callable[[MakeEntry], None],
         *,
         max_connections: int,
         timeout_s: float,
@@ -122,43 +124,56 @@ class Server:
         self._answer = answer
         self._put = put
         self._timeout_s = timeout_s
-        self._slots = asyncio.Semaphore(max_connections)
+        self._max_connections = max_connections
         self._tasks: set[asyncio.Task[None]] = set()
+        self._accepts = True
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Accept until `stop` is set, then let those in flight finish."""
-        accepting = asyncio.create_task(self._accept())
+        self._loop = asyncio.get_running_loop()
+        self._broken: asyncio.Future[None] = self._loop.create_future()
+        self._watch()
         stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait((accepting, stopping), return_when=asyncio.FIRST_COMPLETED)
-        for task in (accepting, stopping):
-            task.cancel()
+        await asyncio.wait((self._broken, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        self._accepts = False
+        self._loop.remove_reader(self._listener)
         self._listener.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
-        if accepting.done() and not accepting.cancelled():
-            accepting.result()
+        if self._broken.done():
+            self._broken.result()
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._slots.acquire()
-            try:
-                connection, _ = await loop.sock_accept(self._listener)
-            except OSError as error:
-                self._slots.release()
-                if error.errno not in (*EXHAUSTED, errno.ECONNABORTED):
-                    raise
-                self._throttle.warning(log, "accept-failed", error=error.strerror)
-                await asyncio.sleep(EXHAUSTED_PAUSE_S)
-                continue
-            task = asyncio.create_task(self._converse(connection))
-            self._tasks.add(task)
-            task.add_done_callback(self._finished)
+    def _watch(self) -> None:
+        """Have `_accept` called when somebody connects, unless there are as many as may be."""
+        if self._accepts and len(self._tasks) < self._max_connections:
+            self._loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        """One connection each time that the loop comes by, so that those that are open get their turn too."""
+        try:
+            connection, _ = self._listener.accept()
+        except BlockingIOError:  # it has gone again
+            return
+        except OSError as error:
+            self._loop.remove_reader(self._listener)
+            if error.errno not in (*EXHAUSTED, errno.ECONNABORTED):
+                self._broken.set_exception(error)
+                return
+            self._throttle.warning(log, "accept-failed", error=error.strerror)
+            self._loop.call_later(EXHAUSTED_PAUSE_S, self._watch)
+            return
+        task = self._loop.create_task(self._converse(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        if len(self._tasks) == self._max_connections:
+            self._loop.remove_reader(self._listener)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._slots.release()
+        if len(self._tasks) == self._max_connections - 1:
+            self._watch()
 
     async def _converse(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -166,7 +181,7 @@ class Server:
             connection.setblocking(False)
             uid = caller_uid(connection)
             try:
-                entry: Entry | None = None
+                entry: MakeEntry | None = None
                 try:
                     async with asyncio.timeout(self._timeout_s):
                         body = await _receive_frame(connection)
@@ -185,29 +200,32 @@ class Server:
                         await loop.sock_sendall(connection, protocol.frame(reply))
             except OSError:
                 pass  # the client has gone: its deadline is over, or it was stopped
-            if entry:  # even when the client has gone: it is how support learns of answers that came too late
-                self._put(entry)
+        if entry:  # even when the client has gone: it is how support learns of answers that came too late
+            self._put(entry)
 
 
 async def _receive_frame(connection: socket.socket) -> bytes:
-    """The body of a frame; empty where the other end closes without a word, as health checks and a second daemon do."""
-    first = await asyncio.get_running_loop().sock_recv(connection, 1)
-    if not first:
-        return b""
-    header = first + await _receive(connection, protocol.HEADER_BYTES - 1)
-    return await _receive(connection, protocol.body_length(header))
+    """The body of a frame; empty where the other end closes without a word, as health checks and a second daemon do.
 
-
-async def _receive(connection: socket.socket, count: int) -> bytes:
-    """Exactly `count` bytes. Raises ProtocolError where the other end closes before."""
+    Raises ProtocolError for a length that is refused, as soon as it is known, and where the other end closes too early.
+    """
     loop = asyncio.get_running_loop()
     data = bytearray()
-    while len(data) < count:
-        more = await loop.sock_recv(connection, count - len(data))
+    while (missing := _missing(data)) > 0:
+        more = await loop.sock_recv(connection, CHUNK)
+        if not more and not data:
+            return b""
         if not more:
-            raise ProtocolError(f"the frame ends {count - len(data)} bytes too early")
+            raise ProtocolError(f"the frame ends {missing} bytes too early")
         data += more
-    return bytes(data)
+    return bytes(data[protocol.HEADER_BYTES : len(data) + missing])
+
+
+def _missing(data: bytearray) -> int:
+    """How many bytes the header, and then the frame, lacks; below 0, how many are too many."""
+    if len(data) < protocol.HEADER_BYTES:
+        return protocol.HEADER_BYTES - len(data)
+    return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES])) - len(data)
 
 
 def remove_socket(path: Path, inode: int) -> None:

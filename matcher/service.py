@@ -14,16 +14,19 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from database import Database
+from database.decisions import DECISION
 from database.model import Decision, Outcome, Record, RecordStatus
 from matcher import protocol
 from matcher.decide import Knowledge, Question, decide
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
+from matcher.explainer import Explainer
 from matcher.guards import Policy
-from matcher.journal import Entry
+from matcher.journal import Entry, MakeEntry
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
 from matcher.records import problem
@@ -99,6 +102,7 @@ class Service:
         self._inline = True
         self.reload()
         self._knowledge = knowledge_of((), self._model, self._config)
+        self._explainer = Explainer(self._config.database.path, self._config.site.cluster)
 
     def reload(self) -> None:
         """Read configuration and model again; the model is used with the next `use_records`.
@@ -133,7 +137,7 @@ class Service:
         count = len(self._knowledge.records)
         log.info(line("records", count=count, model=engine.model.label, linkage_ms=took_ms, inline=self._inline))
 
-    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Entry | None]:
+    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], MakeEntry | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
         begun = time.perf_counter()
         try:
@@ -142,6 +146,8 @@ class Service:
                 return await self._decide(request, uid, begun, inline=self._inline and len(body) <= INLINE_BYTES)
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
+            if isinstance(request, protocol.Explain):
+                return await self._explainer.reply(request.job, uid, self._knowledge.engine.model), None
             uptime = time.monotonic() - self._started
             records = len(self._knowledge.records)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
@@ -154,7 +160,7 @@ class Service:
 
     async def _decide(
         self, request: protocol.Decide, uid: int, begun: float, *, inline: bool
-    ) -> tuple[dict[str, Any], Entry]:
+    ) -> tuple[dict[str, Any], MakeEntry]:
         at = self._clock()
         job = request.job
         question = Question(
@@ -174,14 +180,14 @@ class Service:
         else:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, decide, *arguments)
         decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
-        return protocol.decision_reply(decision), _decision_entry(decision)
+        return protocol.decision_reply(decision), partial(_decision_entry, decision)
 
-    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], Entry]:
+    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
         if uid not in (0, outcome.job.uid):
             raise ProtocolError(
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
             )
-        return protocol.ok_reply(), _outcome_entry(outcome, self._policy.cluster, self._clock())
+        return protocol.ok_reply(), partial(_outcome_entry, outcome, self._policy.cluster, self._clock())
 
     async def _user(self, uid: int) -> str:
         """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
@@ -206,7 +212,8 @@ def _decision_entry(decision: Decision) -> Entry:
         record=decision.record_id,
         ms=decision.elapsed_ms,
     )
-    return Entry(told, lambda database: database.add_decision(decision))
+    row = DECISION.encode(decision)
+    return Entry(told, lambda database: database.add_decision_row(row))
 
 
 def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:

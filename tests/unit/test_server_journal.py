@@ -17,6 +17,7 @@ import pytest
 from database import Database
 from database.model import Record, RecordStatus
 from matcher.journal import Entry, Journal
+from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
 
@@ -200,17 +201,59 @@ def test_the_daemons_run_is_noted_with_its_end(path: Path) -> None:
 def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path) -> None:
     journal = started(path)
     done: list[int] = []
-    journal.put(Entry("event=defect", lambda _database: 1 / 0))
-    journal.put(Entry("event=good", lambda _database: done.append(1)))
+    journal.put(lambda: Entry("event=defect", lambda _database: 1 / 0))
+    journal.put(lambda: Entry("event=good", lambda _database: done.append(1)))
     journal.stop()
     assert done == [1] and journal.dropped == 1
+
+
+def test_a_write_that_fails_costs_none_of_those_in_its_transaction(path: Path) -> None:
+    journal = Journal(
+        path, ignore, version="1", retention_days=1, clock=lambda: 100.0
+    )  # its thread does not run yet: all wait together
+    journal.put(lambda: Entry("event=first", lambda database: database.add_decision(decision("d-1"))))
+    journal.put(lambda: Entry("event=again", lambda database: database.add_decision(decision("d-1"))))
+    journal.put(lambda: Entry("event=last", lambda database: database.add_decision(decision("d-2"))))
+    journal.start()
+    journal.stop()
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 2
+    assert journal.dropped == 1
+
+
+def test_an_entry_that_cannot_be_made_is_dropped_and_counted(path: Path) -> None:
+    def defect() -> Entry:
+        raise ZeroDivisionError
+
+    journal = started(path)
+    journal.put(defect)
+    journal.stop()
+    assert journal.dropped == 1
+
+
+def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
+    journal = Journal(path, ignore, version="1", retention_days=1, clock=lambda: 100.0)
+    seen: list[int] = []
+
+    def write(database: Database) -> None:
+        database.add_decision(decision(f"d-{len(seen)}"))
+        with Database.open(path, read_only=True) as other:
+            seen.append(other.counts()["decision"])
+
+    for _ in range(3):
+        journal.put(lambda: Entry("event=x", write))
+    journal.start()
+    journal.stop()
+    assert seen == [0, 0, 0], "of a transaction, others see nothing before its end"
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 3
 
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matcher.journal.CAPACITY", 3)
     journal = Journal(path, ignore, version="1", retention_days=1)  # its thread does not run yet
     for _ in range(5):
-        journal.put(Entry("event=x", lambda _database: None))
+        journal.put(lambda: Entry("event=x", lambda _database: None))
     assert journal.dropped == 2
     journal.start()
     journal.stop()
@@ -223,6 +266,6 @@ def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     seen: list[int] = []
     journal = started(path, clock=lambda: 102 * day)
     wait_for("the purge", lambda: journal._due["purge"] > 0)
-    journal.put(Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
+    journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
     journal.stop()
     assert seen == [1], "the old run is gone"
