@@ -115,7 +115,7 @@ class ValueColumn(Column):
             return _TextView(self._prepare, self._codes, self._compare, self._scorer)
         if self._is_number:
             return _NumberView(self._prepare, self._codes, self._compare, self._vector)
-        return _ExactView(self._prepare, self._codes, self._compare)
+        return ExactView(self._prepare, self._codes, self._compare)
 
 
 def _preparation(part: Part) -> Callable[[Any], Any]:
@@ -145,7 +145,7 @@ def _scorer(part: Part) -> Callable[..., float] | None:
             return None
 
 
-class _ExactView(View):
+class ExactView(View):
     """`codes` only grows; what is behind `size` is not this view's."""
 
     cost_ns = 0.0
@@ -182,11 +182,15 @@ class _ExactView(View):
         return bool(query == "")
 
     def unknown(self) -> int:
-        code = self._codes.get("", self.size)
+        return self.code("")
+
+    def code(self, query: Any) -> int:
+        """The code of an equal value, -1 where no record has it."""
+        code = self._codes.get(query, self.size)
         return code if code < self.size else -1
 
 
-class _TextView(_ExactView):
+class _TextView(ExactView):
     cost_ns = 75.0
 
     def __init__(
@@ -209,7 +213,7 @@ class _TextView(_ExactView):
         return found, found
 
 
-class _NumberView(_ExactView):
+class _NumberView(ExactView):
     """None is the unknown number, which is like nothing, not even itself."""
 
     def __init__(
@@ -252,8 +256,7 @@ class _NumberView(_ExactView):
         return query is None
 
     def unknown(self) -> int:
-        code = self._codes.get(None, self.size)
-        return code if code < self.size else -1
+        return self.code(None)
 
 
 def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:

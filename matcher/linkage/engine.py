@@ -89,6 +89,7 @@ class Engine:
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
         """The `k` nearest records (of those whose id is in `among`, if given), best first.
 
+        First come those that reach the threshold, and of these the ones with the job's value of what the model prefers.
         Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
         frequencies of path tokens.
         """
@@ -121,10 +122,10 @@ class Asked:
         """The `k` nearest, as `nearest`; and the labels of all records over the threshold, and perhaps of some that are
         hardly under it. `nearest_similar` may be asked afterwards.
         """
-        threshold = self._model.total(self._model.threshold)
-        self._similar = self._comparison.leading(k, threshold)
-        rows = self._similar.rows[self._similar.most >= threshold - self._served.snapshot.margin]
-        codes = np.flatnonzero(np.bincount(self._served.snapshot.labels[rows]))
+        snapshot = self._served.snapshot
+        self._similar = self._comparison.leading(k, similar=True)
+        rows = self._similar.rows[self._similar.most >= snapshot.reached[0] - snapshot.margin]
+        codes = np.flatnonzero(np.bincount(snapshot.labels[rows]))
         return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 
     def nearest_similar(self, labels: Collection[Hashable]) -> Linkage:
@@ -134,7 +135,7 @@ class Asked:
             raise RuntimeError("nearest_and_similar comes first")
         has_one = [label in labels for label in self._served.labels]
         chosen = np.array(has_one, np.bool_)[self._served.snapshot.labels[similar.rows]]
-        return self._linkage(1, Leading(similar.rows[chosen], similar.most[chosen], similar.least[chosen]))
+        return self._linkage(1, similar.only(chosen))
 
     def _linkage(self, k: int, leading: Leading) -> Linkage:
         ranked = self._comparison.best(k, leading)

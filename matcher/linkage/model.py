@@ -122,6 +122,9 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     "absolute": (Kind.NUMBER,),
 }
 
+EQUALITY = ("exact", "ratio", "absolute")
+"""The comparers that take values as they are, so that equal ones can be told."""
+
 
 class ModelField(_Table):
     """A field: what is known of a job, compared in one or several parts."""
@@ -154,6 +157,8 @@ class Model(_Table):
     `scoring` "mean": fields and parts have weights (1 unless given), and the score is the weighted mean of the fields'
     similarities, each the weighted mean of its parts'. "log-odds": parts add bits to `prior`, and the score is the
     probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
+
+    `prefer`: features; of the records that reach the threshold, those that have the job's value come first.
     """
 
     name: str = Field(min_length=1)
@@ -161,6 +166,7 @@ class Model(_Table):
     threshold: float = Field(ge=0, le=1)
     scoring: Literal["mean", "log-odds"] = "mean"
     prior: Bits | None = None
+    prefer: tuple[str, ...] = ()
     evidence: dict[str, Any] = Field(min_length=1)
     fields: tuple[ModelField, ...] = Field(min_length=1)
 
@@ -216,7 +222,20 @@ class Model(_Table):
                 )
         for one in (self, *self.fields, *(part for field in self.fields for part in field.parts)):
             _check_scoring(one, self.scoring)
+        for feature in self.prefer:
+            self.preferring(feature)
         return self
+
+    def preferring(self, feature: str) -> int:
+        """The number, among the parts of all fields, of one that has what `prefer` needs to know of this feature."""
+        parts = [part for field in self.fields for part in field.parts]
+        for number, part in enumerate(parts):
+            if part.feature == feature and part.comparer in EQUALITY:
+                return number
+        raise ValueError(
+            f"'prefer' names {feature!r}, which no part compares as it is: give it a part with one of the comparers "
+            f"{', '.join(EQUALITY)}"
+        )
 
 
 def _weight(one: ModelField | Part) -> float:

@@ -88,6 +88,7 @@ class Reference:
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
         """The `k` nearest records (of those whose id is in `among`, if given), best first.
 
+        First come those that reach the threshold, and of these the ones with the job's value of what the model prefers.
         Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
         frequencies of path tokens.
         """
@@ -96,15 +97,20 @@ class Reference:
         pairs = pd.MultiIndex.from_product([left.index, rows])
         similarities = self._compare.compute(pairs, left, self._right).droplevel(0)
         contributions = self._contributions(left, similarities)
+        totals = [round(math.fsum([self.model.offset, *row]), DECIMALS) for row in contributions.values]
         frame = pd.DataFrame(
             {
-                "total": [round(math.fsum([self.model.offset, *row]), DECIMALS) for row in contributions.values],
+                "preferred": [
+                    self._preferred(metadata, self.records[row].metadata, total)
+                    for row, total in zip(rows, totals, strict=True)
+                ],
+                "total": totals,
                 "created_at": [self.records[row].created_at for row in rows],
                 "gain": [self.records[row].gain for row in rows],
                 "id": [self.records[row].id for row in rows],
             },
             index=rows,
-        ).sort_values(["total", "created_at", "gain", "id"], ascending=[False, False, False, True])
+        ).sort_values(["preferred", "total", "created_at", "gain", "id"], ascending=[*[False] * 4, True])
         return Linkage(
             self.model.label,
             self.model.threshold,
@@ -117,6 +123,13 @@ class Reference:
                 for row, total in frame["total"].head(k).items()
             ),
         )
+
+    def _preferred(self, new: JobMetadata, record: JobMetadata, total: float) -> tuple[bool, ...]:
+        """Whether a record with this total reaches the threshold, and what it has of what is preferred."""
+        if round(self.model.score(total), DECIMALS) < self.model.threshold:
+            return (False,)
+        values = [[FEATURES[name].of(job, self._zone) for job in (new, record)] for name in self.model.prefer]
+        return (True, *(left == right and not _unknown(left) for left, right in values))
 
     def _frame(self, jobs: Sequence[JobMetadata]) -> pd.DataFrame:
         """A row per job with what is compared of it, as objects, so that whole numbers and None stay what they are."""

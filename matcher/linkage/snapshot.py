@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcher.linkage.arrays import Codes, Indices, Reals
-from matcher.linkage.columns import CACHED, TOLERANCE, View
+from matcher.linkage.columns import CACHED, TOLERANCE, ExactView, View
 from matcher.linkage.model import Curve, Model
 
 TOTAL_DECIMALS = 12
@@ -174,6 +174,11 @@ class Snapshot:
         self.stages = sorted(stages, key=lambda n: self.parts[n].view.size * self.parts[n].view.cost_ns)
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         in_single_precision = scale * 2.0**-23 * (len(self.parts) + 2)
+        self.preferred = [model.preferring(feature) for feature in model.prefer]
+        self.reached = (  # a total under the first does not reach the threshold, one from the second on does
+            model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
+            model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
+        )
         self.margin = in_single_precision + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
 
     def _axis(self, group: tuple[int, ...]) -> Axis:
@@ -218,6 +223,9 @@ class Leading:
     most: Reals
     least: Reals
 
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Leading:
+        return Leading(self.rows[chosen], self.most[chosen], self.least[chosen])
+
 
 class Comparison:
     """One new job against all rows of a snapshot."""
@@ -240,8 +248,10 @@ class Comparison:
         base[~self._snapshot.alive] = -np.inf
         return base
 
-    def leading(self, k: int, total: float | None = None, rows: Indices | None = None) -> Leading:
-        """Of `rows` (None: of all), those that may be among the best `k` or, if given, may reach `total`."""
+    def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
+        """Of `rows` (None: of all), those that may be among the best `k` or, if `similar`, may reach the threshold."""
+        snapshot = self._snapshot
+        total = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else None
 
         def floor(least: Reals) -> float:
             if k < 1 or len(least) < k:
@@ -253,6 +263,36 @@ class Comparison:
 
     def best(self, k: int, leading: Leading) -> Ranked:
         """The best `k`, out of rows that all of these are among."""
+        if not self._snapshot.preferred:
+            return self._best(k, leading)
+        ranks = self._ranks(leading)
+        found: list[Ranked] = []
+        for rank in np.unique(ranks)[::-1].tolist():
+            wanted = k - sum(len(ranked.rows) for ranked in found)
+            found.append(self._best(wanted, leading.only(ranks == rank)))
+        return Ranked(
+            np.concatenate([ranked.rows for ranked in found] or [np.zeros(0, np.intp)]),
+            np.concatenate([ranked.totals for ranked in found] or [np.zeros(0)]),
+        )
+
+    def _ranks(self, leading: Leading) -> Indices:
+        """0 for rows under the threshold; the others' are the higher, the more of what is preferred they have."""
+        margin, (under, over) = self._snapshot.margin, self._snapshot.reached
+        reaches = leading.least >= over + margin
+        unsure = np.flatnonzero(~reaches & (leading.most >= under - margin))
+        model = self._snapshot.model
+        totals = self.totals(leading.rows[unsure]).tolist()
+        reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
+        ranks = np.ones(len(reaches), np.intp)
+        for number in self._snapshot.preferred:
+            part, query = self._parts[number], self._queries[number]
+            is_known = isinstance(part.view, ExactView) and not part.view.is_unknown(query)
+            code = part.view.code(query) if isinstance(part.view, ExactView) and is_known else -1
+            ranks = 2 * ranks + (part.codes[leading.rows] == code)
+        return np.where(reaches, ranks, 0)
+
+    def _best(self, k: int, leading: Leading) -> Ranked:
+        """The best `k` by their totals."""
         if k < 1:
             return Ranked(np.zeros(0, np.intp), np.zeros(0))
         rows = leading.rows

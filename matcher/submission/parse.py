@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
-from matcher.submission.sketch import sketch
 from matcher.metadata import JobMetadata
 from matcher.submission.command import Program, positive
 from matcher.submission.directives import read_directives
@@ -22,6 +21,7 @@ from matcher.submission.model import (
 )
 from matcher.submission.options import TABLES, Parsed, parse_options
 from matcher.submission.program import Reading, read_command, read_options, read_script
+from matcher.submission.sketch import sketch
 from matcher.submission.variables import Variables
 from matcher.submission.work import Work
 

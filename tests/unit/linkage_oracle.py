@@ -53,9 +53,19 @@ class Oracle:
                 total = self._model.offset
                 for _, contribution in parts:
                     total += contribution
-                totals.append((-round(total, 12), -record.created_at, -record.gain, record.id, parts))
-        nearest = sorted(totals, key=lambda one: one[:4])[:k]
-        return [(number, round(self._model.score(-total), 12), parts) for total, _, _, number, parts in nearest]
+                total = round(total, 12)
+                score = round(self._model.score(total), 12)
+                order = (self._rank(job, record.metadata, score), -total, -record.created_at, -record.gain, record.id)
+                totals.append((order, score, parts))
+        nearest = sorted(totals, key=lambda one: one[0])[:k]
+        return [(order[-1], score, parts) for order, score, parts in nearest]
+
+    def _rank(self, job: JobMetadata, record: JobMetadata, score: float) -> tuple[bool, ...]:
+        """What is smallest first: over the threshold, and equal in what is preferred."""
+        if score < self._model.threshold:
+            return (True,)
+        values = [[FEATURES[name].of(one, self._zone) for one in (job, record)] for name in self._model.prefer]
+        return (False, *(left != right or left in (None, "") for left, right in values))
 
     def _compare(self, part: Part, curve: Curve, job: JobMetadata, record: JobMetadata) -> tuple[float, float]:
         left, right = (self._prepared(part, metadata) for metadata in (job, record))

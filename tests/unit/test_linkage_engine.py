@@ -114,6 +114,17 @@ def test_ties_go_to_the_newest_then_the_largest_gain_then_the_lowest_id() -> Non
     assert [match.record.id for match in engine(*records).link(JOB).matches] == [3, 7, 8, 9, 1]
 
 
+def test_over_the_threshold_the_same_number_of_nodes_comes_first_whatever_the_score() -> None:
+    choosy = Model.model_validate(THESIS.model_dump() | {"prefer": ("nodes",), "threshold": 0.75})
+    same = record(dataclasses.replace(JOB, program="xyz"), 1)  # 0.83
+    nearer = record(dataclasses.replace(JOB, nodes=1), 2)  # 0.97
+    far = record(dataclasses.replace(JOB, program="xyz", user="bob"), 3)  # 0.67
+    linked = Engine(choosy, [nearer, far, same], cluster_nodes=5, timezone="UTC").link(JOB)
+    assert [match.record.id for match in linked.matches] == [1, 2, 3]
+    unknown = Engine(choosy, [nearer, far, same], cluster_nodes=5).link(dataclasses.replace(JOB, nodes=None))
+    assert [match.score for match in unknown.matches] == sorted((m.score for m in unknown.matches), reverse=True)
+
+
 def test_without_records_there_is_no_match() -> None:
     assert engine().link(JOB).best is None
 

@@ -46,7 +46,7 @@ CURVES = {
 }
 
 
-def odds(curve: str, unknown: float | None) -> Model:
+def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Model:
     """A model of log-odds with every comparer."""
     comparers_of: list[dict[str, Any]] = [
         {"feature": "user", "comparer": "exact"},
@@ -68,13 +68,20 @@ def odds(curve: str, unknown: float | None) -> Model:
             "threshold": 0.5,
             "scoring": "log-odds",
             "prior": -6.0,
+            "prefer": prefer,
             "evidence": {"text": "none"},
             "fields": [{"name": "all", "parts": parts}],
         }
     )
 
 
-MODELS = [load("thesis"), odds("rising", None), odds("falling", 0.25), odds("steep", -1.0)]
+MODELS = [
+    load("thesis"),
+    odds("rising", None),
+    odds("falling", 0.25),
+    odds("steep", -1.0),
+    odds("steep", 0.5, ("nodes", "user")),
+]
 
 
 def told(linkage: Linkage) -> list[Scored]:
@@ -106,7 +113,7 @@ CHANGES = st.lists(
 )
 
 
-@pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep"])
+@pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep", "choosy"])
 def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: str, model: Model) -> None:
     @settings(deadline=None, max_examples=30)
     @given(CHANGES, JOBS, st.integers(1, 6), st.none() | st.sets(st.integers(0, 9)))

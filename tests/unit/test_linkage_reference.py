@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from matcher.linkage import Engine, LinkableRecord, Linkage, Model, comparers, load
 from matcher.linkage.features import FEATURES
-from matcher.linkage.model import KINDS, presets
+from matcher.linkage.model import EQUALITY, KINDS, presets
 from matcher.linkage.reference import Reference
 from matcher.metadata import JobMetadata
 
@@ -141,11 +141,15 @@ def models(draw: st.DrawFn) -> Model:
         {"name": f"field {number}", "parts": draw(st.lists(parts(scoring), min_size=1, max_size=3))}
         for number in range(draw(st.integers(1, 4)))
     ]
+    compared = [part["feature"] for field in fields for part in field["parts"] if part["comparer"] in EQUALITY]
+    more: dict[str, Any] = {"threshold": draw(st.sampled_from([0.5, 0.5, 0.0, 0.2, 0.9, 1.0]))}
+    if compared:
+        more["prefer"] = draw(st.lists(st.sampled_from(compared), max_size=2))
     if scoring == "log-odds":
-        return model(fields, scoring="log-odds", prior=draw(QUARTER_BITS))
+        return model(fields, scoring="log-odds", prior=draw(QUARTER_BITS), **more)
     for field in fields:
         field["weight"] = draw(st.sampled_from([1, 1, 0.5, 1e-6, 1e6]))
-    return model(fields)
+    return model(fields, **more)
 
 
 def close(value: float) -> Any:
@@ -246,10 +250,12 @@ LOG_ODDS_PARTS: list[dict[str, Any]] = [
     {"feature": "tasks", "comparer": "absolute", "maximum": 5000, "curve": [[0, -1], [1, 2]]},
     {"feature": "tasks_per_node", "comparer": "circular", "period": 7, "curve": [[0, -1], [1, 1]], "unknown": 0.25},
 ]
-ODDS = model([{"name": part["feature"], "parts": [part]} for part in LOG_ODDS_PARTS], scoring="log-odds", prior=-4)
+ODDS_FIELDS = [{"name": part["feature"], "parts": [part]} for part in LOG_ODDS_PARTS]
+ODDS = model(ODDS_FIELDS, scoring="log-odds", prior=-4)
+CHOOSY = model(ODDS_FIELDS, name="choosy", scoring="log-odds", prior=-4, threshold=0.3, prefer=["nodes", "user"])
 
 
-@pytest.mark.parametrize("linkage_model", [*PRESETS, ODDS], ids=lambda one: one.label)
+@pytest.mark.parametrize("linkage_model", [*PRESETS, ODDS, CHOOSY], ids=lambda one: one.label)
 def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
     records, jobs = large_site(seed=1, size=1000)
     fast, reference = (kind(linkage_model, records, cluster_nodes=256, timezone="UTC") for kind in (Engine, Reference))
