@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from matcher.evaluation.scenario import EPOCH, LabelledJob, Scenario, distinct_words, scenario, submit_time
+from matcher.evaluation.scripts import Scripts
 from matcher.metadata import JobMetadata
 
 CLUSTER_NODES = 128
@@ -167,12 +168,17 @@ class Use:
 def generate(seed: int) -> Scenario:
     """One random site."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
+    scripts = Scripts(seed)
+
+    def job(use: Use, nodes: int, *, is_new: bool) -> JobMetadata:
+        return scripts.given(_job(rng, use, nodes, is_new=is_new), use.person.name, use.code.name)
+
     tuned: list[LabelledJob] = []
     nodes_of: dict[Use, list[int]] = {}
     uses = _uses(rng)
     for use in uses:
         nodes_of[use] = [rng.choice(SIZES) for _ in range(use.records)]
-        tuned += [LabelledJob("tuned", use.code.name, _job(rng, use, nodes, is_new=False)) for nodes in nodes_of[use]]
+        tuned += [LabelledJob("tuned", use.code.name, job(use, nodes, is_new=False)) for nodes in nodes_of[use]]
     known = {one.application for one in tuned}
     asking = []
     for use in uses:
@@ -180,7 +186,7 @@ def generate(seed: int) -> Scenario:
         for _ in range(JOBS):
             same = nodes_of[use] and rng.random() < SAME_NODES
             nodes = rng.choice(nodes_of[use] if same else SIZES)
-            asking.append(LabelledJob(kind, use.code.name, _job(rng, use, nodes, is_new=True)))
+            asking.append(LabelledJob(kind, use.code.name, job(use, nodes, is_new=True)))
     return scenario(CLUSTER_NODES, tuned, asking)
 
 

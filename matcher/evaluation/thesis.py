@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matcher.evaluation.scenario import LabelledJob, Scenario, distinct_words, scenario, submit_time
+from matcher.evaluation.scripts import Scripts
 from matcher.metadata import JobMetadata
 
 ADJECTIVES = "angry brave calm dizzy eager fancy gentle happy idle jolly kind lucky merry nice quick".split()  # noqa: SIM905
@@ -53,6 +54,7 @@ class Application:
 class _Site:
     rng: random.Random
     sizes: Sequence[int]
+    scripts: Scripts
 
     def job(self, user: str, owner: str, application: Application, nodes: int) -> JobMetadata:
         """A submission by `user` of the program that lies in `owner`'s home."""
@@ -63,7 +65,7 @@ class _Site:
         if rng.random() < 1 / 3:
             name = f"{name}_{nodes}"
         directory = f"/home/{owner}/{application.name}_{application.stamp}"
-        return JobMetadata(
+        job = JobMetadata(
             user=user,
             job_name=name,
             program=application.name,
@@ -78,12 +80,14 @@ class _Site:
             directory=directory if user == owner else f"/home/{user}",
             launcher="mpirun",
         )
+        return self.scripts.given(job, user, application.name)
 
     def asked_by_others(self, owner: str, application: Application, nodes: Sequence[int]) -> list[LabelledJob]:
         rng = self.rng
         job = self.job(COLLEAGUE, owner, application, rng.choice(nodes))
         job = dataclasses.replace(job, job_name=distinct_words(rng, 1, (3, 3))[0])
         distant = dataclasses.replace(job, options=dict.fromkeys(application.keys, ("another.dat",)))
+        distant = self.scripts.given(distant, COLLEAGUE, application.name)
         return [LabelledJob("colleague", application.name, job), LabelledJob("distant", application.name, distant)]
 
     def never_tuned(self, application: Application, nodes: Mapping[str, Sequence[int]]) -> list[LabelledJob]:
@@ -97,7 +101,7 @@ class _Site:
 def generate(seed: int, cluster_nodes: int = 4) -> Scenario:
     """One random site with `cluster_nodes` nodes (one of SIZES)."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
-    site = _Site(rng, SIZES[cluster_nodes])
+    site = _Site(rng, SIZES[cluster_nodes], Scripts(seed))
     pool = [
         Application(name, rng.randint(1_500_000_000, 1_600_000_000), tuple(rng.sample(KEYS, rng.randint(0, 3))))
         for name in distinct_words(rng, APPLICATIONS, (2, 4))
