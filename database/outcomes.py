@@ -62,22 +62,29 @@ class Outcomes(Store):
                     return run.id
             return _insert(connection, outcome)
 
-    def outcomes_of_job(self, cluster: str, job_id: int) -> Sequence[Outcome]:
-        """All that was reported of a job, latest start first; array tasks and restarts have a row each."""
+    def outcomes_of_job(
+        self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
+    ) -> Sequence[Outcome]:
+        """All that was reported of a job, latest start first; array tasks and restarts have a row each.
+
+        With `uid`, only of that user's jobs; with `limit`, at most so many.
+        """
         rows = self._read(
-            "SELECT * FROM outcome WHERE cluster = ? AND job_id = ? ORDER BY started_at DESC, id DESC",
-            (cluster, job_id),
+            "SELECT * FROM outcome WHERE cluster = :cluster AND job_id = :job AND (:uid IS NULL OR uid = :uid)"
+            " ORDER BY started_at DESC, id DESC LIMIT :limit",
+            {"cluster": cluster, "job": job_id, "uid": uid, "limit": -1 if limit is None else limit},
         )
         return [OUTCOME.decode(row) for row in rows]
 
-    def outcomes_of_decision(self, decision: Decision) -> Sequence[Outcome]:
-        """All that jobs of the decision's user reported with its id, latest start first.
+    def outcomes_of_decision(self, decision: Decision, *, limit: int | None = None) -> Sequence[Outcome]:
+        """All that jobs of the decision's user reported with its id, latest start first; at most `limit`, if given.
 
         Tasks of a job array share the decision made at their submission, and have job ids of their own.
         """
         rows = self._read(
-            "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ? ORDER BY started_at DESC, id DESC",
-            (decision.id, decision.uid, decision.cluster),
+            "SELECT * FROM outcome WHERE decision_id = ? AND uid = ? AND cluster = ?"
+            " ORDER BY started_at DESC, id DESC LIMIT ?",
+            (decision.id, decision.uid, decision.cluster, -1 if limit is None else limit),
         )
         return [OUTCOME.decode(row) for row in rows]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the daemon in Python, for the doctor and for tests; jobs are served by the plugin, in C."""
+"""A client of the daemon in Python, for our own commands and for tests; jobs are served by the plugin, in C."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from matcher.errors import DaemonUnreachableError, ProtocolError
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
-def ask(path: Path, message: Mapping[str, Any], timeout_s: float = 1.0) -> dict[str, Any]:
-    """Send one request and return the reply. `timeout_s` holds for each step.
+def explain_request(job: str) -> dict[str, Any]:
+    """Why a job of the caller's got what it got."""
+    return {"v": protocol.VERSION, "kind": "explain", "job": job}
+
+
+def ask(
+    path: Path, message: Mapping[str, Any], timeout_s: float = 1.0, limit: int = protocol.REPLY_LIMIT
+) -> dict[str, Any]:
+    """Send one request and return the reply, at most `limit` bytes. `timeout_s` holds for each step.
 
     Raises DaemonUnreachableError where nobody answers, ProtocolError where what comes is not a reply.
     """
@@ -28,7 +35,7 @@ def ask(path: Path, message: Mapping[str, Any], timeout_s: float = 1.0) -> dict[
                 header = stream.read(protocol.HEADER_BYTES)
                 if len(header) < protocol.HEADER_BYTES:
                     raise ProtocolError(f"{path}: the daemon closed without an answer: see its log")
-                body = stream.read(protocol.body_length(header, protocol.REPLY_LIMIT))
+                body = stream.read(protocol.body_length(header, limit))
     except PermissionError as error:
         raise DaemonUnreachableError(
             f"{path}: this user may not connect: every user must be able to enter its directory and to write to it"

@@ -195,6 +195,14 @@ def silence_text(
     return f"the matcher was not running when job {job} was submitted, {when(submitted)} ({ended}, {begun})"
 
 
+def unknown_text(job: str) -> str:
+    """Why a user is told nothing of a job."""
+    return (
+        f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's, or the matcher was "
+        "not asked when it was submitted: check the number with `scontrol show job`, or ask the support"
+    )
+
+
 def _end_of(run: ServiceRun) -> str:
     return f"stopped {when(run.stopped_at)}" if run.stopped_at else f"last seen {when(run.seen_at)}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matcher.errors import NothingKnownError
+from matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
 
 if TYPE_CHECKING:
     from database import Database
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reprise.config import Config
 
 SLURM_CLOCK_S = 1.0  # Slurm tells whole seconds: a job was submitted at some moment of the one that it names
+DAEMON_TIMEOUT_S = 5.0
 TOP = 10  # records, unless said otherwise
 TOP_LIMIT = 1000
 
@@ -68,6 +69,7 @@ def _checked(words: tuple[str, ...], script: Path | None, user: str | None, dire
 
 @click.command(cls=_WithScript)
 @_asks
+@click.option("--hide-others", is_flag=True, help="Without other users' words, to be passed on to the job's user.")
 @click.pass_obj
 def explain(
     settings: Settings,
@@ -76,21 +78,26 @@ def explain(
     user: str | None,
     directory: Path | None,
     as_json: bool,
+    hide_others: bool,
 ) -> None:
     """Say why JOB got what it got, or what a script would be given now.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
-    --script FILE, nothing is submitted or logged.
+    --script FILE, nothing is submitted or logged. Who may not read the database is told of their own jobs, by the
+    daemon, without other users' words.
     """
     from matcher import report
+    from matcher.hidden import hide
 
     _checked(words, script, user, directory)
     config = settings.config
-    with _open(config) as database:
-        if script:
+    if script:
+        with _open(config) as database:
             story = _of_script(database, config, _question(script, words, user, directory))
-        else:
-            story = _of_job(database, config, words[0])
+    else:
+        story = _known(config, words[0])
+    if hide_others:
+        story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
         _print_json(story.to_json())
     else:
@@ -135,6 +142,49 @@ def top(
         _print_json(found.to_json())
     else:
         report.show_top(report.console(), found)
+
+
+def _known(config: Config, job: str) -> Story:
+    """What is known of a job: all that the database has, or what the daemon tells its user."""
+    from database import Database
+    from database.errors import AccessError
+
+    try:
+        database = Database.open(config.database.path, read_only=True)
+    except AccessError as error:
+        return _told(config, job, error)
+    with database:
+        return _of_job(database, config, job)
+
+
+def _told(config: Config, job: str, why_not_read: Exception) -> Story:
+    from matcher.explain import unknown_text
+    from matcher.slurm_job import slurm_says
+    from matcher.story import check_name
+
+    check_name(job)
+    try:
+        story = _asked(config, job)
+        if not story:
+            said = slurm_says(job)
+            if said.get("JobId", job) != job:  # as in _of_job
+                story = _asked(config, said["JobId"])
+    except DaemonUnreachableError as error:
+        raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
+    if not story:
+        raise NothingKnownError(unknown_text(job))
+    return story
+
+
+def _asked(config: Config, job: str) -> Story:
+    from matcher.client import ask, explain_request
+    from matcher.protocol import EXPLANATION_LIMIT
+    from matcher.story import Story
+
+    reply = ask(config.matcher.socket, explain_request(job), DAEMON_TIMEOUT_S, EXPLANATION_LIMIT)
+    if reply.get("kind") != "explanation":
+        raise MatcherError(f"{config.matcher.socket}: the matcher does not say why: {reply.get('reason')}")
+    return Story.from_json(reply.get("story"))
 
 
 def _of_job(database: Database, config: Config, job: str) -> Story:
@@ -204,8 +254,12 @@ def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
 
 def _open(config: Config) -> Database:
     from database import Database
+    from database.errors import AccessError
 
-    return Database.open(config.database.path, read_only=True)
+    try:
+        return Database.open(config.database.path, read_only=True)
+    except AccessError as error:
+        raise AccessError(f"{error}; what a job is given, `sbatch --reprise=explain` tells its user") from error
 
 
 def _print_json(document: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ VERSION = 1
 HEADER_BYTES = 4
 REQUEST_LIMIT = 262_144  # bytes; what a 128 KiB script, an argument list and the SLURM_* variables need, with room
 REPLY_LIMIT = 65_536  # bytes; also the size of what is carried to the job
+EXPLANATION_LIMIT = 262_144  # bytes of the one reply that no plugin reads: decisions with both jobs' command lines
 VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
@@ -175,12 +176,18 @@ class Outcome(_Message):
         return self
 
 
+class Explain(_Message):
+    """Why a job of the caller's got what it got. `job`: its number, an array's task (`4711_3`), or a decision's id."""
+
+    job: DecisionId
+
+
 class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Ping
-_KINDS: dict[str, type[Decide] | type[Outcome] | type[Ping]] = {"decide": Decide, "outcome": Outcome, "ping": Ping}
+Request = Decide | Outcome | Explain | Ping
+_KINDS: dict[str, type[Request]] = {"decide": Decide, "outcome": Outcome, "explain": Explain, "ping": Ping}
 
 
 def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
@@ -191,8 +198,9 @@ def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
     return length
 
 
-def frame(message: Mapping[str, Any], limit: int = REPLY_LIMIT) -> bytes:
-    """A message as a frame. Raises ProtocolError where it is longer than `limit`."""
+def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
+    """A message as a frame. Raises ProtocolError where it is longer than `limit`, by default a reply's of its kind."""
+    limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
     body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     return len(body).to_bytes(HEADER_BYTES, "big") + _within(body, limit)
 
@@ -251,6 +259,11 @@ def decision_reply(decision: LoggedDecision) -> dict[str, Any]:
 def ok_reply() -> dict[str, Any]:
     """The answer to `outcome`."""
     return {"v": VERSION, "kind": "ok"}
+
+
+def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to `explain`: what `reprise match explain --json` prints."""
+    return {"v": VERSION, "kind": "explanation", "story": story}
 
 
 def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:

@@ -54,6 +54,10 @@ def show(out: Console, story: Story) -> None:
             out,
             f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all",
         )
+    if story.hidden or any(one.hidden for one in story.decisions):
+        _say(out, f"What is {HIDDEN} is another user's.")
+    if story.more:
+        _say(out, "There is more of it than is told here, and older.")
 
 
 def _say(out: Console, text: str) -> None:

@@ -38,6 +38,7 @@ class Story:
 
     `records` are those whose settings were given or whose fields are shown, as they are now, those of `hidden` without
     their user's words. `shared`: for how many reports beside `outcomes` a decision, by its id, was the answer too.
+    `more`: there is more than is told here.
     """
 
     decisions: Sequence[Explained] = ()
@@ -46,6 +47,7 @@ class Story:
     hidden: frozenset[int] = frozenset()
     shared: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
+    more: bool = False
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -60,10 +62,11 @@ class Story:
             "outcomes": [dataclasses.asdict(outcome) for outcome in self.outcomes],
             "records": {str(key): _record_json(record, key in self.hidden) for key, record in self.records.items()},
             "shared": dict(self.shared),
+            "more": self.more,
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Story:
+    def from_json(cls, data: Any) -> Story:
         """Read what `to_json` wrote; keys of newer releases are ignored. Raises ProtocolError."""
         try:
             if data["version"] != JSON_VERSION:
@@ -75,6 +78,7 @@ class Story:
                 hidden=frozenset(int(key) for key, one in data["records"].items() if one["hidden"]),
                 shared=data["shared"],
                 model=data["model"],
+                more=data["more"],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(
@@ -82,16 +86,43 @@ class Story:
             ) from error
 
 
-def of_job(database: Database, cluster: str, job: str, model: Model | None = None) -> Story:
+@dataclass(frozen=True)
+class Limits:
+    """How much is read and told, None: all. `uid`: only of that user's jobs."""
+
+    uid: int | None = None
+    decisions: int | None = None
+    outcomes: int | None = None
+
+
+EVERYTHING = Limits()
+
+
+def of_job(
+    database: Database, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
+) -> Story:
     """What is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
 
     Raises NothingKnownError for a text that is none of these. `model` is the one in force.
     """
-    decisions, outcomes = _of_name(database, cluster, job)
+    decisions, outcomes = _of_name(database, cluster, job, limits)
     told = {outcome.id for outcome in outcomes}
-    tasks = {one.id: [o for o in database.outcomes_of_decision(one) if o.id not in told] for one in decisions}
-    shared = {key: len(others) for key, others in tasks.items() if others}
-    return of_decisions(database, decisions, model, outcomes=outcomes, shared=shared)
+    reports = {one.id: database.outcomes_of_decision(one, limit=limits.outcomes) for one in decisions}
+    shared = {key: sum(one.id not in told for one in reported) for key, reported in reports.items()}
+    found = of_decisions(
+        database, decisions, model, outcomes=outcomes, shared={key: count for key, count in shared.items() if count}
+    )
+    counts = ((limits.decisions, decisions), *((limits.outcomes, some) for some in (outcomes, *reports.values())))
+    return dataclasses.replace(found, more=any(limit == len(some) for limit, some in counts))
+
+
+def check_name(job: str) -> None:
+    """Raise NothingKnownError for what can be neither a job's number nor a decision's id."""
+    if not re.fullmatch(DECISION_ID, job):
+        raise NothingKnownError(
+            f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id out of the log; "
+            "for a script, --script FILE"
+        )
 
 
 def of_decisions(
@@ -124,27 +155,27 @@ def _compared(decision: Decision) -> list[int]:
     return [number for number in numbers if number is not None]
 
 
-def _of_name(database: Database, cluster: str, job: str) -> tuple[Sequence[Decision], Sequence[Outcome]]:
+def _of_name(
+    database: Database, cluster: str, job: str, limits: Limits
+) -> tuple[Sequence[Decision], Sequence[Outcome]]:
     """Decisions and outcomes, newest first."""
+    check_name(job)
     number = re.fullmatch(JOB_ID, job)
     if not number:
-        if not re.fullmatch(DECISION_ID, job):
-            raise NothingKnownError(
-                f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id out of the log; "
-                "for a script, --script FILE"
-            )
         try:
             decision = database.decision(job)
         except NotFoundError as error:
             raise NothingKnownError(str(error)) from error
-        return [decision], database.outcomes_of_decision(decision)
-    decisions = database.decisions_of_job(cluster, int(number[1]))
+        return [decision], database.outcomes_of_decision(decision, limit=limits.outcomes)
+    uid = limits.uid
+    decisions = database.decisions_of_job(cluster, int(number[1]), uid=uid, limit=limits.decisions)
+    of_number = database.outcomes_of_job(cluster, int(number[1]), uid=uid, limit=limits.outcomes)
     if number[2] is None:
-        return decisions, database.outcomes_of_job(cluster, int(number[1]))
+        return decisions, of_number
     # tasks have job ids of their own, but for the one that has the array's; what they share is the decision
     task = int(number[2])
-    outcomes = {one.id: one for decision in decisions for one in database.outcomes_of_decision(decision)}
-    outcomes |= {one.id: one for one in database.outcomes_of_job(cluster, int(number[1]))}
+    of_array = (database.outcomes_of_decision(decision, limit=limits.outcomes) for decision in decisions)
+    outcomes = {one.id: one for some in (*of_array, of_number) for one in some}
     of_task = [outcome for outcome in outcomes.values() if outcome.array_task == task]
     named = {outcome.decision_id for outcome in of_task}
     return [one for one in decisions if one.array_task == task or one.id in named], of_task

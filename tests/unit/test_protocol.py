@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from database.model import Decision
-from matcher import protocol
+from matcher import explainer, protocol
 from matcher.errors import ProtocolError
 from matcher.submission import SCRIPT_LIMIT
 from tests.unit.matcher_daemon import request
@@ -69,6 +69,10 @@ def documented(row: str) -> int:
 def test_limits_are_those_of_the_document() -> None:
     assert documented("request") == protocol.REQUEST_LIMIT
     assert documented("reply") == protocol.REPLY_LIMIT
+    assert documented("reply `explanation`") == protocol.EXPLANATION_LIMIT
+    assert f"where {explainer.WAITING_LIMIT} others wait" in DOCUMENT
+    told = (explainer.DECISIONS_LIMIT, explainer.TOLD_OUTCOMES_LIMIT)
+    assert "At most the {} newest\ndecisions and {} reports".format(*told) in DOCUMENT
     assert documented("script text in a request") == SCRIPT_LIMIT
     counts = (protocol.VARIABLE_COUNT_LIMIT, protocol.VARIABLE_NAME_LIMIT, protocol.VARIABLE_VALUE_LIMIT)
     assert "| {}, names at most {} bytes, values at most {:,} bytes |".format(*counts) in DOCUMENT
@@ -141,6 +145,14 @@ def test_frames_hold_their_limit_to_the_byte() -> None:
     assert int.from_bytes(largest[:4], "big") == len(largest) - 4 == protocol.REPLY_LIMIT
     with pytest.raises(ProtocolError):
         protocol.frame({"x": "a" * (protocol.REPLY_LIMIT - empty + 1)})
+
+
+def test_an_explanation_has_a_limit_of_its_own() -> None:
+    empty = len(protocol.frame(protocol.explanation_reply({"x": ""}))) - protocol.HEADER_BYTES
+    largest = {"x": "a" * (protocol.EXPLANATION_LIMIT - empty)}
+    protocol.frame(protocol.explanation_reply(largest))
+    with pytest.raises(ProtocolError):
+        protocol.frame(protocol.explanation_reply({"x": largest["x"] + "a"}))
 
 
 @pytest.mark.parametrize(
