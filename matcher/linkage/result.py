@@ -18,6 +18,7 @@ class LinkableRecord:
     """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default.
 
     `label` is whatever records are told apart by besides (see `Asked.nearest_similar`); there should not be many.
+    `more` is kept with the record for the caller: plain values, and tuples of them.
     """
 
     id: int
@@ -25,6 +26,7 @@ class LinkableRecord:
     created_at: float
     gain: float
     label: Hashable = None
+    more: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

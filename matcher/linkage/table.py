@@ -88,7 +88,7 @@ class Table:
         for record in records:
             self._rows[record.id] = len(self.packed)
             options = dict(record.metadata.options)
-            self.packed.append(marshal.dumps((options, *_VALUES(record.metadata))))
+            self.packed.append(marshal.dumps((record.more, options, *_VALUES(record.metadata))))
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove the records with these ids; others are not looked at."""
@@ -111,9 +111,10 @@ class Table:
 
 def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
     """The record of a row as it was given."""
-    options, *values = marshal.loads(packed[row])  # noqa: S302 - this process's own
+    more, options, *values = marshal.loads(packed[row])  # noqa: S302 - this process's own
     metadata = JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
-    return LinkableRecord(int(order.ids[row]), metadata, float(order.created_at[row]), float(order.gain[row]), label)
+    created_at, gain = float(order.created_at[row]), float(order.gain[row])
+    return LinkableRecord(int(order.ids[row]), metadata, created_at, gain, label, more)
 
 
 def _column(part: Part, cluster_nodes: int) -> Column:
