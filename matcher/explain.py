@@ -211,7 +211,8 @@ def top_texts(found: Top) -> Iterator[str]:
     """The nearest records, and where the threshold runs."""
     job = found.job
     nodes = "" if job.nodes is None else f" on {job.nodes} node{'s' * (job.nodes != 1)}"
-    yield f"Nearest to {job.user}'s {job.program or job.job_name or 'job'}{nodes}, by model {found.model}:"
+    first = f" (those that match with the same {', '.join(found.prefer)} first)" if found.prefer else ""
+    yield f"Nearest to {job.user}'s {job.program or job.job_name or 'job'}{nodes}, by model {found.model}{first}:"
     yield ""
     if not found.nearest:
         yield "  no tuned job is known yet"

@@ -31,11 +31,15 @@ class Near:
 
 @dataclass(frozen=True)
 class Top:
-    """The records nearest to `job`, best first, under `model`; from `threshold` on they match."""
+    """The records nearest to `job`, best first, under `model`; from `threshold` on they match.
+
+    Of those that match, the ones with the job's value of what is named in `prefer` come first.
+    """
 
     job: JobMetadata
     model: str
     threshold: float
+    prefer: Sequence[str]
     nearest: Sequence[Near]
 
     def to_json(self) -> dict[str, Any]:
@@ -44,6 +48,7 @@ class Top:
             "version": JSON_VERSION,
             "model": self.model,
             "threshold": self.threshold,
+            "prefer": list(self.prefer),
             "metadata": self.job.to_json(),
             "nearest": [_near_json(near, self.threshold) for near in self.nearest],
         }
@@ -58,7 +63,7 @@ def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> T
         found = refusal(record, job, (), policy)
         fields = [field.to_json() for field in match.fields]
         near.append(Near(record, match.score, found.why if found else "", fields))
-    return Top(job, model.label, model.threshold, near)
+    return Top(job, model.label, model.threshold, model.prefer, near)
 
 
 def most_added(fields: Sequence[Json]) -> list[tuple[str, float]]:

@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from matcher import explainer, hidden, protocol, script, slurm_job, story
 from matcher.client import ask, explain_request
 from matcher.explainer import Explainer
 from matcher.linkage import load
+from matcher.service import Service
 from reprise.cli import reprise
+from reprise.config import load as load_config
 from tests.nobody import as_nobody
 from tests.unit.matcher_daemon import SCRIPT, Daemon, job, record, request
 from tests.unit.test_hidden import alices
@@ -156,6 +159,26 @@ def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path) -> N
 
     kinds = [reply["kind"] for reply in asyncio.run(all_at_once())]
     assert (kinds.count("explanation"), kinds.count("error")) == (explainer.WAITING_LIMIT, 3)
+
+
+def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    others_are_served = threading.Event()
+
+    def slowly(*arguments: Any) -> story.Story:
+        assert others_are_served.wait(10), "the decision was made only after the explanation"
+        return story.Story()
+
+    monkeypatch.setattr(explainer, "of_job", slowly)
+    service = Service(lambda: load_config(daemon.config))
+
+    async def both() -> tuple[str, str]:
+        why = asyncio.create_task(service.answer(json.dumps(explain_request("12")).encode(), os.getuid()))
+        await asyncio.sleep(0)
+        decided, _ = await service.answer(json.dumps(request()).encode(), os.getuid())
+        others_are_served.set()
+        return decided["kind"], (await why)[0]["kind"]
+
+    assert asyncio.run(both()) == ("decision", "explanation")
 
 
 def test_a_database_that_is_gone_is_an_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
