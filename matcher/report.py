@@ -24,6 +24,7 @@ from matcher.nearest import Top
 from matcher.shortfall import in_bits
 from matcher.story import Explained, Story
 
+NAME_WIDTH = 13  # columns that a field's name keeps on a narrow terminal: those of the presets fit
 PLAIN_WIDTH = 160  # columns where the output is a file or a pipe
 
 
@@ -111,15 +112,15 @@ def plain_table(out: Console) -> Table:
 
 def _waterfall(out: Console, decision: Decision) -> Table:
     table = plain_table(out)
-    table.add_column("field")
-    table.add_column("this job", overflow="fold")
-    table.add_column("the record's", overflow="fold")
+    table.add_column("field", overflow="fold", min_width=NAME_WIDTH)
+    for name in ("this job", "the record's"):
+        table.add_column(name, overflow="fold")
     for name in (
         ("similarity", "at most", "adds", "bits")
         if in_bits(decision.fields)
         else ("similarity", "weight", "adds", "score")
     ):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for step in waterfall(decision.fields):
         table.add_row(
             printable("  " * step.depth + step.name),
@@ -137,10 +138,9 @@ def _waterfall(out: Console, decision: Decision) -> Table:
 def _alternatives(out: Console, decision: Decision) -> Table:
     table = plain_table(out)
     for name in ("record", "score"):
-        table.add_column(name, justify="right")
-    table.add_column("component")
-    table.add_column("job", overflow="fold")
-    table.add_column("", overflow="fold")
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("component", "job", ""):
+        table.add_column(name, overflow="fold")
     for row in decision.alternatives:
         table.add_row(
             str(row["record"]),

@@ -111,6 +111,13 @@ def test_without_daemon_and_permission_both_remedies_are_told(site: Daemon) -> N
     assert "may not be read by this user" in text and "systemctl start reprise-matcher" in text
 
 
+def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matcher.client.ask", lambda *_: protocol.error_reply("kind 'explain' is not known"))
+    with as_nobody():
+        status, text = run(site, "explain", "12")
+    assert status == 1 and "the matcher does not say why: kind 'explain' is not known" in text
+
+
 @pytest.mark.parametrize("command", [("explain", "--script", "job.sh"), ("top", "--script", "job.sh"), ("top", "12")])
 def test_who_cannot_read_the_database_is_told_what_shows_them_a_jobs_settings(
     site: Daemon, command: tuple[str, ...]
