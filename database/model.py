@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
 
@@ -142,6 +142,36 @@ class Record:
     artifact_sha256: str | None = None
     status: RecordStatus = RecordStatus.ACTIVE
     id: int = 0
+
+
+class RecordText(NamedTuple):
+    """Of a record, what decisions need, as the database holds it: JSON as text, and nothing checked."""
+
+    id: int
+    component: str
+    scope: str
+    created_at: float
+    context: str
+    metadata: str
+    environment: str
+    conflicts: str
+    gain: float
+    gain_low: float
+    status: str
+
+
+@dataclass(frozen=True)
+class RecordChanges:
+    """Records that are new or not as they were, and the ids of those that are there no more.
+
+    With `all_of_them`, all that there are. `number` is that of the last change that is among these. `changed` reads
+    the database while it is gone through.
+    """
+
+    number: int
+    changed: Iterator[RecordText]
+    gone: Sequence[int]
+    all_of_them: bool
 
 
 @dataclass(frozen=True)

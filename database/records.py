@@ -9,12 +9,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from database.campaigns import change_campaign
 from database.errors import NotFoundError
-from database.model import Artifact, CampaignState, Json, Record, RecordStatus
+from database.model import Artifact, CampaignState, Json, Record, RecordChanges, RecordStatus, RecordText
 from database.rows import Table
 from database.store import Store
 
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)
+
+_TEXTS = f"SELECT {', '.join(RecordText._fields)} FROM record"  # noqa: S608 (the model's own names)
+_CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
+_GONE = (
+    "SELECT DISTINCT record_id FROM record_change WHERE id > ?"
+    " AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_id)"
+)
 
 
 class Records(Store):
@@ -82,26 +89,23 @@ class Records(Store):
         )
         return [RECORD.decode(row) for row in rows]
 
-    def changed_records(self, marks: dict[int, int]) -> Iterator[Record]:
-        """The records that are new or not as they were when `marks` was last given here, of any status.
+    def record_texts(self) -> Iterator[RecordText]:
+        """All records, of any status, lowest id first."""
+        return map(RecordText._make, self._rows(f"{_TEXTS} ORDER BY id"))
 
-        `marks` is the caller's to keep, empty at first: for each record's id what its row was like. It is brought up to
-        date as records are handed out, except that it keeps those that are there no more: see `gone_records`.
+    def record_changes(self, since: int | None) -> RecordChanges | None:
+        """What became of records after the change with the number `since`; None: nothing.
+
+        All records, where that is None, or so long ago that changes since then have been forgotten. What changes while
+        this is read may be among it and come again.
         """
-        for row in self._rows("SELECT * FROM record ORDER BY id"):
-            number, mark = row["id"], hash(tuple(row))
-            if marks.get(number) != mark:
-                marks[number] = mark
-                yield RECORD.decode(row)
-
-    def gone_records(self, marks: dict[int, int]) -> Sequence[int]:
-        """The ids in `marks` of records that are there no more; they are taken out of it."""
-        if self._read("SELECT count(*) FROM record")[0][0] == len(marks):
-            return ()
-        gone = marks.keys() - {row["id"] for row in self._rows("SELECT id FROM record")}
-        for number in gone:
-            del marks[number]
-        return sorted(gone)
+        first, last = self._read("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM record_change")[0]
+        if since is None or not first - 1 <= since <= last:
+            return RecordChanges(last, self.record_texts(), (), all_of_them=True)
+        if since == last:
+            return None
+        changed = map(RecordText._make, self._rows(_CHANGED_TEXTS, (since,)))
+        return RecordChanges(last, changed, [row[0] for row in self._read(_GONE, (since,))], all_of_them=False)
 
     def set_record_status(self, record_id: int, status: RecordStatus) -> None:
         """Set a record's status. Raises NotFoundError."""

@@ -79,10 +79,6 @@ class Store:
         with _translated(self.path):
             return schema.version_of(self._connection, self.path)
 
-    def data_version(self) -> int:
-        """A number that changes when another connection has changed the database."""
-        return int(self._read("PRAGMA data_version")[0][0])
-
     def problems(self) -> list[str]:
         """What SQLite finds wrong with the file's structure and with references between rows, one line each."""
         with _translated(self.path):
@@ -97,10 +93,10 @@ class Store:
         with _translated(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
-    def _rows(self, sql: str) -> Iterator[sqlite3.Row]:
+    def _rows(self, sql: str, parameters: Parameters = ()) -> Iterator[sqlite3.Row]:
         """The same, a few at a time; the file is read while they are taken."""
         with _translated(self.path), contextlib.closing(self._connection.cursor()) as cursor:
-            yield from cursor.execute(sql)
+            yield from cursor.execute(sql, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

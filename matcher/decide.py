@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from database.model import Decision, Record, RecordStatus, Scope
+from database.model import Decision, Record
 from matcher.choices import chosen_names, hides_names
-from matcher.guards import Policy, Refusal, refusal, what_is_guarded
+from matcher.guards import Policy, Refusal, refusal
 from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
@@ -45,47 +45,40 @@ class Knowledge:
     at one time.
     """
 
-    def __init__(self, records: Iterable[Record], model: Model, *, cluster_nodes: int, timezone: str = "") -> None:
+    def __init__(
+        self, records: Iterable[tuple[int, Known | None]], model: Model, *, cluster_nodes: int, timezone: str = ""
+    ) -> None:
         """`records` as for `change`."""
-        self.records: dict[int, Known] = {}
         self.cluster_wide: Sequence[Known] = ()
-        self.alike: dict[Hashable, Known] = {}
-        self._labels: dict[Hashable, Hashable] = {}  # to itself: equal ones are kept once
+        self.alike: dict[Hashable, Known] = {}  # one record for each of the terms there are
         self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
         self.change(records)
 
-    def change(self, records: Iterable[Record] = (), removed: Iterable[int] = ()) -> None:
-        """Take records that are new or not as they were, and leave out those with the ids `removed`.
+    def __len__(self) -> int:
+        """How many records there are."""
+        return len(self.engine) + len(self.cluster_wide)
 
-        Retired records are left out. `records` are such as `matcher.records.problem` finds nothing wrong with. To be
-        called by one thread at a time.
+    def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
+        """Take records, by their ids, that are new or not as they were. Those that are None are left out, as are those
+        with the ids `removed`. To be called by one thread at a time.
         """
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
         def linkable() -> Iterator[LinkableRecord]:
-            for record in records:
-                if record.status is RecordStatus.RETIRED:
-                    gone.append(record.id)
-                    continue
-                known = self.records[record.id] = Known.of(record)  # before it can be found
-                if record.scope is Scope.CLUSTER:
-                    cluster_wide[record.id] = known
+            for number, record in records:
+                if record is None:
+                    gone.append(number)
+                elif record.metadata is None:
+                    cluster_wide[number] = record
                 else:
-                    yield self._linkable(record, known)
+                    self.alike.setdefault(record.terms, record)  # before it can be found
+                    yield record.linkable(record.metadata)
 
         self.engine.change(add=linkable(), remove=gone)
-        for record_id in gone:
-            self.records.pop(record_id, None)
-            cluster_wide.pop(record_id, None)
+        for number in gone:
+            cluster_wide.pop(number, None)
         self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
-
-    def _linkable(self, record: Record, known: Known) -> LinkableRecord:
-        metadata = masked(JobMetadata.from_json(record.metadata))
-        label = what_is_guarded(known)
-        label = self._labels.setdefault(label, label)
-        self.alike.setdefault(label, known)
-        return LinkableRecord(record.id, metadata, record.created_at, record.gain, label)
 
 
 OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)
@@ -182,9 +175,8 @@ def _candidates(
     records for the whole cluster."""
 
     def candidates(matches: Iterable[Match]) -> list[_Candidate]:
-        found = ((match, knowledge.records.get(match.record.id)) for match in matches)
-        # one that was removed since the question is left out
-        return [_Candidate(record, match.score, check(record), match) for match, record in found if record]
+        found = ((match, Known.of(match.record)) for match in matches)
+        return [_Candidate(record, match.score, check(record), match) for match, record in found]
 
     looked_at = candidates(nearest.matches)
     if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
@@ -268,8 +260,8 @@ def _named(candidate: _Candidate, user: str) -> str:
 
 def described(record: Record | Known) -> str:
     """Whose job, and which, a record was tuned for."""
-    name = record.metadata.get("program") or record.metadata.get("job_name") or "a job"
-    return f"{record.metadata.get('user', '?')}'s {name}"
+    job = record.metadata.to_json() if isinstance(record.metadata, JobMetadata) else record.metadata or {}
+    return f"{job.get('user', '?')}'s {job.get('program') or job.get('job_name') or 'a job'}"
 
 
 def _alternatives(

@@ -219,7 +219,7 @@ def _of_script(database: Database, config: Config, question: Question) -> Story:
 def _knowledge(database: Database, config: Config) -> Knowledge:
     from matcher.service import knowledge_of, model_of
 
-    return knowledge_of(database.changed_records({}), model_of(config), config)
+    return knowledge_of(database.record_texts(), model_of(config), config)
 
 
 def _model(config: Config) -> Model | None:

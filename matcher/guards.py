@@ -7,14 +7,12 @@ on an algorithm that it does not know. So every doubt is a refusal, and every re
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from database.model import Record, RecordStatus, Scope
+from database.model import RecordStatus, Scope
 from matcher.choices import conflict
 from matcher.metadata import JobMetadata
-from matcher.protocol import environment_problem
 from matcher.records import Known
 
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
@@ -40,7 +38,7 @@ class Refusal:
     until_start: bool = False
 
 
-def refusal(record: Record | Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
     """Why `record` must not be given to `job`, whose user has set the variables `chosen`; None if it may."""
     final = (
         _standing(record)
@@ -52,61 +50,49 @@ def refusal(record: Record | Known, job: JobMetadata, chosen: Sequence[str], pol
     return Refusal(final) if final else _shape(record, job)
 
 
-def what_is_guarded(record: Record | Known) -> Hashable:
-    """All that `refusal` looks at: records that are alike in this are refused together, or not at all."""
-    gains = record.status is RecordStatus.ACTIVE and record.gain_low > 0
-    fits = gains and _problem(frozenset(record.environment.items())) is None
-    names = frozenset((*record.conflicts, *record.environment))
-    return record.component, record.scope, fits, repr(sorted(record.context.items())), names
-
-
-@lru_cache(maxsize=4096)  # the same records are looked at for many jobs
-def _problem(environment: frozenset[tuple[str, str]]) -> str | None:
-    return environment_problem(dict(environment))
-
-
-def _standing(record: Record | Known) -> str | None:
-    if record.status is not RecordStatus.ACTIVE:
-        return f"is {record.status}"
-    if record.gain_low <= 0:
+def _standing(record: Known) -> str | None:
+    if record.terms.status is not RecordStatus.ACTIVE:
+        return f"is {record.terms.status}"
+    if not record.terms.gains:
         return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
-    problem = _problem(frozenset(record.environment.items()))
-    return f"cannot be given: {problem}" if problem else None
+    return f"cannot be given: {record.terms.problem}" if record.terms.problem else None
 
 
-def _place(record: Record | Known, policy: Policy) -> str | None:
-    cluster = record.context.get("cluster", policy.cluster)
-    return None if cluster == policy.cluster else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
+def _place(record: Known, policy: Policy) -> str | None:
+    cluster = record.terms.context.cluster
+    return (
+        None if cluster in (None, policy.cluster) else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
+    )
 
 
-def _openmpi(record: Record | Known, policy: Policy) -> str | None:
+def _openmpi(record: Known, policy: Policy) -> str | None:
     """A job may load any release that the site declares, so the record must be harmless to each."""
-    if "openmpi" not in record.context:
+    proved = record.terms.context.openmpi
+    if proved is None:
         return None
     if not policy.openmpi:
         return "depends on Open MPI's release, and the site declares none (set [openmpi] releases)"
-    proved = record.context["openmpi"]
     missing = [release for release in policy.openmpi if release not in proved]
     if missing:
         return f"is not known to be harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
     return None
 
 
-def _users_choice(record: Record | Known, chosen: Sequence[str]) -> str | None:
-    name = conflict((*record.conflicts, *record.environment), chosen)
+def _users_choice(record: Known, chosen: Sequence[str]) -> str | None:
+    name = conflict((*record.terms.conflicts, *record.terms.names), chosen)
     return f"gives way to the user, who sets {name} in this job" if name else None
 
 
-def _launcher(record: Record | Known, job: JobMetadata) -> str | None:
-    if record.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
+def _launcher(record: Known, job: JobMetadata) -> str | None:
+    if record.terms.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
         return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
     return None
 
 
-def _shape(record: Record | Known, job: JobMetadata) -> Refusal | None:
+def _shape(record: Known, job: JobMetadata) -> Refusal | None:
     for (one, many), wanted, given in (
-        (("node", "nodes"), record.context.get("nodes"), job.nodes),
-        (("task per node", "tasks per node"), record.context.get("tasks_per_node"), tasks_per_node(job)),
+        (("node", "nodes"), record.terms.context.nodes, job.nodes),
+        (("task per node", "tasks per node"), record.terms.context.tasks_per_node, tasks_per_node(job)),
     ):
         if wanted is None or wanted == given:
             continue

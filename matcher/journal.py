@@ -14,13 +14,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from database import Database
 from database.errors import BusyError, DatabaseError, MissingError
-from database.model import Record
+from database.model import RecordText
 from database.service_runs import TOUCH_INTERVAL_S
 from matcher.eventlog import Throttle, line
 
@@ -47,7 +46,7 @@ MakeEntry = Callable[[], Entry]
 
 
 class OnRecords(Protocol):
-    def __call__(self, changed: Iterable[Record], gone: Sequence[int], *, all_of_them: bool) -> None:
+    def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
         """Take records that are new or have changed, or all there are, and forget those with the ids `gone`."""
 
 
@@ -81,8 +80,7 @@ class Journal:
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
-        self._marks: dict[int, int] = {}
-        self._data_version = 0
+        self._seen: int | None = None  # number of the last change of the records; None: not read yet
         self._service_run = 0
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
 
@@ -214,28 +212,19 @@ class Journal:
         return True
 
     def _look_for_records(self, database: Database) -> None:
-        """`data_version` changes when another connection has written, which need not have been a record."""
-        version = database.data_version()
-        asked = self._reload.is_set()
-        if version == self._data_version and not asked:
-            return
-        if asked:
-            self._marks = {}
-        self._reload.set()  # until all is taken
-        changed = database.changed_records(self._marks)
-        first = next(changed, None)
-        if asked or first:
-            self._on_records(chain((first,) if first else (), changed), (), all_of_them=asked)
-        if gone := database.gone_records(self._marks):
-            self._on_records((), gone, all_of_them=False)
-        self._reload.clear()
-        self._data_version = version
+        if self._reload.is_set():
+            self._reload.clear()  # before they are read, so that being asked again meanwhile counts
+            self._seen = None
+        changes = database.record_changes(self._seen)
+        if changes:
+            self._on_records(changes.changed, changes.gone, all_of_them=changes.all_of_them)
+            self._seen = changes.number
 
     def _open(self) -> None:
         identity = _identity(self._path)
         database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
-            self._reload.set()
+            self._seen = None
             self._look_for_records(database)
             self._service_run = database.begin_service_run(self._version, self._clock())
         except BaseException:

@@ -42,15 +42,18 @@ class JobMetadata:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary; `from_json` is its inverse."""
-        data = dataclasses.asdict(self)
-        data["options"] = {key: list(values) for key, values in self.options.items()}
-        data["modules"] = list(self.modules)
-        return data
+        options = {key: list(values) for key, values in self.options.items()}
+        return {**vars(self), "options": options, "modules": list(self.modules)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:
         """Read what `to_json` wrote; keys of newer versions are ignored. Raises pydantic's ValidationError."""
         return _reader().validate_python(data)
+
+    @classmethod
+    def from_text(cls, text: str) -> JobMetadata:
+        """The same from JSON's text."""
+        return _reader().validate_json(text)
 
 
 @cache

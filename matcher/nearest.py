@@ -59,7 +59,7 @@ def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> T
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:
-        record = knowledge.records[match.record.id]
+        record = Known.of(match.record)
         found = refusal(record, job, (), policy)
         fields = [field.to_json() for field in match.fields]
         near.append(Near(record, match.score, found.why if found else "", fields))

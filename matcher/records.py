@@ -1,94 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a record what decisions need? One that was written by hand, or by another release, must not stop the others."""
+"""Records as decisions need them: read from the database's text, checked, and as small as can be.
+
+One that was written by hand, or by another release, must not stop the others.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import Json as JsonText
 
-from database.model import Json, Record, RecordStatus, Scope
+from database.model import RecordStatus, RecordText, Scope
+from matcher.linkage.result import LinkableRecord
 from matcher.metadata import JobMetadata
+from matcher.protocol import environment_problem
+from matcher.secrets import masked
+
+TERMS = 65_536  # different ones that are remembered; where there are more, equal ones are kept several times
 
 
-class _Context(BaseModel):
-    cluster: str = ""
-    nodes: int = 1
-    tasks_per_node: int = 1
-    openmpi: Sequence[str] = ()
+class UnreadableError(ValueError):
+    """A record that decisions cannot use, in one line: which of its values, and what is wrong with it."""
 
 
-class _Needed(BaseModel):
-    """What linkage and guards read of a record, beside its metadata."""
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a record holds; what is None does not restrict."""
 
-    model_config = ConfigDict(from_attributes=True)
+    cluster: str | None = None
+    nodes: int | None = None
+    tasks_per_node: int | None = None
+    openmpi: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # equal terms are one object, see `_terms`
+class Terms:
+    """All that the guards look at of a record: records of the same terms are refused together, or not at all.
+
+    `names` are those of its variables; `problem` is why the plugin would not set them.
+    """
 
     component: str
-    created_at: FiniteFloat
-    context: _Context
-    environment: Mapping[str, str]
-    conflicts: Sequence[str]
-    gain: FiniteFloat
-    gain_low: FiniteFloat
+    scope: Scope
+    status: RecordStatus
+    context: Context
+    conflicts: tuple[str, ...]
+    names: tuple[str, ...]
+    gains: bool
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What decisions need of a record, and no more, since there may be a million. Names are as in Record."""
+    """What decisions need of a record, with the names of Record. Secrets are masked; a cluster's has no metadata."""
 
     id: int
-    component: str
-    scope: Scope
-    status: RecordStatus
     created_at: float
-    context: Json
-    environment: Mapping[str, str]
-    conflicts: Sequence[str]
     gain: float
     gain_low: float
-    user: str  # whose job it was, and how it is called
-    job: str
-
-    @property
-    def metadata(self) -> Json:
-        """As the record's, but only what names the job."""
-        return {"user": self.user, "program": self.job}
+    terms: Terms
+    values: tuple[str, ...]  # of the variables
+    metadata: JobMetadata | None
 
     @classmethod
-    def of(cls, record: Record) -> Known:
-        """`record`, which there is nothing wrong with."""
-        return cls(
-            id=record.id,
-            component=sys.intern(record.component),
-            scope=record.scope,
-            status=record.status,
-            created_at=record.created_at,
-            context=record.context,
-            environment=record.environment,
-            conflicts=record.conflicts,
-            gain=record.gain,
-            gain_low=record.gain_low,
-            user=sys.intern(record.metadata.get("user") or "?"),
-            job=sys.intern(record.metadata.get("program") or record.metadata.get("job_name") or "a job"),
-        )
+    def of(cls, record: LinkableRecord) -> Known:
+        """What `linkable` was made of."""
+        gain_low, values = record.more
+        assert isinstance(record.label, Terms)  # noqa: S101
+        return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata)
+
+    def linkable(self, metadata: JobMetadata) -> LinkableRecord:
+        """As the engine keeps it: there may be a million."""
+        return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, (self.gain_low, self.values))
+
+    @property
+    def component(self) -> str:
+        return self.terms.component
+
+    @property
+    def scope(self) -> Scope:
+        return self.terms.scope
+
+    @property
+    def status(self) -> RecordStatus:
+        return self.terms.status
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return dict(zip(self.terms.names, self.values, strict=True))
+
+    @property
+    def user(self) -> str:
+        """Whose job it was."""
+        return (self.metadata and self.metadata.user) or "?"
 
 
-def problem(record: Record) -> str | None:
-    """What is wrong with the record, None if nothing."""
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Context(_Strict):
+    """As Context, but that what is there must not be null."""
+
+    cluster: str = ""
+    nodes: int = 1
+    tasks_per_node: int = 1
+    openmpi: tuple[str, ...] = ()
+
+
+class _Shared(_Strict):
+    """Of a row, what is the same in many."""
+
+    component: str
+    context: JsonText[_Context]
+    conflicts: JsonText[tuple[str, ...]]
+
+
+class _Own(_Strict):
+    """Of a row, what is its own, beside the job's metadata."""
+
+    created_at: FiniteFloat
+    environment: JsonText[dict[str, str]]
+    gain: FiniteFloat
+    gain_low: FiniteFloat
+
+
+def read(row: RecordText) -> Known:
+    """The record in a row. Raises UnreadableError."""
+    where = ""
     try:
-        _Needed.model_validate(record, strict=True)
+        own = _Own.model_validate(row._asdict())
+        names, values = tuple(own.environment), tuple(own.environment.values())
+        problem = environment_problem(own.environment)
+        shared = (row.component, row.scope, row.status, row.context, row.conflicts)
+        terms = _terms(*shared, names, own.gain_low > 0, problem)
+        where = "metadata."
+        metadata = masked(JobMetadata.from_text(row.metadata)) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
-        return _told(error)
-    try:
-        if record.scope is Scope.APPLICATION:
-            JobMetadata.from_json(record.metadata)
-    except ValidationError as error:
-        return f"metadata.{_told(error)}"
-    return None
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+    return Known(row.id, own.created_at, own.gain, own.gain_low, terms, values, metadata)
 
 
-def _told(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+@lru_cache(maxsize=TERMS)
+def _terms(
+    component: str,
+    scope: str,
+    status: str,
+    context: str,
+    conflicts: str,
+    names: tuple[str, ...],
+    gains: bool,
+    problem: str | None,
+) -> Terms:
+    shared = _Shared.model_validate({"component": component, "context": context, "conflicts": conflicts})
+    return Terms(
+        component=component,
+        scope=Scope(scope),
+        status=RecordStatus(status),
+        context=Context(**shared.context.model_dump(exclude_unset=True)),
+        conflicts=shared.conflicts,
+        names=names,
+        gains=gains,
+        problem=problem,
+    )

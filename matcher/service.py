@@ -19,7 +19,7 @@ from typing import Any
 
 from database import Database
 from database.decisions import DECISION
-from database.model import Decision, Outcome, Record, RecordStatus
+from database.model import Decision, Outcome, RecordStatus, RecordText
 from matcher import protocol
 from matcher.decide import Knowledge, Question, decide
 from matcher.errors import ProtocolError
@@ -29,7 +29,7 @@ from matcher.guards import Policy
 from matcher.journal import Entry, MakeEntry
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
-from matcher.records import problem
+from matcher.records import Known, UnreadableError, read
 from matcher.submission import JobFacts
 from reprise import __version__
 from reprise.config import Config
@@ -68,20 +68,21 @@ def model_of(config: Config) -> Model:
     return load_model(config.matcher.model, config.matcher.threshold)
 
 
-def knowledge_of(records: Iterable[Record], model: Model, config: Config) -> Knowledge:
+def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) -> Knowledge:
     """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
     return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
-def readable(records: Iterable[Record]) -> Iterator[Record]:
-    """The records without those that cannot be read, which are logged. One that was readable before is left out too."""
-    for record in records:
-        wrong = None if record.status is RecordStatus.RETIRED else problem(record)
-        if wrong:
-            log.warning(line("record-unreadable", record=record.id, error=wrong))
-            yield dataclasses.replace(record, status=RecordStatus.RETIRED)
-        else:
-            yield record
+def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
+    """The records by their ids; None for the retired ones, and for those that cannot be read, which are logged."""
+    for text in records:
+        record = None
+        if text.status != RecordStatus.RETIRED:
+            try:
+                record = read(text)
+            except UnreadableError as error:
+                log.warning(line("record-unreadable", record=text.id, error=error))
+        yield text.id, record
 
 
 def new_decision_id(at: float) -> str:
@@ -113,7 +114,7 @@ class Service:
         self._model, self._policy, self._config = model_of(config), policy_of(config), config
         self._names.clear()
 
-    def use_records(self, changed: Iterable[Record], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
+    def use_records(self, changed: Iterable[RecordText], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
         """Take records, in the journal's thread; requests go on with what was known until that is done.
 
         With `all_of_them`, nothing is known of any before, and a new model is used.
@@ -134,7 +135,7 @@ class Service:
             engine.link(latest.metadata)
         took_ms = (time.perf_counter() - begun) * 1e3
         self._inline = took_ms <= INLINE_LIMIT_MS
-        count = len(self._knowledge.records)
+        count = len(self._knowledge)
         log.info(line("records", count=count, model=engine.model.label, linkage_ms=took_ms, inline=self._inline))
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], MakeEntry | None]:
@@ -149,7 +150,7 @@ class Service:
             if isinstance(request, protocol.Explain):
                 return await self._explainer.reply(request.job, uid, self._knowledge.engine.model), None
             uptime = time.monotonic() - self._started
-            records = len(self._knowledge.records)
+            records = len(self._knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
         except ProtocolError as error:
             self._throttle.warning(log, "bad-request", uid=uid, error=error)

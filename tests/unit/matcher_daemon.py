@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import re
@@ -15,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from database import Database
-from database.model import Measurement, Record, Scope
+from database.model import Measurement, Record, RecordText, Scope
 from matcher import protocol
 from matcher.client import PING, ask
+from matcher.decide import Knowledge
 from matcher.errors import MatcherError
+from matcher.linkage.model import Model
 from matcher.metadata import JobMetadata
+from matcher.service import readable
 from matcher.submission import Submission, parse
 from tests.waiting import wait_for
 
@@ -67,6 +71,17 @@ def record(**changes: Any) -> Record:
 def mine(**changes: Any) -> Record:
     """A record of whoever runs the tests, whom the daemon takes to be the one who asks."""
     return record(metadata=job(ME).to_json(), **changes)
+
+
+def text_of(known: Record) -> RecordText:
+    """A record as the database holds it."""
+    columns = (getattr(known, name) for name in RecordText._fields)
+    return RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
+
+
+def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge:
+    """What the daemon knows when its database has these records."""
+    return Knowledge(readable(map(text_of, records)), model, cluster_nodes=cluster_nodes)
 
 
 def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from database import Database, NotFoundError, errors
-from database.model import CampaignState, Measurement, RecordStatus, Scope, TrialState
+from database.model import CampaignState, Measurement, Record, RecordStatus, Scope, TrialState
+from database.records import RECORD
 from tests.unit.database_values import SHA, artifact, campaign, record, trial
 
 
@@ -161,18 +162,53 @@ def test_records_by_status_and_component(database: Database) -> None:
     assert database.records(component="openmpi") == []
 
 
+def free(**changes: Any) -> Record:
+    """A record of no campaign."""
+    return record(campaign_id=None, artifact_sha256=None, **changes)
+
+
+def taken(database: Database, since: int | None) -> tuple[list[int], list[int], bool, int] | None:
+    """Ids of changed records, ids of those that have gone, whether all were read, and the last change's number."""
+    changes = database.record_changes(since)
+    if changes is None:
+        return None
+    return [one.id for one in changes.changed], list(changes.gone), changes.all_of_them, changes.number
+
+
+def test_a_record_is_handed_out_as_its_row_is(database: Database) -> None:
+    number = database.add_record(free())
+    (text,) = database.record_texts()
+    row = RECORD.encode(free(id=number))
+    assert text._asdict() == {name: row.get(name, number) for name in text._fields}
+
+
 def test_records_are_handed_out_again_only_when_they_changed(database: Database) -> None:
-    first, second = (database.add_record(record(campaign_id=None, artifact_sha256=None)) for _ in range(2))
-    marks: dict[int, int] = {}
-    assert [one.id for one in database.changed_records(marks)] == [first, second]
-    assert not list(database.changed_records(marks))
+    assert taken(database, None) == ([], [], True, 0)
+    assert taken(database, 0) is None
+    first, second = (database.add_record(free()) for _ in range(2))
+    assert taken(database, None) == ([first, second], [], True, 2)
+    assert taken(database, 2) is None
     database.set_record_status(second, RecordStatus.QUARANTINED)
-    assert [(one.id, one.status) for one in database.changed_records(marks)] == [(second, RecordStatus.QUARANTINED)]
-    assert not database.gone_records(marks)
+    database.set_record_status(second, RecordStatus.ACTIVE)
+    assert taken(database, 2) == ([second], [], False, 4)
     with database._write() as connection:
         connection.execute("DELETE FROM record WHERE id = ?", (first,))
-    assert not list(database.changed_records(marks))
-    assert (database.gone_records(marks), database.gone_records(marks)) == ([first], ())
+        connection.execute("UPDATE record SET id = 9 WHERE id = ?", (second,))
+    assert taken(database, 4) == ([9], [first, second], False, 7)
+
+
+def test_who_has_missed_more_changes_than_are_kept_reads_all_records(database: Database) -> None:
+    first = database.add_record(free())
+    with database._write() as connection:
+        connection.execute("UPDATE sqlite_sequence SET seq = 99999 WHERE name = 'record_change'")
+        connection.execute("UPDATE record SET gain = gain")
+    assert taken(database, 1) == ([first], [], False, 100_000), "the first is kept still"
+    assert taken(database, 0) == ([first], [], False, 100_000)
+    second = database.add_record(free())
+    assert database._read("SELECT min(id), count(*) FROM record_change")[0][:] == (100_000, 2)
+    assert taken(database, 99_999) == ([first, second], [], False, 100_001)
+    assert taken(database, 99_998) == ([first, second], [], True, 100_001)
+    assert taken(database, 100_002) == ([first, second], [], True, 100_001), "of a database that was put in its place"
 
 
 def test_artifact_published_again_takes_the_new_path(database: Database) -> None:
@@ -217,15 +253,6 @@ def test_unknown_ids_are_named(database: Database) -> None:
             call()
     with pytest.raises(NotFoundError, match=SHA):
         database.artifact(SHA)
-
-
-def test_data_version_changes_with_another_connections_writes_only(database: Database) -> None:
-    before = database.data_version()
-    database.add_record(record())
-    assert database.data_version() == before
-    with Database.open(database.path) as other:
-        other.add_record(record())
-    assert database.data_version() != before
 
 
 def test_row_that_nobody_of_ours_wrote_is_named(database: Database) -> None:

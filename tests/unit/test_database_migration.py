@@ -17,11 +17,15 @@ import pytest
 
 from database import Database, errors, schema
 from database.facade import TABLES
+from database.model import RecordStatus
 from database.schema import Migration
-from tests.unit.database_values import campaign
+from tests.unit.database_values import campaign, decision, record
 
 ROOT = Path(__file__).parents[2]
-SECOND = Migration(2, "colour", "ALTER TABLE campaign ADD COLUMN colour TEXT;\nUPDATE campaign SET colour = 'red';\n")
+NOW = len(schema.load_migrations())
+NEXT = Migration(
+    NOW + 1, "colour", "ALTER TABLE campaign ADD COLUMN colour TEXT;\nUPDATE campaign SET colour = 'red';\n"
+)
 
 
 def test_tables_are_the_dataclasses_and_the_document(tmp_path: Path) -> None:
@@ -34,7 +38,9 @@ def test_tables_are_the_dataclasses_and_the_document(tmp_path: Path) -> None:
         }
     assert _documented() == real
     assert {table.name: set(table.columns()) for table in TABLES} == {
-        name: {column for column, _ in columns} for name, columns in real.items() if name != "migration"
+        name: {column for column, _ in columns}
+        for name, columns in real.items()
+        if name not in ("migration", "record_change")
     }
 
 
@@ -58,24 +64,26 @@ def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkey
     file = tmp_path / "a.db"
     with Database.open(file, create=True) as database:
         number = database.add_campaign(campaign())
-    steps = [*schema.load_migrations(), SECOND]
+    steps = [*schema.load_migrations(), NEXT]
     monkeypatch.setattr(schema, "load_migrations", lambda: steps)
-    with pytest.raises(errors.SchemaError, match=r"older Reprise \(schema 1, this one needs 2\).*reprise db init"):
+    with pytest.raises(
+        errors.SchemaError, match=rf"older Reprise \(schema {NOW}, this one needs {NOW + 1}\).*reprise db init"
+    ):
         Database.open(file)
     with Database.open(file, create=True) as database:
-        assert (database.migrated_from, database.schema_version()) == (1, 2)
+        assert (database.migrated_from, database.schema_version()) == (NOW, NOW + 1)
         assert database._read("SELECT colour FROM campaign")[0]["colour"] == "red"
         assert database.campaign(number).spec == {"seed": 7}
 
 
 def test_failed_step_leaves_the_version_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Migration(2, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
+    broken = Migration(NOW + 1, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
     steps = [*schema.load_migrations(), broken]
     monkeypatch.setattr(schema, "load_migrations", lambda: steps)
     with pytest.raises(errors.DatabaseError, match="nowhere"):
         Database.open(tmp_path / "a.db", create=True)
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as connection:
-        assert schema.version_of(connection, tmp_path) == 1
+        assert schema.version_of(connection, tmp_path) == NOW
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchall()
 
 
@@ -104,8 +112,9 @@ def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> 
 
 
 def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(tmp_path: Path) -> None:
-    steps = [*schema.load_migrations(), SECOND]
-    first = len(list(schema.statements(steps[0].sql)))
+    steps = [*schema.load_migrations(), NEXT]
+    sizes = [len(list(schema.statements(step.sql))) for step in steps]
+    whole = [sum(sizes[: number + 1]) for number in range(len(steps))]  # statements until a step is done
     after = 0
     while True:
         after += 1
@@ -113,11 +122,32 @@ def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(tmp_path: Path) -> 
         if not _killed_in_migration(file, steps, after):
             break
         with contextlib.closing(sqlite3.connect(file)) as connection:
-            assert schema.version_of(connection, file) == (0 if after <= first else 1)
+            assert schema.version_of(connection, file) == sum(after > done for done in whole)
             assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         with Database.open(file, create=True) as database:
-            assert database.schema_version() == 1
-    assert after == first + 2 + 1
+            assert database.schema_version() == NOW
+    assert after == whole[-1] + 1
+
+
+def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.db"
+    with monkeypatch.context() as patch:
+        first = schema.load_migrations()[:1]
+        patch.setattr(schema, "load_migrations", lambda: first)
+        with Database.open(file, create=True) as old:
+            numbers = old.add_records([record(campaign_id=None, artifact_sha256=None) for _ in range(2)])
+            known = old.records()
+            old.add_decision(decision(record_id=numbers[0]))
+    with Database.open(file, create=True) as database:
+        assert (database.migrated_from, database.schema_version()) == (1, NOW)
+        assert database.records() == known and database.problems() == []
+        assert database.decision("d1").record_id == numbers[0]
+        assert database.record_changes(0) is None, "to change the schema changes no record"
+        database.set_record_status(numbers[1], RecordStatus.RETIRED)
+        changes = database.record_changes(0)
+        assert changes and [one.id for one in changes.changed] == numbers[1:]
 
 
 WRITER = """

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from database.model import Decision, Record, RecordStatus, Scope
-from matcher.decide import Knowledge, Question, decide
+from matcher.decide import Question, decide
 from matcher.guards import Policy
 from matcher.linkage.model import load
 from matcher.protocol import decision_reply
 from matcher.submission import JobFacts, Script, Submission
-from tests.unit.matcher_daemon import RULES, SCRIPT, job
+from tests.unit.matcher_daemon import RULES, SCRIPT, job, knowing
 from tests.unit.matcher_daemon import record as fitting_record
 
 MODEL = load("thesis", 0.7)
@@ -41,7 +41,7 @@ def submission(script: str | None = SCRIPT, *argv: str, command: str = "sbatch",
 def ask(*records: Record, policy: Policy = POLICY, of: Submission | None = None, **changes: Any) -> Decision:
     values: dict[str, Any] = {"user": "root", "uid": 0, "point": "submit", "mode": "on", "at": AT}
     question = Question(of or submission(), **{**values, **changes})
-    return decide(question, Knowledge(records, MODEL, cluster_nodes=8), policy, "d-1")
+    return decide(question, knowing(*records, model=MODEL), policy, "d-1")
 
 
 def test_a_job_like_a_tuned_one_is_given_its_settings() -> None:
@@ -70,8 +70,8 @@ def test_a_score_that_equals_the_threshold_is_enough() -> None:
     score = ask(record(), user="bob").score
     assert score is not None and 0.7 < score < 1
     question = Question(submission(), user="bob", uid=0, point="submit", mode="on", at=AT)
-    at_score = Knowledge([record()], load("thesis", score), cluster_nodes=8)
-    above = Knowledge([record()], load("thesis", score + 1e-6), cluster_nodes=8)
+    at_score = knowing(record(), model=load("thesis", score))
+    above = knowing(record(), model=load("thesis", score + 1e-6))
     assert decide(question, at_score, POLICY, "d").verdict == "apply"
     assert decide(question, above, POLICY, "d").verdict == "none"
 
@@ -305,7 +305,7 @@ def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
 def test_the_reason_goes_to_the_user_and_names_no_other_users_words(threshold: float, context_nodes: int) -> None:
     known = record(metadata=job("alice").to_json(), **context(nodes=context_nodes))
     question = Question(submission(), "bob", 1001, "submit", "explain", AT)
-    knowledge = Knowledge([known], MODEL.model_copy(update={"threshold": threshold}), cluster_nodes=8)
+    knowledge = knowing(known, model=MODEL.model_copy(update={"threshold": threshold}))
     decision = decide(question, knowledge, POLICY, "d-1")
     assert "record 1 (another user's job, score 0." in decision.reason
     assert "alice" not in json.dumps(decision_reply(decision))

@@ -15,20 +15,20 @@ from rich.console import Console
 
 from database.model import Decision, ServiceRun
 from matcher import explain, report
-from matcher.decide import Knowledge, Question, decide
+from matcher.decide import Question, decide
 from matcher.guards import Policy
 from matcher.linkage.model import load
 from matcher.linkage.result import PRIOR
 from matcher.shortfall import shortfall
 from matcher.story import Explained, Story
 from matcher.submission import Script, Submission
-from tests.unit.matcher_daemon import SCRIPT, record
+from tests.unit.matcher_daemon import SCRIPT, knowing, record
 
 
 def decision(user: str = "root", script: str = SCRIPT, threshold: float = 0.7) -> Decision:
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/alice", {}, (), Script("/home/alice/job.sh", script))
     question = Question(submission, user, 0, "submit", "on", 1.7e9)
-    knowledge = Knowledge([record(id=1)], load("thesis", threshold), cluster_nodes=8)
+    knowledge = knowing(record(id=1), model=load("thesis", threshold))
     return decide(question, knowledge, Policy("test", openmpi=("4.1.4",)), "18bcfe56800-00000000")
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from database.model import Decision, Outcome, Record, RecordStatus
 from matcher import report
-from matcher.decide import Knowledge, Question, decide
+from matcher.decide import Question, decide
 from matcher.guards import Policy
 from matcher.hidden import hide
 from matcher.linkage import Model, load
@@ -23,7 +23,7 @@ from matcher.protocol import decision_reply
 from matcher.shortfall import shortfall
 from matcher.story import Explained, Story
 from matcher.submission import Script, Submission
-from tests.unit.matcher_daemon import RULES, SCRIPT, job, record
+from tests.unit.matcher_daemon import RULES, SCRIPT, job, knowing, record
 from tests.unit.test_shortfall import BITS
 
 ALICES = JobMetadata(
@@ -74,7 +74,7 @@ def decided(
     script = None if job.get("stdin") else Script("/home/bob/job.sh", SCRIPT)
     submission = Submission("sbatch", ("sbatch", "job.sh", *job.get("words", ())), "/home/bob", {}, (), script)
     question = Question(submission, "bob", 1001, "submit", mode, 1.7e9)
-    knowledge = Knowledge([known], model.model_copy(update={"threshold": threshold}), cluster_nodes=8)
+    knowledge = knowing(known, model=model.model_copy(update={"threshold": threshold}))
     return decide(question, knowledge, Policy("test", mode=site, openmpi=("4.1.4",)), "d-1")
 
 

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from database.model import Record, RecordStatus, Scope
-from matcher.linkage.model import load
-from matcher.records import problem
-from matcher.service import knowledge_of
-from reprise.config import Config
-from tests.unit.matcher_daemon import job, record
+from matcher.records import UnreadableError, read
+from matcher.service import readable
+from tests.unit.matcher_daemon import job, record, text_of
 
 
 def metadata(**changes: Any) -> dict[str, Any]:
@@ -31,6 +29,7 @@ def metadata(**changes: Any) -> dict[str, Any]:
         ({"metadata": {}}, "metadata.user"),
         ({"context": {"openmpi": "4.1.4"}}, "context.openmpi"),
         ({"context": {"nodes": "4"}}, "context.nodes"),
+        ({"context": {"cluster": None}}, "context.cluster"),
         ({"environment": {"OMPI_MCA_x": 1}}, "environment.OMPI_MCA_x"),
         ({"conflicts": [1]}, "conflicts.0"),
         ({"gain": "much"}, "gain"),
@@ -38,21 +37,28 @@ def metadata(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_record_with_a_wrong_value_is_left_out_and_the_others_serve(changes: dict[str, Any], named: str) -> None:
-    bad, good = record(id=1, **changes), record(id=2)
-    assert str(problem(bad)).startswith(f"{named}: ")
-    assert list(knowledge_of([bad, good], load("thesis"), Config()).records) == [2]
+    bad, good = text_of(record(id=1, **changes)), text_of(record(id=2))
+    with pytest.raises(UnreadableError, match=rf"^{named}: "):
+        read(bad)
+    assert [number for number, known in readable([bad, good]) if known] == [2]
 
 
 def test_a_retired_record_is_nobodys_concern(caplog: pytest.LogCaptureFixture) -> None:
-    assert not knowledge_of([record(gain="much", status=RecordStatus.RETIRED)], load("thesis"), Config()).records
+    retired = text_of(record(id=3, gain="much", status=RecordStatus.RETIRED))
+    assert list(readable([retired])) == [(3, None)]
     assert not caplog.records
 
 
 @pytest.mark.parametrize("scope", Scope)
 def test_a_record_as_campaigns_write_it_is_fine(scope: Scope) -> None:
-    assert problem(record(scope=scope, **({"metadata": {}} if scope is Scope.CLUSTER else {}))) is None
+    written = record(id=5, scope=scope, **({"metadata": {}} if scope is Scope.CLUSTER else {}))
+    known = read(text_of(written))
+    assert (known.id, known.scope, known.status) == (5, scope, RecordStatus.ACTIVE)
+    assert (known.environment, known.gain, known.gain_low) == (written.environment, 0.3, 0.28)
+    assert known.metadata == (job() if scope is Scope.APPLICATION else None)
 
 
 def test_keys_of_a_newer_release_are_ignored() -> None:
     newer: Record = record(**metadata(energy=3))
-    assert problem(dataclasses.replace(newer, context={**newer.context, "gpus": 2})) is None
+    newer = dataclasses.replace(newer, context={**newer.context, "gpus": 2})
+    assert read(text_of(newer)).terms.context.nodes == 4

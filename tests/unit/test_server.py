@@ -26,7 +26,7 @@ from matcher.decide import decide
 from matcher.errors import ServiceError
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
-from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request
+from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request, text_of
 from tests.waiting import wait_for
 
 
@@ -271,7 +271,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
 
     monkeypatch.setattr(service_module, "decide", decide_late)
     service = service_module.Service(lambda: load_config(daemon.config))
-    service.use_records([mine(id=1)])
+    service.use_records([text_of(mine(id=1))])
 
     async def both() -> dict[str, Any]:
         long = asyncio.create_task(service.answer(json.dumps(request(script)).encode(), os.getuid()))
@@ -298,6 +298,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
 
 def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
     service = service_module.Service(lambda: load_config(daemon.config))
-    service.use_records([mine(id=1), record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})])
+    wrong = [record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})]
+    service.use_records(map(text_of, [mine(id=1), *wrong]))
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
     assert (reply["verdict"], reply["record"]) == ("apply", 1)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from database import Database
-from database.model import Record, RecordStatus
+from database.model import RecordStatus, RecordText
 from matcher.journal import Entry, Journal
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
@@ -179,7 +179,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.db"
 
 
-def ignore(changed: Iterable[Record], gone: Sequence[int], *, all_of_them: bool) -> None:
+def ignore(changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
     for _ in changed:
         pass
 
