@@ -25,7 +25,7 @@ from matcher.service import Service
 from reprise.cli import reprise
 from reprise.config import load as load_config
 from tests.nobody import as_nobody
-from tests.unit.matcher_daemon import SCRIPT, Daemon, job, record, request
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request
 from tests.unit.test_hidden import alices
 from tests.unit.test_match_cli import decision
 from tests.waiting import wait_for
@@ -38,11 +38,11 @@ MODEL = load("thesis")
 @pytest.fixture
 def site(place: Path) -> Iterator[Daemon]:
     """A daemon that everybody can reach, with a database that they cannot read, and one record, of alice's."""
-    one = Daemon(place, 'model = "thesis"', "threshold = 0.3")
+    one = Daemon(place, 'model = "thesis"', "threshold = 0.01")
     one.socket.parent.chmod(0o755)
     one.database.parent.chmod(0o755)
     one.config.chmod(0o644)
-    one.add(alices())
+    one.add(alices(environment=RULES))
     yield one.start()
     one.stop()
 
@@ -75,7 +75,7 @@ def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_ot
         status, text = run(site, "explain", name)
         _, as_json = run(site, "explain", name, "--json")
     assert status == 0, text
-    assert "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
+    assert "apply" in text and "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
     assert "What is (hidden) is another user's." in text
     assert json.loads(as_json)["version"] == 1
     assert "alice" not in text + as_json
