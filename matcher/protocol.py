@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import pydantic_core
@@ -28,6 +29,7 @@ VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
+ESCAPED_BYTES = 12  # of JSON, at most, for one character
 ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
 
 # A name ends where the pattern ends; `*` stands for one or more of A-Z a-z 0-9 _.
@@ -45,6 +47,7 @@ ALLOW_LIST = (
 _ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
 
 
+@lru_cache(maxsize=4096)  # of each record at the start, and there are few names
 def is_allowed(name: str) -> bool:
     """Whether the plugin would set a variable of this name."""
     return _ALLOWED.fullmatch(name) is not None
@@ -59,9 +62,11 @@ def environment_problem(environment: Mapping[str, str]) -> str | None:
             return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
         if len(value.encode(errors="replace")) > VARIABLE_VALUE_LIMIT or "\n" in value or "\0" in value:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or holds a newline or NUL"
-    carried = json.dumps({"env": dict(environment)}).encode()
-    if len(carried) > REPLY_LIMIT - 4 * REASON_LIMIT:  # the rest of a reply: reason, id, verdict, numbers
-        return f"its variables are {len(carried)} bytes together, more than a reply holds"
+    room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest of a reply: reason, id, verdict, numbers
+    if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
+        carried = json.dumps({"env": dict(environment)}).encode()
+        if len(carried) > room:
+            return f"its variables are {len(carried)} bytes together, more than a reply holds"
     return None
 
 

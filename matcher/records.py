@@ -119,7 +119,7 @@ class _Shared(_Strict):
     conflicts: JsonText[tuple[str, ...]]
 
 
-class _Own(_Strict):
+class _Own(_Strict, from_attributes=True):
     """Of a row, what is its own, beside the job's metadata."""
 
     created_at: FiniteFloat
@@ -132,7 +132,7 @@ def read(row: RecordText) -> Known:
     """The record in a row. Raises UnreadableError."""
     where = ""
     try:
-        own = _Own.model_validate(row._asdict())
+        own = _Own.model_validate(row)
         names, values = tuple(own.environment), tuple(own.environment.values())
         problem = environment_problem(own.environment)
         shared = (row.component, row.scope, row.status, row.context, row.conflicts)
