@@ -5,17 +5,19 @@
 
 For each number of records: a database, the daemon on it (`start_s`: from its start to its first answer), and one job
 after the other. Four in five jobs are of codes that have records, one in five is a stranger's with a code that nobody
-tuned. Then 500 users who each submit once a second. The last line is a JSON object.
+tuned. Then 500 users who each submit once a second (`load_`, with 10,000 records; `load_lag_p99_ms` is the load
+generator's own delay). `cpu_ms` is what a decision costs the daemon's processor, with all that it writes; of the load
+too. The last line is a JSON object.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +27,7 @@ from typing import Any
 
 import click
 
+from bench.load import quantile
 from bench.match_site import CLUSTER_NODES, Site, distinct
 from database import Database
 from database.model import Measurement, Record, Scope
@@ -36,6 +39,7 @@ from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
 USERS, LOADED_RECORDS = 500, 10_000
+SUBMISSIONS = 10_000  # different ones, of those users together
 QUESTIONS, WARM_UP = 1000, 50
 STRANGERS = 0.2  # share of the questions
 BATCH = 2000  # records written in one transaction
@@ -115,7 +119,7 @@ def question(site: Site, rng: random.Random) -> bytes:
             "argv": ["sbatch", "job.sh"],
             "cwd": job.directory,
             "env": {},
-            "set": ["HOME", "PATH", "USER"],
+            "set": [],
             "script": {"path": f"{job.directory}/job.sh", "text": "\n".join(lines), "truncated": False},
         },
     }
@@ -167,37 +171,17 @@ def one_after_another(daemon: Daemon, frames: Iterator[bytes], count: int) -> li
     return took
 
 
-async def crowd(path: Path, frames: Sequence[bytes], users: int, seconds: int) -> tuple[list[float], int]:
-    """Milliseconds for each answer, and how many were lost; each user asks once a second, whatever comes back."""
-    took: list[float] = []
-    lost = 0
-
-    async def submit(frame: bytes) -> None:
-        nonlocal lost
-        begun = time.perf_counter()
-        try:
-            reader, writer = await asyncio.open_unix_connection(str(path))
-            writer.write(frame)
-            header = await asyncio.wait_for(reader.readexactly(protocol.HEADER_BYTES), 10)
-            body = await reader.readexactly(int.from_bytes(header, "big"))
-            writer.close()
-            if json.loads(body)["kind"] != "decision":
-                lost += 1
-        except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            lost += 1
-        took.append((time.perf_counter() - begun) * 1e3)
-
-    begun = time.perf_counter()
-    tasks = []
-    for number in range(users * seconds):
-        await asyncio.sleep(begun + number / users - time.perf_counter())
-        tasks.append(asyncio.create_task(submit(frames[number % len(frames)])))
-    await asyncio.gather(*tasks)
-    return took, lost
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+def crowd(daemon: Daemon, frames: Sequence[bytes], seconds: int) -> dict[str, Any]:
+    """What USERS experience who submit once a second for so many seconds (see `bench.load`)."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(frames))
+        file.flush()
+        command = [sys.executable, "-m", "bench.load", str(daemon.socket), file.name, str(USERS), str(seconds)]
+        used = cpu_s(daemon)
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10 * seconds + 60).stdout
+        used = cpu_s(daemon) - used
+    result = {f"load_{key}": value for key, value in json.loads(told).items()}
+    return result | {"load_cpu_ms": round(used / USERS / seconds * 1e3, 2)}
 
 
 def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, Any]:
@@ -222,9 +206,7 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
             "peak_mib": round(rss_mib(daemon, "VmHWM")),
         }
         if seconds and count == LOADED_RECORDS:
-            many, lost = asyncio.run(crowd(daemon.socket, [next(frames) for _ in range(2000)], USERS, seconds))
-            result |= {"load_lost": lost, "load_p50_ms": round(statistics.median(many), 2)}
-            result |= {"load_p99_ms": round(quantile(many, 0.99), 2)}
+            result |= crowd(daemon, [next(frames) for _ in range(SUBMISSIONS)], seconds)
     finally:
         daemon.stop()
     click.echo(json.dumps(result))
