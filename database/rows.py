@@ -77,7 +77,7 @@ class Table(Generic[T]):
 def to_json(value: Any, where: str) -> str:
     """Canonical JSON of a mapping or sequence; raises InvalidValueError that names `where`."""
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError(
             f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
@@ -90,6 +90,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
 
 
 def _is_json(hint: Any) -> bool:

@@ -28,6 +28,7 @@ _PIECE = re.compile(
     """,
     re.VERBOSE,
 )
+_NO_PLAIN_WORD = re.compile(r"""["'\\#]""")
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -51,6 +52,11 @@ def split_directive(line: str, work: Work) -> Iterator[str]:
     Not a shell's rules: a backslash takes the next character as it is within quotes of either kind, but outside them
     does not join words over a blank; an unquoted `#` begins a comment wherever it stands.
     """
+    if not _NO_PLAIN_WORD.search(line):  # as most
+        words = line.split()
+        work.spend(6 * len(words), len(line))
+        yield from words
+        return
     word: list[str] = []
     for piece in _PIECE.finditer(line):
         work.spend(3, piece.end() - piece.start())

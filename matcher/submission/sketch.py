@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +28,8 @@ SHINGLE = 3  # words in a row
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]+|-+(?=\w)|[|<>&$/=]")
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
-_SHUFFLES = np.arange(1, SIZE + 1, dtype=np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)[:, None]
+_SHUFFLES = np.arange(1, SIZE + 1, dtype=np.uint64)[:, None] * np.uint64(0xD6E8FEB86659FD93)
 
 
 def sketch(script: str) -> str:
@@ -35,18 +37,22 @@ def sketch(script: str) -> str:
     words = _words(script)
     if not words:
         return ""
-    known: dict[str, int] = {}
-    numbers = np.array([known.setdefault(w, zlib.crc32(w.encode(errors="replace"))) for w in words], dtype=np.uint64)
-    padded = np.concatenate([numbers, np.zeros(max(0, SHINGLE - len(numbers)), dtype=np.uint64)])
-    rows = np.lib.stride_tricks.sliding_window_view(padded, SHINGLE)
-    sequences = _mixed(rows * _FACTORS).sum(axis=1, dtype=np.uint64)
-    first = _mixed(sequences[:, None] ^ _SHUFFLES).min(axis=0)
-    return "".join(LETTERS[number] for number in (_mixed(first) >> np.uint64(58)).tolist())
+    numbers = [_number(word) for word in words] + [0] * (SHINGLE - len(words))
+    count = len(numbers) - SHINGLE + 1
+    sequences = np.array([numbers[place : place + count] for place in range(SHINGLE)], dtype=np.uint64)
+    mixed = _mixed(sequences * _FACTORS).sum(axis=0)
+    first = _mixed(mixed ^ _SHUFFLES).min(axis=1)
+    return "".join([LETTERS[number] for number in (_mixed(first) >> np.uint64(58)).tolist()])
+
+
+@lru_cache(maxsize=8192)  # scripts have most words in common
+def _number(word: str) -> int:
+    return zlib.crc32(word.encode(errors="replace"))
 
 
 def _words(script: str) -> list[str]:
     text = _COMMENT.sub("", script)
-    return [found.group() for found, _ in zip(_WORD.finditer(text), range(WORDS), strict=False)]
+    return [found.group() for found in islice(_WORD.finditer(text), WORDS)]
 
 
 def _mixed(numbers: Numbers) -> Numbers:
