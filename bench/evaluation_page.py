@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs/evaluation.md"
-BLOCK = re.compile(r"^(?P<begin><!-- reprise (?P<command>.*) -->\n)(?P<said>.*?)(?P<end>^<!-- end -->)$", re.M | re.S)
+BLOCK = re.compile(
+    r"^(?P<begin><!-- reprise (?P<command>[^\n]*) -->\n)(?P<said>.*?)(?P<end>^<!-- end -->)$", re.M | re.S
+)
 
 
 def _anew(block: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from matcher import explain_cli, model_cli
+from matcher.calibration import cli as calibration_cli
 from matcher.evaluation import cli as evaluation_cli
 
 if TYPE_CHECKING:
@@ -37,3 +38,4 @@ match.add_command(explain_cli.explain)
 match.add_command(explain_cli.top)
 match.add_command(model_cli.model)
 match.add_command(evaluation_cli.evaluate)
+match.add_command(calibration_cli.calibrate)

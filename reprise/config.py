@@ -71,7 +71,7 @@ class Matcher(Section):
     """The daemon."""
 
     socket: AbsolutePath = Field(Path("/run/reprise/matcher.sock"), description="Unix socket; every user may connect")
-    model: str = Field("thesis", description="preset name, or absolute path of a model file (TOML)")
+    model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
     mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
     max_connections: int = Field(

@@ -118,8 +118,8 @@ def test_a_threshold_can_be_overridden() -> None:
             "'fields.1.parts.1.phase': known here: feature, name, weight, curve, unknown, comparer, period",
         ),
         ('name = "time"', 'name = "user"', "two fields are called 'user'"),
-        ('[evidence]', 'prefer = ["nodes"]\n[evidence]', "'prefer' names 'nodes', which no part compares as it is"),
-        ('[evidence]', 'prefer = ["hour"]\n[evidence]', "'prefer' names 'hour', which no part compares as it is"),
+        ("[evidence]", 'prefer = ["nodes"]\n[evidence]', "'prefer' names 'nodes', which no part compares as it is"),
+        ("[evidence]", 'prefer = ["hour"]\n[evidence]', "'prefer' names 'hour', which no part compares as it is"),
         ("threshold = 0.5", "threshold = 1.5", "setting 'threshold': Input should be less than or equal to 1"),
         ("version = 2", "", "setting 'version': is missing: add it"),
         ('text = "none"', "", "evidence"),
@@ -143,7 +143,7 @@ def test_a_wrong_file_gets_one_line_that_names_it(tmp_path: Path, old: str, new:
 
 
 def test_an_unknown_preset_and_an_unreadable_file_say_so(tmp_path: Path) -> None:
-    with pytest.raises(LinkageError, match=r"no model 'thesys': give a preset \(thesis\) or the path"):
+    with pytest.raises(LinkageError, match=r"no model 'thesys': give a preset \(site, thesis\) or the path"):
         load("thesys")
     with pytest.raises(LinkageError, match="cannot be read"):
         load(tmp_path)

@@ -11,7 +11,7 @@ from matcher.evaluation.catalogue import evaluate
 from matcher.linkage import load
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/evaluation.md").read_text()
+PAGE = (ROOT / "docs/evaluation.md").read_text().split("## The model `thesis`")[1]
 THESIS = load("thesis")
 SCENARIOS = ("thesis", "thesis-256")
 
@@ -22,6 +22,16 @@ def test_most_colleagues_are_recognised_and_few_strangers(scenario: str) -> None
     assert (kinds["again"].right_application.value or 0) > 0.99
     assert (kinds["colleague"].right_application.value or 0) > 2 / 3
     assert (kinds["stranger"].unknown_matched.value or 0) < 0.02
+
+
+@pytest.mark.slow
+def test_the_default_model_recognises_applications_and_no_strangers() -> None:
+    found = evaluate(load("site"), "thesis", seeds=3).measures
+    assert (found.right_application.value or 0) >= 0.99
+    assert (found.right_nodes.value or 0) >= 0.95
+    assert (found.unknown_matched.value or 0) <= 0.01
+    hard = evaluate(load("site"), "hard", seeds=3).measures
+    assert (hard.right_application.value or 0) > 0.9 and (hard.unknown_matched.value or 0) < 0.05
 
 
 def test_the_document_states_the_models_threshold() -> None:

@@ -27,7 +27,7 @@ from tests.unit.matcher_daemon import ROOT, RULES, SCRIPT, Daemon, job, record
 @pytest.fixture
 def site(tmp_path: Path) -> Daemon:
     """A configuration and a database with one record; no daemon runs."""
-    one = Daemon(tmp_path)
+    one = Daemon(tmp_path, 'model = "thesis"')
     one.add(record(metadata=job("alice").to_json()))
     (tmp_path / "job.sh").write_text(SCRIPT)
     return one

@@ -18,6 +18,12 @@ def run(*words: str) -> Result:
 
 def test_the_configured_model_is_shown_with_its_evidence() -> None:
     said = run("show").output
+    assert said.startswith("Model site/1: threshold 0.96, scoring by log-odds\n")
+    assert "soft-tfidf" in said and "reprise match calibrate" in said
+
+
+def test_a_model_of_means_is_shown_in_shares() -> None:
+    said = run("show", "thesis").output
     assert said.startswith("Model thesis/1: threshold 0.55, scoring by mean\n")
     assert "soft-tfidf" in said and "0.0833" in said and "reprise match evaluate" in said
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcher.linkage.ecm import UNKNOWN, Fit, Levels, fit
+from matcher.calibration.ecm import UNKNOWN, Fit, Levels, fit
 
 MATCHED = ([0.05, 0.15, 0.8], [0.1, 0.9], [0.2, 0.1, 0.1, 0.6])
 OTHERS = ([0.9, 0.08, 0.02], [0.7, 0.3], [0.7, 0.2, 0.05, 0.05])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model as the text of a model file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from matcher.linkage.model import Model, Part
+
+HEAD = """# SPDX-License-Identifier: Apache-2.0
+# Made by `reprise match calibrate`; docs/linkage.md says what it means. A curve holds points [similarity, bits].
+"""
+
+
+def text(model: Model) -> str:
+    """TOML that `matcher.linkage.load` reads as an equal model."""
+    return HEAD + "\n".join(_lines(model)) + "\n"
+
+
+def _lines(model: Model) -> Iterator[str]:
+    head = model.model_dump(mode="json", exclude_none=True, exclude={"fields", "evidence"})
+    yield ""
+    yield from (f"{key} = {_value(value)}" for key, value in head.items())
+    yield from _table("evidence", model.evidence)
+    for field in model.fields:
+        yield from ("", "[[fields]]", f"name = {_value(field.name)}")
+        if field.weight is not None:
+            yield f"weight = {_value(field.weight)}"
+        yield "parts = ["
+        yield from (f"  {_part(part)}," for part in field.parts)
+        yield "]"
+
+
+def _table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Tables in it follow as tables of their own."""
+    yield from ("", f"[{name}]")
+    yield from (f"{_key(key)} = {_value(one)}" for key, one in values.items() if not isinstance(one, Mapping))
+    for key, one in values.items():
+        if isinstance(one, Mapping):
+            yield from _table(f"{name}.{_key(key)}", one)
+
+
+def _part(part: Part) -> str:
+    values = part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    values = {"feature": values.pop("feature"), "comparer": values.pop("comparer")} | values
+    for last in ("curve", "unknown"):
+        if last in values:
+            values[last] = values.pop(last)
+    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in values.items()) + " }"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    """TOML's texts, numbers, truth values and lists of them are JSON's, but for DEL, which JSON leaves as it is."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of jobs as a calibration sees them: for each part of a model, the level of likeness.
+
+Similarities are rounded to LEVELS, so that many pairs are of one pattern and are kept once, with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from matcher.linkage.features import FEATURES
+from matcher.linkage.model import Model
+from matcher.linkage.result import LinkableRecord
+from matcher.linkage.table import Table
+from matcher.metadata import JobMetadata
+
+Floats = npt.NDArray[np.float64]
+Levels = npt.NDArray[np.int8]
+
+LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
+"""What similarities are rounded to, but to the last only what is 1."""
+UNKNOWN = -1
+"""Level of a part whose feature is unknown of one job or both."""
+
+_BORDERS = np.append((LEVELS[1:-1] + LEVELS[:-2]) / 2, 1 - 1e-6)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`patterns` (n x parts): levels, each row once; `matched` and `others` (n): how many such pairs match, and not.
+
+    Where it is not known whether pairs match, `others` has them all; or each has its share of both.
+    """
+
+    patterns: Levels
+    matched: Floats
+    others: Floats
+
+    @property
+    def counts(self) -> Floats:
+        return self.matched + self.others
+
+    def scaled(self, factor: float) -> Pairs:
+        return Pairs(self.patterns, self.matched * factor, self.others * factor)
+
+    def split(self, probability: Floats) -> Pairs:
+        """Each pattern's pairs match with this probability."""
+        return Pairs(self.patterns, self.counts * probability, self.counts * (1 - probability))
+
+
+def together(several: Sequence[Pairs]) -> Pairs:
+    """All of them, each pattern once."""
+    patterns, place = np.unique(np.concatenate([pairs.patterns for pairs in several]), axis=0, return_inverse=True)
+
+    def summed(counts: list[Floats]) -> Floats:
+        return np.asarray(np.bincount(place.ravel(), np.concatenate(counts), minlength=len(patterns)), np.float64)
+
+    return Pairs(patterns, summed([pairs.matched for pairs in several]), summed([pairs.others for pairs in several]))
+
+
+class Against:
+    """Compares jobs with `records` in the parts of `model`, whose weights do not matter."""
+
+    def __init__(self, model: Model, records: Iterable[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
+        """As for `matcher.linkage.Engine`."""
+        self._zone = ZoneInfo(timezone) if timezone else None
+        table = Table(model, cluster_nodes, self._zone)
+        table.add(records)
+        self._parts = table.freeze().parts
+        self._features = [FEATURES[part.feature] for field in model.fields for part in field.parts]
+
+    def levels(self, job: JobMetadata) -> Levels:
+        """Of the job and each record (records x parts)."""
+        columns = []
+        for feature, part in zip(self._features, self._parts, strict=True):
+            view = part.view
+            query = view.query(feature.of(job, self._zone))
+            if view.is_unknown(query):
+                columns.append(np.full(len(part.codes), UNKNOWN, np.int8))
+                continue
+            of_distinct = np.searchsorted(_BORDERS, view.bounds(query, None)[0], side="right").astype(np.int8)
+            if (unknown := view.unknown()) >= 0:
+                of_distinct[unknown] = UNKNOWN
+            columns.append(of_distinct[part.codes])
+        return np.stack(columns, axis=1)
+
+
+def counted(levels: Levels, matches: npt.NDArray[np.bool_]) -> Pairs:
+    """Pairs (n x parts) of which it is known whether they match."""
+    return together([Pairs(levels, matches.astype(np.float64), (~matches).astype(np.float64))])
