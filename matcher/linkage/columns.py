@@ -207,7 +207,7 @@ class _TextView(ExactView):
         if codes is not None and len(codes) > self.size // 2:  # cheaper than to pick them
             found = self.bounds(query, None)[0][codes]
             return found, found
-        texts = self._values[: self.size] if codes is None else [self._values[code] for code in codes.tolist()]
+        texts = self._values[: self.size] if codes is None else list(map(self._values.__getitem__, codes.tolist()))
         single = cdist([query], texts, scorer=self._scorer, dtype=np.float32, workers=1)[0]
         found = single.astype(np.float64)
         return found, found
@@ -401,7 +401,10 @@ class _OptionsView(View):
                 all_keys[self._with_key.rows(key_id)] -= 1.0
             for item in self._alike(key, values):
                 overlap[self._with_item.rows(item)] += comparers.options({key: values}, self._options([item]))
-        similarities: Reals = np.divide(overlap, all_keys, out=np.ones(self.size), where=all_keys > 0)
+        if not options:  # two without any are alike
+            neither = all_keys == 0.0
+            overlap[neither] = all_keys[neither] = 1.0
+        similarities: Reals = overlap / all_keys
         return similarities
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:

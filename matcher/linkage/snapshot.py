@@ -8,6 +8,7 @@ what the parts to come can add at most. That is done up to a margin; the few row
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,8 @@ class Contribution:
         self.codes = codes  # of each row
         self.curve = curve
         self._values = np.array(curve.values)
-        self._is_share = (curve.similarities, curve.values[0], curve.unknown) == ((0.0, 1.0), 0.0, None)
+        everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
+        self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
         self._tables: dict[Any, Reals] = {}
         self._upper = np.maximum.accumulate(curve.values)
         self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
@@ -106,14 +108,23 @@ class Contribution:
 
     def exact(self, query: Any, codes: Iterable[int]) -> dict[int, Exact]:
         """Of the distinct values `codes`: the similarity, and what it adds."""
-        distinct = tuple(set(codes))
-        similarities = [self.view.similarity(query, code) for code in distinct]
-        if self._is_share:  # as np.interp, which takes longer for a few
-            share = self.curve.values[1]
-            return {code: (found, share * found) for code, found in zip(distinct, similarities, strict=True)}
-        added = np.interp(similarities, self.curve.similarities, self.curve.values)
-        added = self._with_unknown(query, np.array(distinct, np.int32), added)
-        return dict(zip(distinct, zip(similarities, added.tolist(), strict=True), strict=True))
+        found = {code: self.view.similarity(query, code) for code in codes}
+        added = {code: self._height(similarity) for code, similarity in found.items()}
+        if self.curve.unknown is not None:
+            if self.view.is_unknown(query):
+                added = dict.fromkeys(added, self.curve.unknown)
+            elif self.view.unknown() in added:
+                added[self.view.unknown()] = self.curve.unknown
+        return {code: (similarity, added[code]) for code, similarity in found.items()}
+
+    def _height(self, similarity: float) -> float:
+        """As np.interp, which takes longer for one."""
+        xs, ys = self.curve.similarities, self.curve.values
+        right = bisect_right(xs, similarity)
+        if right == len(xs):
+            return ys[-1]
+        x, y = xs[right - 1], ys[right - 1]
+        return (ys[right] - y) / (xs[right] - x) * (similarity - x) + y
 
     def _along(self, similarities: Reals, values: Reals) -> Reals:
         """The curve, or a bound of it."""
@@ -163,14 +174,17 @@ class Snapshot:
         self.alive = alive
         curves = [curve for of_field in model.curves() for curve in of_field]
         self.parts = [Contribution(*one) for one in zip(columns, curves, codes, strict=True)]
+        always = model.offset + sum(part.constant for part in self.parts if part.constant is not None)
+        self.start = np.where(alive, np.float32(always), np.float32(-np.inf))
         cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
+        varying = {number for number, part in enumerate(self.parts) if part.constant is None}
         cheap = [
             number
             for number, part in enumerate(self.parts)
-            if part.view.is_certain and part.view.size * part.view.cost_ns <= cheap_ns
+            if number in varying and part.view.is_certain and part.view.size * part.view.cost_ns <= cheap_ns
         ]
         self.axes = [self._axis(group) for group in _groups(cheap, [part.view.size for part in self.parts])]
-        stages = set(range(len(self.parts))) - set(cheap)
+        stages = varying - set(cheap)
         self.stages = sorted(stages, key=lambda n: self.parts[n].view.size * self.parts[n].view.cost_ns)
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         in_single_precision = scale * 2.0**-23 * (len(self.parts) + 2)
@@ -189,7 +203,7 @@ class Snapshot:
 
     def compare(self, values: Sequence[Any]) -> Comparison:
         """A new job's values, one for each part, against all rows."""
-        return Comparison(self, [part.view.query(value) for part, value in zip(self.parts, values, strict=True)])
+        return Comparison(self, values)
 
 
 def _groups(parts: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -230,22 +244,25 @@ class Leading:
 class Comparison:
     """One new job against all rows of a snapshot."""
 
-    def __init__(self, snapshot: Snapshot, queries: Sequence[Any]) -> None:
+    def __init__(self, snapshot: Snapshot, values: Sequence[Any]) -> None:
         self._snapshot = snapshot
         self._parts = snapshot.parts
-        self._queries = queries
-        self._exact: list[dict[int, Exact]] = [{} for _ in queries]
+        self._values = values
+        self._queries: list[Any] = [None] * len(values)
+        for number, part in enumerate(self._parts):
+            if part.constant is None:
+                self._queries[number] = part.view.query(values[number])
+        self._exact: list[dict[int, Exact]] = [{} for _ in values]
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> npt.NDArray[np.float32]:
         """What the parts with few distinct values add; minus infinity for a row that is no record any more."""
-        base = np.full(len(self._snapshot.alive), np.float32(self._snapshot.model.offset))
+        base = self._snapshot.start.copy()
         for axis in self._snapshot.axes:
             table = np.zeros(1)
             for number in axis.parts:
                 table = (table[:, None] + self._parts[number].table(self._queries[number])).ravel()
             base += np.take(table.astype(np.float32), axis.codes, mode="clip")
-        base[~self._snapshot.alive] = -np.inf
         return base
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
@@ -285,7 +302,7 @@ class Comparison:
         reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
         ranks = np.ones(len(reaches), np.intp)
         for number in self._snapshot.preferred:
-            part, query = self._parts[number], self._queries[number]
+            part, query = self._parts[number], self._values[number]
             is_known = isinstance(part.view, ExactView) and not part.view.is_unknown(query)
             code = part.view.code(query) if isinstance(part.view, ExactView) and is_known else -1
             ranks = 2 * ranks + (part.codes[leading.rows] == code)
@@ -355,17 +372,26 @@ class Comparison:
 
     def totals(self, rows: Indices) -> Reals:
         """Exactly, and rounded."""
-        totals = np.full(len(rows), self._snapshot.model.offset)
+        totals = [self._snapshot.model.offset] * len(rows)  # mostly of a few rows, for which arrays do not pay
         for number, part in enumerate(self._parts):
+            if part.constant is not None:
+                totals = [total + part.constant for total in totals]
+                continue
             codes = part.codes[rows].tolist()
             known = self._exact[number]
-            known |= part.exact(self._queries[number], set(codes) - known.keys())
-            totals += [known[code][1] for code in codes]
-        return np.round(totals, TOTAL_DECIMALS)
+            if missing := set(codes) - known.keys():
+                known |= part.exact(self._queries[number], missing)
+            totals = [total + known[code][1] for total, code in zip(totals, codes, strict=True)]
+        rounded: Reals = np.array(totals, np.float64).round(TOTAL_DECIMALS)
+        return rounded
 
     def part(self, number: int, row: int) -> Exact:
         """One part of a row of which `totals` was asked."""
-        return self._exact[number][int(self._parts[number].codes[row])]
+        part, known = self._parts[number], self._exact[number]
+        code = int(part.codes[row])
+        if code not in known:  # what is always the same was not looked at yet
+            known |= part.exact(part.view.query(self._values[number]), [code])
+        return known[code]
 
 
 def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:

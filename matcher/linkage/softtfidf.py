@@ -202,7 +202,8 @@ class _SoftTfIdfView(View):
                 rows, counted = self._holders.rows(number), self._holders.values(number)
                 products[rows] += counted * (weight * query.idf(token))
                 squares[rows] += counted * counted * (query.idf(token) ** 2 - float(self._idf[number]) ** 2)
-        lengths = np.sqrt(squares, out=np.ones(self.size), where=squares > 0)
+        squares[squares <= 0.0] = 1.0
+        lengths = np.sqrt(squares)
         least = np.minimum(products / lengths, 1.0)
         alike = [pair for token in self._soft.pairable(query.weights) for pair in self._alike(token)]
         if not alike:
