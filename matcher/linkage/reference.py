@@ -150,13 +150,15 @@ class Reference:
         added = {}
         for column in itertools.chain(*self._columns):
             name, curve = column.name, column.curve
-            new_is_unknown = _unknown(left[name][0])
-            added[name] = [
-                curve.unknown
-                if curve.unknown is not None and (new_is_unknown or _unknown(self._right[name][row]))
-                else _height(curve, similarity)
-                for row, similarity in similarities[name].items()
-            ]
+            heights = [_height(curve, similarity) for similarity in similarities[name].tolist()]
+            if curve.unknown is not None:
+                new_is_unknown = _unknown(left[name][0])
+                known = self._right[name].loc[similarities.index].tolist()
+                heights = [
+                    curve.unknown if new_is_unknown or _unknown(value) else height
+                    for value, height in zip(known, heights, strict=True)
+                ]
+            added[name] = heights
         return pd.DataFrame(added, index=similarities.index, dtype=float)
 
     def _explain(
@@ -300,6 +302,8 @@ def _likeness(left: str, right: str) -> float:
 def _edits(left: str, right: str) -> int:
     """Edits of code points. Jellyfish takes a letter with a combining accent for one character and refuses surrogates,
     so it gets an ideograph for each code point, which leaves the number of edits as it is."""
+    if left.isascii() and right.isascii():
+        return int(levenshtein_distance(left, right))
     spelling = {ord(character): FIRST_IDEOGRAPH + number for number, character in enumerate({*left, *right})}
     return int(levenshtein_distance(left.translate(spelling), right.translate(spelling)))
 
