@@ -75,7 +75,10 @@ class Crowd:
         """The answers that come within this time; none are waited for once one has come."""
         for number, _ in self._poll.poll(timeout_s):
             connection, begun, data = self._open[number]
-            more = connection.recv(REPLY_LIMIT + HEADER_BYTES)
+            try:
+                more = connection.recv(REPLY_LIMIT + HEADER_BYTES)
+            except ConnectionError:
+                more = b""
             data += more
             if more and len(data) < HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "big"):
                 self._open[number] = connection, begun, data

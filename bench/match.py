@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a decision takes, asked of a real daemon over its socket.
 
-    python -m bench.match [--records 2000,10000,100000] [--model thesis] [--seconds 60]
+    python -m bench.match [--records 2000,10000,100000] [--model site] [--seconds 60]
 
 For each number of records: a database, the daemon on it (`start_s`: from its start to its first answer), and one job
 after the other. Four in five jobs are of codes that have records, one in five is a stranger's with a code that nobody
@@ -13,6 +13,7 @@ too. The last line is a JSON object.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import random
@@ -35,6 +36,7 @@ from matcher import protocol
 from matcher.client import PING, ask
 from matcher.errors import MatcherError
 from matcher.metadata import JobMetadata
+from matcher.submission.sketch import sketch
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
@@ -68,7 +70,7 @@ def record(rng: random.Random, job: JobMetadata) -> Record:
         scope=Scope.APPLICATION,
         created_at=job.submit_time + 3600,
         context=context,
-        metadata=job.to_json(),
+        metadata=dataclasses.replace(job, script=sketch(script_of(job))).to_json(),
         parametrization={"value": rng.randint(1, 999)},
         environment=environment,
         conflicts=conflicts,
@@ -91,11 +93,7 @@ def fill(path: Path, site: Site, rng: random.Random, count: int) -> dict[str, in
     return distinct(jobs)
 
 
-def question(site: Site, rng: random.Random) -> bytes:
-    """A frame that asks for a decision, as the plugin sends it for `sbatch job.sh`."""
-    job = site.job()
-    if rng.random() < STRANGERS:
-        job = Site(rng, 1).job()
+def script_of(job: JobMetadata) -> str:
     lines = [
         "#!/bin/bash",
         f"#SBATCH --job-name={job.job_name}",
@@ -108,6 +106,14 @@ def question(site: Site, rng: random.Random) -> bytes:
         " ".join([job.launcher, job.path, *(f"--{key}={value}" for key, (value,) in job.options.items())]),
         "",
     ]
+    return "\n".join(lines)
+
+
+def question(site: Site, rng: random.Random) -> bytes:
+    """A frame that asks for a decision, as the plugin sends it for `sbatch job.sh`."""
+    job = site.job()
+    if rng.random() < STRANGERS:
+        job = Site(rng, 1).job()
     message = {
         "v": protocol.VERSION,
         "kind": "decide",
@@ -120,7 +126,7 @@ def question(site: Site, rng: random.Random) -> bytes:
             "cwd": job.directory,
             "env": {},
             "set": [],
-            "script": {"path": f"{job.directory}/job.sh", "text": "\n".join(lines), "truncated": False},
+            "script": {"path": f"{job.directory}/job.sh", "text": script_of(job), "truncated": False},
         },
     }
     return protocol.frame(message, protocol.REQUEST_LIMIT)
@@ -216,7 +222,7 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", default="2000,10000,100000,1000000", help="how many, separated by commas")
-    parser.add_argument("--model", default="thesis")
+    parser.add_argument("--model", default="site")
     parser.add_argument("--seconds", type=int, default=60, help=f"of load by {USERS} users; 0: none")
     arguments = parser.parse_args()
     click.echo(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, model {arguments.model}")
