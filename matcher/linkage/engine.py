@@ -178,17 +178,17 @@ class Asked:
                     contribution=contribution,
                 )
             )
-        weight = sum(part.weight for part in parts)
-        contribution = sum(part.contribution for part in parts)
-        similarity = sum(part.weight * part.similarity for part in parts) / weight if weight else 0.0
+        weights = [max(part.weight, 0.0) for part in parts]
+        if not any(weights):
+            weights = [1.0] * len(parts)
         alone = parts[0] if len(parts) == 1 else None
         return FieldScore(
             name=field.name,
             left=alone.left if alone else None,
             right=alone.right if alone else None,
-            similarity=similarity,
-            weight=weight,
-            contribution=contribution,
+            similarity=sum(w * part.similarity for w, part in zip(weights, parts, strict=True)) / sum(weights),
+            weight=sum(part.weight for part in parts),
+            contribution=sum(part.contribution for part in parts),
             parts=tuple(parts),
         )
 

@@ -185,13 +185,15 @@ class Reference:
 
 
 def _field_score(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
-    weight = math.fsum(part.weight for part in parts)
+    weights = [part.weight if part.weight > 0 else 0.0 for part in parts]
+    if math.fsum(weights) == 0:
+        weights = [1.0 for _ in parts]
     return FieldScore(
         name=name,
         left=parts[0].left if len(parts) == 1 else None,
         right=parts[0].right if len(parts) == 1 else None,
-        similarity=math.fsum(part.weight * part.similarity for part in parts) / weight if weight else 0.0,
-        weight=weight,
+        similarity=math.fsum(a * part.similarity for a, part in zip(weights, parts, strict=True)) / math.fsum(weights),
+        weight=math.fsum(part.weight for part in parts),
         contribution=math.fsum(part.contribution for part in parts),
         parts=parts,
     )

@@ -241,6 +241,15 @@ def test_log_odds_add_up_to_a_probability(changes: dict[str, Any], bits: float) 
     assert sum(field.contribution for field in best.fields) == pytest.approx(bits)
 
 
+def test_a_field_that_adds_nothing_still_says_how_alike_it_is() -> None:
+    data = ODDS.model_dump()
+    for part in data["fields"][0]["parts"]:
+        part |= {"curve": ((0.0, -1.0), (1.0, -1.0)), "unknown": -1.0}
+    idle = Model.model_validate(data)
+    best = Engine(idle, [record(JOB)], cluster_nodes=5).link(JOB).best
+    assert best and (best.fields[1].similarity, best.fields[1].contribution) == (1.0, -1.0)
+
+
 def test_probabilities_that_are_as_good_as_one_are_still_told_apart() -> None:
     sure = ODDS.model_copy(update={"prior": 60.0})
     near, same = (record(dataclasses.replace(JOB, nodes=nodes), number) for number, nodes in ((1, 3), (2, 2)))
