@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 CAPACITY = 8192  # writes waiting; at 500 submissions/s and three writes a job, a lock of 5 s fits
 BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
-LINGER_S = 0.05
+LINGER_S = 0.05  # for more writes to come; what is answered is written so much later, and lost if killed before
 BATCH = 256  # writes in one transaction at most
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
 PURGE_S = 86_400.0

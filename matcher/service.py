@@ -27,6 +27,7 @@ from matcher.eventlog import Throttle, line
 from matcher.explainer import Explainer
 from matcher.guards import Policy
 from matcher.journal import Entry, MakeEntry
+from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
 from matcher.records import Known, UnreadableError, read
@@ -37,6 +38,7 @@ from reprise.config import Config
 log = logging.getLogger(__name__)
 
 INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
+LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
 INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
 OMPI_INFO_TIMEOUT_S = 10.0
 
@@ -129,11 +131,7 @@ class Service:
             gc.freeze()  # nor is it looked through when requests leave some
             gc.enable()
         engine = self._knowledge.engine
-        latest = engine.latest()
-        begun = time.perf_counter()
-        if latest:
-            engine.link(latest.metadata)
-        took_ms = (time.perf_counter() - begun) * 1e3
+        took_ms = _linkage_ms(engine)
         self._inline = took_ms <= INLINE_LIMIT_MS
         count = len(self._knowledge)
         log.info(line("records", count=count, model=engine.model.label, linkage_ms=took_ms, inline=self._inline))
@@ -199,6 +197,19 @@ class Service:
                 return str(uid)
             self._names[uid] = entry.pw_name
         return self._names[uid]
+
+
+def _linkage_ms(engine: Engine) -> float:
+    """How long a linkage takes when nothing else slows it down."""
+    latest = engine.latest()
+    if latest is None:
+        return 0.0
+    took = []
+    for _ in range(LINKAGES):
+        begun = time.perf_counter()
+        engine.link(latest.metadata)
+        took.append(time.perf_counter() - begun)
+    return min(took) * 1e3
 
 
 def _decision_entry(decision: Decision) -> Entry:

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from matcher import service as service_module
 from matcher.client import PING
 from matcher.decide import decide
 from matcher.errors import ServiceError
+from matcher.linkage.engine import Engine
 from matcher.server import SOCKET_PATH_LIMIT, listen
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request, text_of
@@ -281,6 +283,23 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
         return (await long)[0]
 
     assert asyncio.run(both())["verdict"] == "apply"
+
+
+def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = [0.0]
+    steps = iter([1.0, 0.001])
+
+    def link(*_: Any) -> None:
+        clock[0] += next(steps, 1.0)
+
+    service = service_module.Service(lambda: load_config(daemon.config))
+    with monkeypatch.context() as patch, caplog.at_level("INFO", "matcher"):
+        patch.setattr(Engine, "link", link)
+        patch.setattr(time, "perf_counter", lambda: clock[0])
+        service.use_records([text_of(mine(id=1))])
+    assert "linkage_ms=1 inline=True" in caplog.text
 
 
 def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
