@@ -7,7 +7,8 @@ For each number of records: a database, the daemon on it (`start_s`: from its st
 after the other. Four in five jobs are of codes that have records, one in five is a stranger's with a code that nobody
 tuned. Then 500 users who each submit once a second (`load_`, with 10,000 records; `load_lag_p99_ms` is the load
 generator's own delay). `cpu_ms` is what a decision costs the daemon's processor, with all that it writes; of the load
-too. The last line is a JSON object.
+too. Then linkage alone, with 10,000 records, and the same in recordlinkage; and how often it is right, as shares (0 to
+1). The last line is a JSON object.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 import click
 
 from bench.load import quantile
+from bench.match_linkage import quality, speedup
 from bench.match_site import CLUSTER_NODES, Site, distinct
 from database import Database
 from database.model import Measurement, Record, Scope
@@ -233,6 +235,7 @@ def main() -> None:
     by_count = ("p50_ms", "p99_ms", "max_ms", "cpu_ms", "start_s", "rss_mib", "peak_mib")
     told: dict[str, Any] = {key: {count: result[key] for count, result in results.items()} for key in by_count}
     told |= {key: value for result in results.values() for key, value in result.items() if key.startswith("load_")}
+    told |= speedup(arguments.model, LOADED_RECORDS) | quality(arguments.model)
     click.echo(json.dumps(told))
 
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linkage without the daemon: against the same model in recordlinkage, and how often it is right."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.match_site import CLUSTER_NODES, Site
+from matcher.evaluation.catalogue import evaluate
+from matcher.linkage import Engine, LinkableRecord, load
+from matcher.linkage.reference import Reference
+from matcher.metadata import JobMetadata
+
+QUICK_JOBS, SLOW_JOBS = 200, 5
+SEEDS = 10
+MEASURES = ("right_application", "right_nodes", "unknown_matched")
+
+
+def speedup(model: str, records: int) -> dict[str, Any]:
+    """How long the nearest five of so many records take to be found and explained, both ways, and the ratio of that.
+
+    Both have read the records before. The reference compares each pair by a recordlinkage.Compare with jellyfish.
+    """
+    rng = random.Random(records)  # noqa: S311 - a simulation
+    site = Site(rng, max(50, min(1000, records // 100)))
+    known = [LinkableRecord(n, job, job.submit_time, rng.random()) for n, job in enumerate(site.jobs(records))]
+    jobs = list(site.jobs(QUICK_JOBS))
+    engine, reference = (
+        kind(load(model), known, cluster_nodes=CLUSTER_NODES, timezone="UTC") for kind in (Engine, Reference)
+    )
+    for job in jobs:
+        engine.link(job)
+    quick = statistics.median(_seconds(engine.link, job) for job in jobs)
+    slow = statistics.median(_seconds(reference.link, job) for job in jobs[:SLOW_JOBS])
+    return {
+        "linkage_ms": round(quick * 1e3, 3),
+        "recordlinkage_ms": round(slow * 1e3, 1),
+        "speedup_vs_recordlinkage": round(slow / quick),
+    }
+
+
+def _seconds(link: Callable[[JobMetadata], object], job: JobMetadata) -> float:
+    begun = time.perf_counter()
+    link(job)
+    return time.perf_counter() - begun
+
+
+def quality(model: str) -> dict[str, Any]:
+    """Shares, 0 to 1, as `reprise match evaluate` finds them."""
+    found = {name: evaluate(load(model), name, SEEDS).measures for name in ("thesis", "hard")}
+    return {name: {key: getattr(measures, key).value for key in MEASURES} for name, measures in found.items()}
