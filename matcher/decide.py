@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,8 +95,21 @@ class _Candidate:
     match: Match | None = None
 
 
+@dataclass(frozen=True)
+class Decided:
+    """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them."""
+
+    decision: Decision
+    explained: Callable[[], Decision]
+
+
 def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:
-    """Answer a question. `elapsed_ms` of the result is left for the caller, who has a clock."""
+    """Answer a question in full. `elapsed_ms` of the result is left for the caller, who has a clock."""
+    return answered(question, knowledge, policy, decision_id).explained()
+
+
+def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
+    """As `decide`, but what only the log needs is not reckoned yet: it takes a tenth of the time."""
     parsed = parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
     job = masked(parsed)
     model = knowledge.engine.model
@@ -113,9 +127,8 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
     best = used[0].match if used and used[0].match else nearest.best
-    told = asked.explained(best) if best else None
     applies = verdict in ("apply", "observe")
-    return Decision(
+    decision = Decision(
         id=decision_id,
         at=question.at,
         point=question.point,
@@ -128,14 +141,22 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
         model=model.label,
         threshold=model.threshold,
         metadata=job.to_json(),
-        score=told.score if told else None,
+        score=best.score if best else None,
         record_id=used[0].record.id if applies else None,
-        fields=[field.to_json() for field in told.fields] if told else (),
-        alternatives=_alternatives(looked_at, used, model.threshold, told),
         injected=_environment(used) if applies else {},
         job_id=question.job_id,
         array_task=question.array_task,
     )
+
+    def explained() -> Decision:
+        told = asked.explained(best) if best else None
+        return dataclasses.replace(
+            decision,
+            fields=[field.to_json() for field in told.fields] if told else (),
+            alternatives=_alternatives(looked_at, used, model.threshold, told),
+        )
+
+    return Decided(decision, explained)
 
 
 def _not_visible_yet(question: Question) -> str | None:

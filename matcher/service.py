@@ -19,9 +19,9 @@ from typing import Any
 
 from database import Database
 from database.decisions import DECISION
-from database.model import Decision, Outcome, RecordStatus, RecordText
+from database.model import Outcome, RecordStatus, RecordText
 from matcher import protocol
-from matcher.decide import Knowledge, Question, decide
+from matcher.decide import Decided, Knowledge, Question, answered
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
 from matcher.explainer import Explainer
@@ -175,11 +175,11 @@ class Service:
         )
         arguments = (question, self._knowledge, self._policy, new_decision_id(at))
         if inline:
-            made = decide(*arguments)
+            made = answered(*arguments)
         else:
-            made = await asyncio.get_running_loop().run_in_executor(self._slow, decide, *arguments)
-        decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
-        return protocol.decision_reply(decision), partial(_decision_entry, decision)
+            made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
+        elapsed_ms = (time.perf_counter() - begun) * 1e3
+        return protocol.decision_reply(made.decision), partial(_decision_entry, made, elapsed_ms)
 
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
         if uid not in (0, outcome.job.uid):
@@ -212,7 +212,8 @@ def _linkage_ms(engine: Engine) -> float:
     return min(took) * 1e3
 
 
-def _decision_entry(decision: Decision) -> Entry:
+def _decision_entry(made: Decided, elapsed_ms: float) -> Entry:
+    decision = dataclasses.replace(made.explained(), elapsed_ms=elapsed_ms)
     told = line(
         "decision",
         id=decision.id,

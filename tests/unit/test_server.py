@@ -20,10 +20,9 @@ from typing import Any
 import pytest
 
 from database import Database
-from database.model import Decision
 from matcher import service as service_module
 from matcher.client import PING
-from matcher.decide import decide
+from matcher.decide import Decided, answered
 from matcher.errors import ServiceError
 from matcher.linkage.engine import Engine
 from matcher.server import SOCKET_PATH_LIMIT, listen
@@ -267,11 +266,11 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
     script = SCRIPT + "# a comment\n" * (1000 if slow == "script" else 0)
     others_are_served = threading.Event()
 
-    def decide_late(*arguments: Any) -> Decision:
+    def decide_late(*arguments: Any) -> Decided:
         assert others_are_served.wait(10), "the ping was answered only after the decision"
-        return decide(*arguments)
+        return answered(*arguments)
 
-    monkeypatch.setattr(service_module, "decide", decide_late)
+    monkeypatch.setattr(service_module, "answered", decide_late)
     service = service_module.Service(lambda: load_config(daemon.config))
     service.use_records([text_of(mine(id=1))])
 
@@ -303,12 +302,12 @@ def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
 
 
 def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> Decision:
+    def broken(*_: Any) -> Decided:
         raise ZeroDivisionError
 
     service = service_module.Service(lambda: load_config(daemon.config))
     with monkeypatch.context() as patch:
-        patch.setattr(service_module, "decide", broken)
+        patch.setattr(service_module, "answered", broken)
         reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
     assert reply["kind"] == "error" and entry is None
     reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
