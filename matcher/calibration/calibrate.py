@@ -32,7 +32,8 @@ ASKING, KNOWN = 400, 2000
 MAX_ROUNDS = 1000
 SETTLED = 1e-4  # relative change of the share at which it is final
 LEAST_SHARE = 1e-7
-LEAST_THRESHOLD = 0.5
+LEAST_THRESHOLD = 0.9
+"""A job that is not matched loses nothing: no record may serve that is more likely than this to be another's."""
 
 
 @dataclass(frozen=True)

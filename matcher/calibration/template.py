@@ -27,6 +27,7 @@ FIELDS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
         "options",
         ({"feature": "options", "comparer": "options"}, {"feature": "option_keys", "comparer": "options"}),
     ),
+    ("modules", ({"feature": "modules", **_PATH},)),
     ("directory", ({"feature": "directory", **_PATH},)),
     (
         "size",

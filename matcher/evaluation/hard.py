@@ -73,6 +73,23 @@ SORTS = {
         launcher="mpirun",
         shared=True,
     ),
+    "bare name": Sort(
+        path="{program}",
+        directory="/work/{project}/{person}/{case}",
+        job_names=("{code}_{case}", "{case}", "prod"),
+        options={"in": "{case}.in", "log": "{case}_{day}.log"},
+        modules=("{code}/{version}", "openmpi/4.1.4"),
+        shared=True,
+    ),
+    "module's program": Sort(
+        path="{program}",
+        directory="/work/{project}/{person}/{case}",
+        job_names=("{case}", "prod", "{program}"),
+        options={"n": "{value}"},
+        programs=("{common}",),
+        modules=("{code}/{version}",),
+        shared=True,
+    ),
     "sweep": Sort(
         path="/home/{person}/src/{code}/build/{program}",
         directory="/scratch/{project}/{person}/{code}/sweep_{day}",
@@ -91,6 +108,13 @@ SORTS = {
         directory="/work/{project}/{person}",
         job_names=("run.sh", "{case}", "{code}"),
         options={"": "{code}", "case": "{case}"},
+        programs=("run.sh",),
+    ),
+    "case first": Sort(
+        path="/home/{person}/bin/{program}",
+        directory="/work/{project}/{person}",
+        job_names=("run.sh", "{case}", "{code}"),
+        options={"": "{case}", "code": "{code}"},
         programs=("run.sh",),
     ),
     "array": Sort(

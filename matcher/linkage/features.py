@@ -44,12 +44,15 @@ _SCRIPT = re.compile(r"\.[A-Za-z]\w*")
 
 
 def _executable(job: JobMetadata) -> str:
-    """Where the program lies. What is named without a directory and is no script is found by the shell, anywhere."""
+    """Where the program lies; of a script also its first argument, which often says what it is to run.
+
+    What is named without a directory and is no script is found by the shell, anywhere.
+    """
     path = job.path
-    is_below = "/" in path or _SCRIPT.fullmatch(splitext(path)[1])
-    if not is_below or not job.directory or path.startswith(("/", "~", "$")):
-        return path
-    return normpath(join(job.directory, path))
+    is_script = _SCRIPT.fullmatch(splitext(path)[1]) is not None
+    if ("/" in path or is_script) and job.directory and not path.startswith(("/", "~", "$")):
+        path = normpath(join(job.directory, path))
+    return "/".join([path, *job.options.get("", ())[:1]]) if is_script else path
 
 
 FEATURES: dict[str, Feature] = {
@@ -71,6 +74,7 @@ FEATURES: dict[str, Feature] = {
     "partition": Feature(Kind.TEXT, lambda job, _: job.partition),
     "account": Feature(Kind.TEXT, lambda job, _: job.account),
     "directory": Feature(Kind.TEXT, lambda job, _: job.directory),
+    "modules": Feature(Kind.TEXT, lambda job, _: "/".join(job.modules)),
     "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
     "script": Feature(Kind.TEXT, lambda job, _: job.script),
 }

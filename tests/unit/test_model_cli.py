@@ -8,6 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
+from matcher.linkage import load
 from reprise.cli import reprise
 from tests.unit.test_linkage_model import GOOD, ODDS
 
@@ -18,7 +19,7 @@ def run(*words: str) -> Result:
 
 def test_the_configured_model_is_shown_with_its_evidence() -> None:
     said = run("show").output
-    assert said.startswith("Model site/1: threshold 0.96, scoring by log-odds\n")
+    assert said.startswith(f"Model site/1: threshold {load('site').threshold}, scoring by log-odds\n")
     assert "soft-tfidf" in said and "reprise match calibrate" in said
 
 
