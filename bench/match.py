@@ -102,7 +102,7 @@ def script_of(job: JobMetadata) -> str:
         f"#SBATCH --nodes={job.nodes} --ntasks-per-node={job.tasks_per_node}",
         f"#SBATCH --partition={job.partition} --account={job.account}",
         "#SBATCH --time=04:00:00",
-        "module load gcc/12 openmpi/4.1.4",
+        f"module load {' '.join(job.modules)}",
         "export OMP_NUM_THREADS=1",
         f"cd {job.directory}",
         " ".join([job.launcher, job.path, *(f"--{key}={value}" for key, (value,) in job.options.items())]),

@@ -41,6 +41,7 @@ KEYS = (
 )
 NODES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32, 48, 64, 128, 256)
 CLUSTER_NODES = 512
+MODULES = ("gcc/12", "openmpi/4.1.4")  # of every job
 EPOCH = 1_700_000_000
 SPAN_S = 2 * 365 * 86_400
 
@@ -122,6 +123,7 @@ class Site:
             account=code.account,
             directory=f"/work/{code.user}/{words['case']}",
             launcher=rng.choice(("srun", "mpirun")),
+            modules=MODULES,
         )
 
     def _option(self, key: str, words: dict[str, object]) -> str:

@@ -88,12 +88,15 @@ class Contribution:
 
     def bounds(self, query: Any, codes: Codes | None) -> tuple[Reals, Reals]:
         """The most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
+        if self.curve.unknown is not None and self.view.is_unknown(query):
+            same = np.full(self.view.size if codes is None else len(codes), self.curve.unknown)
+            return same, same
         most, least = self.view.bounds(query, codes)
         if most is least:
-            most = least = self._with_unknown(query, codes, self._along(most, self._values))
+            most = least = self._with_unknown(codes, self._along(most, self._values))
             return most, least
         upper, lower = self._along(most, self._upper), self._along(least, self._lower)
-        return self._with_unknown(query, codes, upper), self._with_unknown(query, codes, lower)
+        return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
     def table(self, query: Any) -> Reals:
         """What each distinct value adds at most, up to `margin`. Of few-valued numbers, like those of clocks, kept."""
@@ -134,11 +137,9 @@ class Contribution:
             return straight
         return np.interp(similarities, self.curve.similarities, values)
 
-    def _with_unknown(self, query: Any, codes: Codes | None, added: Reals) -> Reals:
+    def _with_unknown(self, codes: Codes | None, added: Reals) -> Reals:
         if self.curve.unknown is None:
             return added
-        if self.view.is_unknown(query):
-            return np.full(len(added), self.curve.unknown)
         unknown = self.view.unknown()
         if unknown >= 0:
             if codes is None:
