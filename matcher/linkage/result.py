@@ -59,8 +59,10 @@ class PartScore:
 
 @dataclass(frozen=True)
 class FieldScore:
-    """A field: the sum of its parts; its similarity is their mean by weight (equal ones where none has any). `left` and `right` as in PartScore, where
-    the field has a value of its own."""
+    """A field: the sum of its parts; its similarity is their mean by weight (equal ones where none has any).
+
+    `left` and `right` as in PartScore, where the field has a value of its own.
+    """
 
     name: str
     left: Any

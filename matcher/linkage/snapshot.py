@@ -179,14 +179,11 @@ class Snapshot:
         self.start = np.where(alive, np.float32(always), np.float32(-np.inf))
         cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
         varying = {number for number, part in enumerate(self.parts) if part.constant is None}
-        cheap = [
-            number
-            for number, part in enumerate(self.parts)
-            if number in varying and part.view.is_certain and part.view.size * part.view.cost_ns <= cheap_ns
-        ]
-        self.axes = [self._axis(group) for group in _groups(cheap, [part.view.size for part in self.parts])]
-        stages = varying - set(cheap)
-        self.stages = sorted(stages, key=lambda n: self.parts[n].view.size * self.parts[n].view.cost_ns)
+        costs = [part.view.size * part.view.cost_ns for part in self.parts]
+        self.cheap = {number for number in varying if costs[number] <= cheap_ns}
+        merged = [number for number in sorted(self.cheap) if self.parts[number].view.is_certain]
+        self.axes = [self._axis(group) for group in _groups(merged, [part.view.size for part in self.parts])]
+        self.stages = sorted(varying - set(merged), key=costs.__getitem__)
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         in_single_precision = scale * 2.0**-23 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
@@ -254,11 +251,21 @@ class Comparison:
             if part.constant is None:
                 self._queries[number] = part.view.query(values[number])
         self._exact: list[dict[int, Exact]] = [{} for _ in values]
+        self._stages = list(snapshot.stages)
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> npt.NDArray[np.float32]:
-        """What the parts with few distinct values add; minus infinity for a row that is no record any more."""
+        """What the parts with few distinct values add; minus infinity for a row that is no record any more.
+
+        The other parts are left in `_stages`.
+        """
         base = self._snapshot.start.copy()
+        for number in self._snapshot.cheap.intersection(self._stages):
+            part = self._parts[number]
+            most, least = part.bounds(self._queries[number], None)
+            if most is least:  # as nearly always
+                base += np.take(most.astype(np.float32), part.codes, mode="clip")
+                self._stages.remove(number)
         for axis in self._snapshot.axes:
             table = np.zeros(1)
             for number in axis.parts:
@@ -324,7 +331,7 @@ class Comparison:
     def _narrowed(self, rows: Indices | None, floor: Callable[[Reals], float]) -> Leading:
         """The rows that can reach `floor`, given what some others have at least."""
         margin = self._snapshot.margin
-        stages = list(self._snapshot.stages)
+        stages = list(self._stages)
         most: npt.NDArray[Any] = self._base if rows is None else self._base[rows]
         least = most
         best = -np.inf
