@@ -6,13 +6,15 @@ Similarities are rounded to LEVELS, so that many pairs are of one pattern and ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from matcher.linkage.columns import View
 from matcher.linkage.features import FEATURES
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord
@@ -34,7 +36,7 @@ _BORDERS = np.append((LEVELS[1:-1] + LEVELS[:-2]) / 2, 1 - 1e-6)
 class Pairs:
     """`patterns` (n x parts): levels, each row once; `matched` and `others` (n): how many such pairs match, and not.
 
-    Where it is not known whether pairs match, `others` has them all; or each has its share of both.
+    Where it is not known whether pairs match, `others` has them all.
     """
 
     patterns: Levels
@@ -45,12 +47,20 @@ class Pairs:
     def counts(self) -> Floats:
         return self.matched + self.others
 
-    def scaled(self, factor: float) -> Pairs:
-        return Pairs(self.patterns, self.matched * factor, self.others * factor)
+    @property
+    def share(self) -> float:
+        """Of all pairs, those that match."""
+        return float(self.matched.sum() / self.counts.sum())
 
-    def split(self, probability: Floats) -> Pairs:
-        """Each pattern's pairs match with this probability."""
-        return Pairs(self.patterns, self.counts * probability, self.counts * (1 - probability))
+    def without(self, parts: Collection[int]) -> Pairs:
+        """The same, as if nobody knew anything of these parts."""
+        patterns = self.patterns.copy()
+        patterns[:, list(parts)] = UNKNOWN
+        return together([Pairs(patterns, self.matched, self.others)])
+
+    def unknown(self) -> Floats:
+        """Of each part, the share of pairs in which it is unknown."""
+        return np.asarray(np.average(self.patterns == UNKNOWN, axis=0, weights=self.counts), np.float64)
 
 
 def together(several: Sequence[Pairs]) -> Pairs:
@@ -79,15 +89,27 @@ class Against:
         columns = []
         for feature, part in zip(self._features, self._parts, strict=True):
             view = part.view
-            query = view.query(feature.of(job, self._zone))
+            query = view.query(view.prepared(feature.of(job, self._zone)))
             if view.is_unknown(query):
                 columns.append(np.full(len(part.codes), UNKNOWN, np.int8))
                 continue
-            of_distinct = np.searchsorted(_BORDERS, view.bounds(query, None)[0], side="right").astype(np.int8)
+            of_distinct = _of_distinct(view, query)
             if (unknown := view.unknown()) >= 0:
                 of_distinct[unknown] = UNKNOWN
             columns.append(of_distinct[part.codes])
         return np.stack(columns, axis=1)
+
+
+def _of_distinct(view: View, query: Any) -> Levels:
+    """The level of each distinct value's similarity; where bounds leave it open, that is reckoned exactly."""
+    most, least = (_level(bound) for bound in view.bounds(query, None))
+    for code in np.flatnonzero(most != least).tolist():
+        most[code] = _level(view.similarity(query, code))
+    return most
+
+
+def _level(similarity: npt.ArrayLike) -> Levels:
+    return np.asarray(np.searchsorted(_BORDERS, similarity, side="right"), np.int8)
 
 
 def counted(levels: Levels, matches: npt.NDArray[np.bool_]) -> Pairs:

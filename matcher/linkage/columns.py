@@ -28,8 +28,8 @@ TOLERANCE = 2e-6
 PLAIN_NUMBERS = 2**52
 """Up to here floats hold what differences of whole numbers need."""
 
-CACHED = 128
-"""A number is compared once with all distinct ones where these are no more: clocks have few."""
+FEW = 128
+"""So many distinct numbers are compared one by one, exactly."""
 
 Bounds = tuple[Reals, Reals]
 """The most and the least that similarities can be; the same array twice where they are known."""
@@ -41,12 +41,15 @@ class View(ABC):
     size: int
     cost_ns: float  # of `bounds`, for each distinct value
     is_certain = True  # both bounds are always the same
-    is_clock = False  # a number with few distinct values
     is_whole = False  # the bounds of all distinct values cost what those of some do
 
     @abstractmethod
-    def query(self, value: Any) -> Any:
-        """A new job's value, prepared for the other methods."""
+    def prepared(self, value: Any) -> Any:
+        """What of a new job's value is compared; it can be a dictionary's key."""
+
+    def query(self, prepared: Any) -> Any:
+        """That, as the other methods take it."""
+        return prepared
 
     @abstractmethod
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
@@ -162,7 +165,7 @@ class ExactView(View):
         self._values = codes.keys_in_order
         self._compare = compare
 
-    def query(self, value: Any) -> Any:
+    def prepared(self, value: Any) -> Any:
         return self._prepare(value)
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
@@ -226,9 +229,8 @@ class _NumberView(ExactView):
         super().__init__(prepare, codes, compare)
         values = self._values[: self.size]
         known = [value for value in values if value is not None]
-        self.is_clock = self.size <= CACHED
         self._array: Reals | None = None
-        if not self.is_clock and vector and all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
+        if self.size > FEW and vector and all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
             self._array = np.array([np.nan if value is None else value for value in values], np.float64)
         self._vector = vector
 
@@ -357,8 +359,8 @@ def as_item(option: tuple[str, Sequence[str]]) -> Item:
 class _OptionsQuery:
     """A new job's options; `similarities` are reckoned when they are first asked for."""
 
-    def __init__(self, value: Mapping[str, Sequence[str]]) -> None:
-        self.options = {key: frozenset(values) for key, values in value.items()}
+    def __init__(self, items: Iterable[tuple[str, Sequence[str]]]) -> None:
+        self.options = {key: frozenset(values) for key, values in items}
         self.similarities: Reals | None = None
 
 
@@ -383,8 +385,11 @@ class _OptionsView(View):
         self._with_key = Postings(Ragged(key_of_item[sets.ids], sets.starts), None, self._key_count)
         self._lengths = sets.lengths()
 
-    def query(self, value: Mapping[str, Sequence[str]]) -> _OptionsQuery:
-        return _OptionsQuery(value)
+    def prepared(self, value: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return tuple((key, tuple(values)) for key, values in value.items())
+
+    def query(self, prepared: tuple[tuple[str, tuple[str, ...]], ...]) -> _OptionsQuery:
+        return _OptionsQuery(prepared)
 
     def bounds(self, query: _OptionsQuery, codes: Codes | None) -> Bounds:
         if query.similarities is None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcher.linkage.arrays import Codes, Indices, Reals
-from matcher.linkage.columns import CACHED, TOLERANCE, ExactView, View
+from matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
 from matcher.linkage.model import Curve, Model
 
 TOTAL_DECIMALS = 12
@@ -30,6 +31,12 @@ EVERY_ROW_NS = 100_000.0
 PER_ROW_NS = 2.0
 """A part is added up for every row at once if all its distinct values cost no more than the first, or than the second
 for each row: to leave out rows before costs about as much."""
+
+HELD_BYTES = 4 * 2**20
+HELD_BYTES_EACH = 8192
+LEAST_HELD, MOST_EXACT = 32, 64
+"""People submit the same again and again: what is known of a value is kept for the next job that has it. Of each part
+so much is kept, where that holds LEAST_HELD values or more; exact comparisons of each value, MOST_EXACT."""
 
 BLOCKS = 64
 """So many rows, each the most promising of its block, show how good a row must be."""
@@ -69,25 +76,52 @@ class Order:
         return chosen[order][:k]
 
 
+@dataclass(slots=True)
+class Held:
+    """One value of a new job against one part: what was found out, which the next job with this value may use."""
+
+    query: Any
+    everything: Bounds | None
+    exact: dict[int, Exact]
+
+    @classmethod
+    def of(cls, view: View, prepared: Any) -> Held:
+        return cls(view.query(prepared), None, {})
+
+
 class Contribution:
     """What one part adds to totals: its column's similarities through its curve."""
 
     def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
         self.view = view
+        self.held: Callable[[Any], Held] = partial(Held.of, view)
+        room = HELD_BYTES // (HELD_BYTES_EACH + 16 * view.size)
+        if room >= LEAST_HELD:
+            self.held = lru_cache(maxsize=room)(self.held)
         self.codes = codes  # of each row
         self.curve = curve
         self._values = np.array(curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
         self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
-        self._tables: dict[Any, Reals] = {}
         self._upper = np.maximum.accumulate(curve.values)
         self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
         rises = np.diff(curve.values) / np.diff(curve.similarities)
         self.margin = float(np.abs(rises).max()) * TOLERANCE
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
-    def bounds(self, query: Any, codes: Codes | None) -> tuple[Reals, Reals]:
+    def bounds(self, held: Held, codes: Codes | None) -> Bounds:
         """The most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
+        if codes is not None and held.everything is None:
+            return self._bounds(held.query, codes)
+        if held.everything is None:
+            held.everything = self._bounds(held.query, None)
+        most, least = held.everything
+        if codes is None:
+            return most, least
+        chosen = most[codes]
+        return chosen, (chosen if most is least else least[codes])
+
+    def _bounds(self, query: Any, codes: Codes | None) -> Bounds:
         if self.curve.unknown is not None and self.view.is_unknown(query):
             same = np.full(self.view.size if codes is None else len(codes), self.curve.unknown)
             return same, same
@@ -98,27 +132,23 @@ class Contribution:
         upper, lower = self._along(most, self._upper), self._along(least, self._lower)
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
-    def table(self, query: Any) -> Reals:
-        """What each distinct value adds at most, up to `margin`. Of few-valued numbers, like those of clocks, kept."""
-        if not self.view.is_clock:
-            return self.bounds(query, None)[0]
-        table = self._tables.get(query)
-        if table is None:
-            if len(self._tables) > CACHED:
-                self._tables.clear()
-            table = self._tables[query] = self.bounds(query, None)[0]
-        return table
-
-    def exact(self, query: Any, codes: Iterable[int]) -> dict[int, Exact]:
-        """Of the distinct values `codes`: the similarity, and what it adds."""
-        found = {code: self.view.similarity(query, code) for code in codes}
+    def exact(self, held: Held, codes: Iterable[int]) -> dict[int, Exact]:
+        """Of at least the distinct values `codes`: the similarity, and what it adds."""
+        missing = [code for code in codes if code not in held.exact]
+        if not missing:
+            return held.exact
+        found = {code: self.view.similarity(held.query, code) for code in missing}
         added = {code: self._height(similarity) for code, similarity in found.items()}
         if self.curve.unknown is not None:
-            if self.view.is_unknown(query):
+            if self.view.is_unknown(held.query):
                 added = dict.fromkeys(added, self.curve.unknown)
             elif self.view.unknown() in added:
                 added[self.view.unknown()] = self.curve.unknown
-        return {code: (similarity, added[code]) for code, similarity in found.items()}
+        exact = {code: (similarity, added[code]) for code, similarity in found.items()}
+        if len(held.exact) + len(exact) > MOST_EXACT:
+            return held.exact | exact
+        held.exact.update(exact)
+        return held.exact
 
     def _height(self, similarity: float) -> float:
         """As np.interp, which takes longer for one."""
@@ -154,7 +184,7 @@ class Axis:
     """Parts that every row is compared in, by a table of the combinations of their distinct values."""
 
     parts: tuple[int, ...]
-    codes: Codes
+    codes: Indices  # wider than the parts' own, since numpy would widen them at each look-up
 
 
 class Snapshot:
@@ -194,9 +224,9 @@ class Snapshot:
         self.margin = in_single_precision + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
 
     def _axis(self, group: tuple[int, ...]) -> Axis:
-        codes = self.parts[group[0]].codes
+        codes = self.parts[group[0]].codes.astype(np.intp)
         for number in group[1:]:
-            codes = codes * np.int32(self.parts[number].view.size) + self.parts[number].codes
+            codes = codes * self.parts[number].view.size + self.parts[number].codes
         return Axis(group, codes)
 
     def compare(self, values: Sequence[Any]) -> Comparison:
@@ -245,12 +275,7 @@ class Comparison:
     def __init__(self, snapshot: Snapshot, values: Sequence[Any]) -> None:
         self._snapshot = snapshot
         self._parts = snapshot.parts
-        self._values = values
-        self._queries: list[Any] = [None] * len(values)
-        for number, part in enumerate(self._parts):
-            if part.constant is None:
-                self._queries[number] = part.view.query(values[number])
-        self._exact: list[dict[int, Exact]] = [{} for _ in values]
+        self._held = [part.held(part.view.prepared(value)) for part, value in zip(self._parts, values, strict=True)]
         self._stages = list(snapshot.stages)
         self._base = self._of_every_row()
 
@@ -260,17 +285,18 @@ class Comparison:
         The other parts are left in `_stages`.
         """
         base = self._snapshot.start.copy()
+        added = np.empty_like(base)
         for number in self._snapshot.cheap.intersection(self._stages):
             part = self._parts[number]
-            most, least = part.bounds(self._queries[number], None)
+            most, least = part.bounds(self._held[number], None)
             if most is least:  # as nearly always
-                base += np.take(most.astype(np.float32), part.codes, mode="clip")
+                base += most.astype(np.float32).take(part.codes, mode="clip", out=added)
                 self._stages.remove(number)
         for axis in self._snapshot.axes:
             table = np.zeros(1)
             for number in axis.parts:
-                table = (table[:, None] + self._parts[number].table(self._queries[number])).ravel()
-            base += np.take(table.astype(np.float32), axis.codes, mode="clip")
+                table = (table[:, None] + self._parts[number].bounds(self._held[number], None)[0]).ravel()
+            base += table.astype(np.float32).take(axis.codes, mode="clip", out=added)
         return base
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
@@ -310,7 +336,7 @@ class Comparison:
         reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
         ranks = np.ones(len(reaches), np.intp)
         for number in self._snapshot.preferred:
-            part, query = self._parts[number], self._values[number]
+            part, query = self._parts[number], self._held[number].query
             is_known = isinstance(part.view, ExactView) and not part.view.is_unknown(query)
             code = part.view.code(query) if isinstance(part.view, ExactView) and is_known else -1
             ranks = 2 * ranks + (part.codes[leading.rows] == code)
@@ -341,7 +367,7 @@ class Comparison:
             for number in stages:
                 part = self._parts[number]
                 here = seeds if rows is None else rows[seeds]
-                at_least += part.bounds(self._queries[number], part.codes[here])[1]
+                at_least += part.bounds(self._held[number], part.codes[here])[1]
             best = max(best, floor(at_least) - 2 * margin)
             to_come = sum(self._parts[number].curve.most for number in stages)
             keep = np.flatnonzero(most >= max(best - to_come, LEAST))
@@ -362,7 +388,7 @@ class Comparison:
         part = self._parts[number]
         codes = part.codes[rows]
         if part.view.is_whole or len(rows) > 4 * part.view.size:
-            most, least = part.bounds(self._queries[number], None)
+            most, least = part.bounds(self._held[number], None)
             added = most[codes]
             return added, (added if most is least else least[codes])
         if len(rows) < part.view.size // 16:
@@ -374,7 +400,7 @@ class Comparison:
             places = np.zeros(part.view.size, np.int64)
             places[distinct] = np.arange(len(distinct))
             where = places[codes]
-        most, least = part.bounds(self._queries[number], distinct)
+        most, least = part.bounds(self._held[number], distinct)
         added = most[where]
         return added, (added if most is least else least[where])
 
@@ -386,20 +412,16 @@ class Comparison:
                 totals = [total + part.constant for total in totals]
                 continue
             codes = part.codes[rows].tolist()
-            known = self._exact[number]
-            if missing := set(codes) - known.keys():
-                known |= part.exact(self._queries[number], missing)
+            known = part.exact(self._held[number], set(codes))
             totals = [total + known[code][1] for total, code in zip(totals, codes, strict=True)]
         rounded: Reals = np.array(totals, np.float64).round(TOTAL_DECIMALS)
         return rounded
 
     def part(self, number: int, row: int) -> Exact:
-        """One part of a row of which `totals` was asked."""
-        part, known = self._parts[number], self._exact[number]
+        """One part of a row."""
+        part = self._parts[number]
         code = int(part.codes[row])
-        if code not in known:  # what is always the same was not looked at yet
-            known |= part.exact(part.view.query(self._values[number]), [code])
-        return known[code]
+        return part.exact(self._held[number], [code])[code]
 
 
 def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:

@@ -180,8 +180,11 @@ class _SoftTfIdfView(View):
         number = self._id(token)
         return 0 if number is None else int(self._frequency[number])
 
-    def query(self, value: str) -> _Query:
-        return _Query(_tokens(self._part, value), self._soft)
+    def prepared(self, value: str) -> comparers.Tokens:
+        return _tokens(self._part, value)
+
+    def query(self, prepared: comparers.Tokens) -> _Query:
+        return _Query(prepared, self._soft)
 
     def bounds(self, query: _Query, codes: Codes | None) -> Bounds:
         if query.bounds is None:
