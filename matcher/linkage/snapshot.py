@@ -38,6 +38,8 @@ LEAST_HELD, MOST_EXACT = 32, 64
 """People submit the same again and again: what is known of a value is kept for the next job that has it. Of each part
 so much is kept, where that holds LEAST_HELD values or more; exact comparisons of each value, MOST_EXACT."""
 
+FEW_ROWS = 32  # totals of no more are added up row by row, which is faster then
+
 BLOCKS = 64
 """So many rows, each the most promising of its block, show how good a row must be."""
 
@@ -276,6 +278,7 @@ class Comparison:
         self._snapshot = snapshot
         self._parts = snapshot.parts
         self._held = [part.held(part.view.prepared(value)) for part, value in zip(self._parts, values, strict=True)]
+        self._known: dict[int, float] = {}  # exact totals by row
         self._stages = list(snapshot.stages)
         self._base = self._of_every_row()
 
@@ -318,9 +321,12 @@ class Comparison:
             return self._best(k, leading)
         ranks = self._ranks(leading)
         found: list[Ranked] = []
-        for rank in np.unique(ranks)[::-1].tolist():
-            wanted = k - sum(len(ranked.rows) for ranked in found)
+        wanted = k
+        for rank in sorted(set(ranks.tolist()), reverse=True):
             found.append(self._best(wanted, leading.only(ranks == rank)))
+            wanted -= len(found[-1].rows)
+            if wanted <= 0:
+                break
         return Ranked(
             np.concatenate([ranked.rows for ranked in found] or [np.zeros(0, np.intp)]),
             np.concatenate([ranked.totals for ranked in found] or [np.zeros(0)]),
@@ -406,16 +412,35 @@ class Comparison:
 
     def totals(self, rows: Indices) -> Reals:
         """Exactly, and rounded."""
-        totals = [self._snapshot.model.offset] * len(rows)  # mostly of a few rows, for which arrays do not pay
-        for number, part in enumerate(self._parts):
-            if part.constant is not None:
-                totals = [total + part.constant for total in totals]
-                continue
-            codes = part.codes[rows].tolist()
-            known = part.exact(self._held[number], set(codes))
-            totals = [total + known[code][1] for total, code in zip(totals, codes, strict=True)]
-        rounded: Reals = np.array(totals, np.float64).round(TOTAL_DECIMALS)
-        return rounded
+        if len(rows) > FEW_ROWS:
+            return self._totals(rows)
+        known = self._known
+        for row in rows.tolist():
+            if row not in known:
+                known[row] = self._total(row)
+        return np.array([known[row] for row in rows.tolist()], np.float64)
+
+    def _total(self, row: int) -> float:
+        """As `_totals`, which takes longer for a few."""
+        total = self._snapshot.model.offset
+        for part, held in zip(self._parts, self._held, strict=True):
+            if part.constant is None:
+                code = part.codes.item(row)
+                total += (held.exact.get(code) or part.exact(held, [code])[code])[1]
+            else:
+                total += part.constant
+        return round(total, TOTAL_DECIMALS)
+
+    def _totals(self, rows: Indices) -> Reals:
+        totals = np.full(len(rows), self._snapshot.model.offset)
+        for part, held in zip(self._parts, self._held, strict=True):
+            if part.constant is None:
+                codes = part.codes[rows].tolist()
+                known = part.exact(held, set(codes))
+                totals += [known[code][1] for code in codes]
+            else:
+                totals += part.constant
+        return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
 
     def part(self, number: int, row: int) -> Exact:
         """One part of a row."""
