@@ -81,6 +81,18 @@ class Numbered(dict[Any, int]):
         return number
 
 
+class Memo(dict[Any, int]):
+    """The codes of values, each found once."""
+
+    def __init__(self, code: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = self._code(value)
+        return code
+
+
 class Column(ABC):
     """The distinct values of one part, and how many records hold what of them."""
 
@@ -111,7 +123,7 @@ class ValueColumn(Column):
         self._codes = Numbered()
 
     def codes(self, values: Iterable[Any]) -> list[int]:
-        return list(map(self._codes.__getitem__, map(self._prepare, values)))
+        return list(map(Memo(lambda value: self._codes[self._prepare(value)]).__getitem__, values))
 
     def freeze(self, records: int) -> View:
         if self._scorer:

@@ -18,7 +18,7 @@ from rapidfuzz.process import cdist
 
 from matcher.linkage import comparers
 from matcher.linkage.arrays import Codes, Growing, Indices, Postings, Ragged, Reals
-from matcher.linkage.columns import Bounds, Column, Numbered, View
+from matcher.linkage.columns import Bounds, Column, Memo, Numbered, View
 from matcher.linkage.model import SoftTfIdfPart
 
 
@@ -95,8 +95,7 @@ class SoftTfIdfColumn(Column):
 
     def codes(self, values: Iterable[str]) -> list[int]:
         known_bags, known_tokens = len(self._bags.keys_in_order), len(self._tokens.keys_in_order)
-        number = self._tokens.__getitem__
-        codes = [self._bags[array("i", sorted(map(number, _tokens(self._part, value)))).tobytes()] for value in values]
+        codes = list(map(Memo(self._code).__getitem__, values))
         new: dict[int, list[int]] = {}
         for token_id in range(known_tokens, len(self._tokens.keys_in_order)):
             new.setdefault(len(self._tokens.keys_in_order[token_id]), []).append(token_id)
@@ -108,6 +107,10 @@ class SoftTfIdfColumn(Column):
         self._weights.extend(np.log1p([count for bag in counted for count in bag.values()]))
         self._starts.extend(self._starts.view()[-1] + np.cumsum([len(bag) for bag in counted], dtype=np.int64))
         return codes
+
+    def _code(self, value: str) -> int:
+        tokens = sorted(map(self._tokens.__getitem__, _tokens(self._part, value)))
+        return self._bags[array("i", tokens).tobytes()]
 
     def count(self, codes: Codes, change: int) -> None:
         if len(self._frequency) < len(self._tokens):
