@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 if TYPE_CHECKING:
-    from matcher.calibration.calibrate import Calibration
+    from matcher.calibration.calibrate import Calibration, Expected
     from matcher.metadata import JobMetadata
     from reprise.cli import Settings
     from reprise.config import Config
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @click.option(
     "--from-sacct",
     "accounting",
-    type=click.File(errors="replace"),
+    type=click.File(encoding="utf-8", errors="replace"),
     metavar="FILE",
     help="Take the jobs that sacct printed, in place of the tuned ones; - is standard input.",
 )
 @click.option("--made-up", is_flag=True, help="Take no jobs of this site: what made the model `site` that comes along.")
-@click.option("--name", default="site", show_default=True, help="What the model calls itself.")
+@click.option("--name", help="What the model calls itself, in every logged decision.  [default: as OUTPUT]")
 @click.option(
     "--false-matches",
     type=click.FloatRange(0, 0.5),
@@ -39,49 +39,45 @@ if TYPE_CHECKING:
     type=click.Choice(["logistic", "ecm"]),
     default="logistic",
     show_default=True,
-    help="All parts together, or each on its own (Fellegi and Sunter) from this site's jobs alone.",
+    help="How much likeness is worth: fitted to made-up jobs of known applications, all parts together; or estimated "
+    "from this site's jobs, each part on its own (Fellegi and Sunter), which is right less often (docs/linkage.md).",
 )
-@click.option("--force", is_flag=True, help="Write over OUTPUT.")
+@click.option("--force", is_flag=True, help="Write over OUTPUT, as its next version.")
 @click.pass_obj
 def calibrate(
     settings: Settings,
     output: Path,
     accounting: TextIO | None,
     made_up: bool,
-    name: str,
+    name: str | None,
     false_matches: float,
     weights: str,
     force: bool,
 ) -> None:
-    """Write a model file for this site to OUTPUT: weights, the threshold for a stated rate of false matches, and where
-    they come from. Takes half a minute.
+    """Write a model file for this site to OUTPUT: how much likeness is worth, the threshold for a stated rate of false
+    matches, how rare jobs of one application are among this site's, and where all that comes from. Takes half a minute.
 
     To use it, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """
     from matcher.calibration import model_file
-    from matcher.calibration.calibrate import LEAST_JOBS, site_of
     from matcher.calibration.calibrate import calibrate as made
+    from matcher.calibration.calibrate import site_of
     from matcher.errors import MatcherError
 
-    if output.exists() and not force:
-        raise MatcherError(f"{output}: exists: give another name, or --force to write over it")
     if accounting and made_up:
         raise MatcherError("--from-sacct and --made-up exclude each other: give one")
-    site = None
-    if not made_up:
-        config = settings.config
-        jobs = _accounted(accounting) if accounting else _tuned(config)
-        if len(jobs) < LEAST_JOBS:
-            raise MatcherError(
-                f"{len(jobs)} jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the "
-                "model `site`, which comes with Reprise"
-            )
-        site = site_of(jobs, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
-    found = made(site, weights=weights, false_matches=false_matches, name=name)
-    try:
-        output.write_text(model_file.text(found.model))
-    except OSError as error:
-        raise MatcherError(f"{output}: cannot be written: {error.strerror}") from error
+    name = name or output.stem
+    if not name.isprintable():
+        raise MatcherError(f"the name {name!r} cannot be printed: give another (--name)")
+    with model_file.written(output, force=force) as write:
+        version = model_file.next_version(output, name)
+        site = None
+        if not made_up:
+            config = settings.config
+            jobs = _accounted(accounting) if accounting else _tuned(config)
+            site = site_of(jobs, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+        found = made(site, weights=weights, false_matches=false_matches, name=name, version=version)
+        write(found.model)
     _tell(found, output)
 
 
@@ -98,8 +94,8 @@ def _accounted(file: TextIO) -> Sequence[JobMetadata]:
     from matcher.calibration import sacct
 
     found = sacct.read(file.read())
-    if found.left_out:
-        click.echo(f"{found.left_out} lines left out: job steps, or not to be read", err=True)
+    if found.unreadable:
+        click.echo(f"{found.unreadable} jobs left out: no user, or fewer columns than the first line names", err=True)
     return found.jobs
 
 
@@ -113,11 +109,17 @@ def _tell(found: Calibration, output: Path) -> None:
             f"unknown matched {_percent(measures.unknown_matched.value)}"
         )
     if found.expected:
-        expected = found.expected
-        click.echo(
-            f"  this site: {_percent(expected.share, 3)} of all pairs of jobs match; {_percent(expected.matched)} of "
-            f"its jobs have a match among the others, and {_percent(expected.wrong, 2)} of these with the wrong one"
-        )
+        click.echo(f"  this site: {_words(found.expected)}")
+
+
+def _words(expected: Expected) -> str:
+    share = f"{100 * expected.share:.2g} % of all pairs of jobs match"
+    if expected.lacking:
+        return f"{share}; too little is known of these jobs to say more ({', '.join(expected.lacking)})"
+    return (
+        f"{share}; {_percent(expected.matched)} of its jobs have a match among the others, and "
+        f"{_percent(expected.wrong, 2)} of these with the wrong one"
+    )
 
 
 def _percent(share: float | None, digits: int = 1) -> str:

@@ -27,12 +27,14 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
         counts=pairs.counts,
         start_matched=_shares(known, known.matched),
         start_others=_shares(known, known.others),
-        start_share=float(known.matched.sum() / known.counts.sum()),
+        start_share=known.share,
     )
     curves = tuple(_rising(found.bits(part), pairs, part) for part in range(len(template.KNOTS)))
     raw = Weights(found.prior, template.KNOTS, curves, (0.0,) * len(curves))
     slope, offset = logistic.line(raw.total(known.patterns), known)
-    return Weights(slope * raw.prior + offset, raw.knots, tuple(slope * curve for curve in raw.curves), raw.unknown)
+    curves = tuple(slope * curve for curve in curves)
+    unknown = tuple(float(min(0.0, curve[-1])) for curve in curves)  # never worth more than what is equal
+    return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
 
 
 def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:

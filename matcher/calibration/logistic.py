@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
-RIDGE = 0.1  # cost of a squared slope, in nats per pair: it keeps finite what the pairs leave open
+RIDGE = 0.1  # nats that half a squared slope costs, as much as that of one pair: it keeps finite what pairs leave open
 MAX_ROUNDS = 3000
 
 
@@ -43,11 +43,8 @@ class Weights:
         return 1 / (1 + np.exp2(-np.clip(self.total(patterns), -1000, 1000)))
 
 
-def fit(pairs: Pairs, knots: Sequence[Floats], start: Weights | None = None) -> Weights:
-    """The most likely weights given `pairs`. `knots[p]`: similarities of part p from 0 to 1, where its curve bends.
-
-    `start` (the same knots) only saves time.
-    """
+def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
+    """The most likely weights given `pairs`. `knots[p]`: similarities of part p from 0 to 1, where its curve bends."""
     design = hstack([_columns(pairs.patterns[:, part], knots[part]) for part in range(len(knots))]).tocsr()
     counts = pairs.counts
     matched = pairs.matched
@@ -59,7 +56,7 @@ def fit(pairs: Pairs, knots: Sequence[Floats], start: Weights | None = None) -> 
         gradient = np.concatenate([[residuals.sum()], design.T @ residuals + RIDGE * values[1:]])
         return float(nats.sum() + RIDGE / 2 * (values[1:] @ values[1:])), gradient
 
-    first = np.zeros(design.shape[1] + 1) if start is None else _values(start)
+    first = np.zeros(design.shape[1] + 1)
     bounds = [(None, None), *[(0, None)] * design.shape[1]]
     found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ROUNDS})
     return _weights(found.x, knots)
@@ -84,19 +81,18 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
     return Weights(float(bits[0]), tuple(knots), tuple(curves), tuple(unknown))
 
 
-def _values(weights: Weights) -> Floats:
-    """The inverse of `_weights`."""
-    parts = [[unknown, *np.diff(curve)] for curve, unknown in zip(weights.curves, weights.unknown, strict=True)]
-    return np.asarray(np.concatenate([[weights.prior], *parts]) * np.log(2), np.float64)
-
-
 def line(totals: Floats, pairs: Pairs) -> tuple[float, float]:
-    """(slope, offset in bits) of the line from `totals` of the patterns, in bits, to their log-odds."""
+    """(slope, offset in bits) of the line from `totals` of the patterns, in bits, to their log-odds (Platt 1999).
+
+    As there, no pair is taken to match, or not, for certain: where a total divides them all, no slope is steep enough.
+    """
+    matched, others = pairs.matched.sum(), pairs.others.sum()
+    targets = pairs.matched * (matched + 1) / (matched + 2) + pairs.others / (others + 2)
 
     def cost(values: Floats) -> tuple[float, Floats]:
         odds = (values[0] * totals + values[1]) * np.log(2)
-        nats = pairs.counts * np.logaddexp(0, odds) - pairs.matched * odds
-        residuals = (pairs.counts / (1 + np.exp(-np.clip(odds, -500, 500))) - pairs.matched) * np.log(2)
+        nats = pairs.counts * np.logaddexp(0, odds) - targets * odds
+        residuals = (pairs.counts / (1 + np.exp(-np.clip(odds, -500, 500))) - targets) * np.log(2)
         return float(nats.sum()), np.array([residuals @ totals, residuals.sum()])
 
     found = minimize(cost, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)])

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as the text of a model file."""
+"""A model as the text of a model file, and that file, written whole or not at all."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from matcher.linkage.model import Model, Part
+from matcher.errors import MatcherError
+from matcher.linkage.model import LinkageError, Model, Part, load
 
 HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Made by `reprise match calibrate`; docs/linkage.md says what it means. A curve holds points [similarity, bits].
@@ -18,6 +22,52 @@ HEAD = """# SPDX-License-Identifier: Apache-2.0
 def text(model: Model) -> str:
     """TOML that `matcher.linkage.load` reads as an equal model."""
     return HEAD + "\n".join(_lines(model)) + "\n"
+
+
+@contextmanager
+def written(path: Path, *, force: bool) -> Iterator[Callable[[Model], None]]:
+    """A function that writes a model to `path`; until it has, what is there stays as it is.
+
+    Raises MatcherError at once where `path` is there already (unless `force`) or cannot be written.
+    """
+    with _refusing(path):
+        if path.exists() and not force:
+            raise MatcherError(f"{path}: exists: give another name, or --force to write over it")
+        if path.exists() and not path.is_file():
+            raise MatcherError(f"{path}: is no regular file: give another name")
+        target = path.resolve()
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        file = beside.open("w", encoding="utf-8", newline="\n")
+
+    def write(model: Model) -> None:
+        with _refusing(path):
+            file.write(text(model))
+            file.flush()
+            os.fsync(file.fileno())
+            beside.rename(target)
+
+    try:
+        with file:
+            yield write
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MatcherError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def next_version(path: Path, name: str) -> int:
+    """Of the model of this name to be written to `path`: 1, or the next of what is there."""
+    try:
+        there = load(path)
+    except LinkageError:
+        return 1
+    return there.version + 1 if there.name == name else 1
 
 
 def _lines(model: Model) -> Iterator[str]:

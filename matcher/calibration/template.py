@@ -40,6 +40,7 @@ FIELDS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
     ("submit time", ({"feature": "hour", "comparer": "circular", "period": 24},)),
     ("script", ({"feature": "script", "comparer": "hamming"},)),
 )
+FEATURES: tuple[str, ...] = tuple(part["feature"] for _, parts in FIELDS for part in parts)
 PREFER = ("nodes",)
 
 _BENDS = np.array([0, 0.2, 0.4, 0.6, 0.8, 0.9, 1])

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How rare pairs of one application are at a site: the one thing that its own pairs say of the matching ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from matcher.calibration import logistic, template
+from matcher.calibration.logistic import Weights
+from matcher.calibration.pairs import Pairs
+
+MAX_ROUNDS = 1000
+SETTLED = 1e-4  # relative change of the share at which it is final
+LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
+UNKNOWN_MORE = 0.1
+"""A part that is unknown of so much more of a site's pairs than of the made-up ones is not used: what an unknown value
+is worth was learned where one is missing here and there."""
+_PROGRAM, _OPTIONS = {"program", "executable"}, {"options", "option_keys"}
+
+
+def bits(probability: float) -> float:
+    """Its log-odds."""
+    return math.log2(probability / (1 - probability))
+
+
+def lacking(site: Pairs, known: Pairs) -> list[int]:
+    """The parts of which too little is known at the site.
+
+    Where there is no program there are no options either, which looks as if all jobs had the same.
+    """
+    parts = set(np.flatnonzero(site.unknown() > known.unknown() + UNKNOWN_MORE).tolist())
+    if _PROGRAM & {template.FEATURES[part] for part in parts}:
+        parts |= {part for part, feature in enumerate(template.FEATURES) if feature in _PROGRAM | _OPTIONS}
+    return sorted(parts)
+
+
+def share(site: Pairs, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
+    """The share of the site's pairs that match, by `weights`, which were fitted to `known`.
+
+    Where parts are lacking, other weights find it: fitted to the same pairs as if these were lacking there too.
+    """
+    if parts_lacking:
+        weights = logistic.fit(known.without(parts_lacking), template.KNOTS)
+    return share_of(site.without(parts_lacking), weights, known.share)
+
+
+def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
+    """The share of `pairs` that match, where `weights` were made for pairs with another share.
+
+    By expectation maximisation of the share alone (Saerens, Latinne, Decaestecker 2002), between LEAST_SHARE and
+    MOST_SHARE.
+    """
+    ratios = np.exp2(np.clip(weights.total(pairs.patterns) - bits(known_share), -500, 500))
+    found = known_share
+    for _ in range(MAX_ROUNDS):
+        odds = ratios * found / (1 - found)
+        before, found = found, float(np.average(odds / (1 + odds), weights=pairs.counts))
+        found = min(max(found, LEAST_SHARE), MOST_SHARE)
+        if abs(found / before - 1) < SETTLED:
+            break
+    return found

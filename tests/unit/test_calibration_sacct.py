@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs out of what sacct prints. The rows are those of a real Slurm 22.05.8 with slurmdbd, but for times and names."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matcher.calibration import sacct
+
+HEAD = "JobID|User|Account|Partition|NNodes|Submit|WorkDir|JobName|SubmitLine"
+ROW = "7|alice|phys|main|2|2026-11-21T14:40:31|/home/alice|inscript|sbatch -n 8 j.sh"
+
+
+def read(*rows: str, head: str = HEAD) -> sacct.Accounted:
+    return sacct.read("\n".join([head, *rows]) + "\n")
+
+
+def test_a_batch_job_is_known_but_for_its_script() -> None:
+    [job] = read(ROW).jobs
+    assert (job.user, job.account, job.partition, job.nodes) == ("alice", "phys", "main", 2)
+    assert (job.directory, job.job_name, job.tasks, job.tasks_per_node) == ("/home/alice", "inscript", 8, 4)
+    assert (job.program, job.path, job.script, job.options) == ("", "", "", {})
+    assert job.submit_time == datetime(2026, 11, 21, 14, 40, 31).timestamp()
+
+
+def test_what_srun_runs_is_the_program() -> None:
+    [job] = read("8|alice|phys|main|1|2026-11-21T14:40:35|/home/alice|prog|srun -n 2 ./prog --a=1").jobs
+    assert (job.program, job.path, job.options, job.tasks) == ("prog", "./prog", {"a": ("1",)}, 2)
+
+
+def test_what_is_wrapped_reaches_to_the_end_whatever_it_holds() -> None:
+    rows = (
+        "3|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|wrap|sbatch --wrap echo one\necho 2|cat\nsrun ./solve -k"
+    )
+    found = read(rows, ROW)
+    assert found.unreadable == 0 and len(found.jobs) == 2
+    job = found.jobs[0]
+    assert (job.program, job.options, job.launcher) == ("solve", {"k": ()}, "srun")
+
+
+def test_quotes_are_no_quotes_for_there_are_none_around_words() -> None:
+    [job] = read("8|alice|p|main|1|2026-11-21T14:40:35|/w|it's|srun -n 2 --comment=it's ./prog it's").jobs
+    assert (job.program, job.job_name, job.options) == ("prog", "it's", {"": ("it's",)})
+
+
+def test_a_name_may_hold_line_ends() -> None:
+    found = read("12|alice|phys|main|1|2026-11-21T14:40:35|/home/alice|new\nline|sbatch -J new\nline j.sh", ROW)
+    assert [job.job_name for job in found.jobs] == ["new\nline", "inscript"] and not found.unreadable
+
+
+def test_a_name_with_the_separator_loses_its_end_and_the_command_and_no_more() -> None:
+    [job] = read("2|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|a|b|sbatch -J a|b -n2 j.sh x|y").jobs
+    assert (job.job_name, job.tasks, job.nodes) == ("a", None, 1)
+
+
+def test_what_was_submitted_once_counts_once() -> None:
+    rows = [
+        f"{number}|alice|phys|main|1|2026-11-21T14:40:31|/home/alice|{number}|sbatch j.sh"
+        for number in ("4_0", "4_1", "4_[2-9%3]", "10+0", "10+1", "11", "12_[1-3]")
+    ]
+    assert [job.job_name for job in read(*rows).jobs] == ["4_0", "10+0", "11", "12_[1-3]"]
+
+
+def test_steps_do_not_count() -> None:
+    steps = (
+        "7.batch||phys||1|2026-11-21T14:40:31||batch|",
+        "7.0||phys||1|2026-11-21T14:40:31||hostname|srun hostname",
+        "4_2.extern||phys||1|2026-11-21T14:40:31||extern|",
+    )
+    found = read(ROW, *steps)
+    assert len(found.jobs) == 1 and found.unreadable == 0
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["9||phys|main|1|2026-11-21T14:40:31|/|x|sbatch j.sh", "9|alice|phys", "9|"],
+    ids=["no user", "cut short", "only a number"],
+)
+def test_what_cannot_be_read_is_counted(row: str) -> None:
+    found = read(ROW, row)
+    assert (len(found.jobs), found.unreadable) == (1, 1)
+
+
+@pytest.mark.parametrize("submit", ["Unknown", "None", "", "9999-99-99T99:99:99", "1900-01-01T00:00:00"])
+@pytest.mark.parametrize("nodes", ["", "0", "1.50K", "-1", "\u0665\u2460", "99999999999999999999"])
+def test_what_slurm_does_not_know_stays_unknown(submit: str, nodes: str) -> None:
+    [job] = read(f"9|alice||debug,main|{nodes}|{submit}||x|").jobs
+    assert (job.submit_time, job.nodes, job.partition, job.directory, job.account) == (0, None, "debug", "", "")
+
+
+def test_a_separator_at_the_end_of_lines_is_no_part_of_them() -> None:
+    [job] = read("8|alice|prog|srun ./prog --a=b|", head="JobID|User|JobName|SubmitLine|").jobs
+    assert job.options == {"a": ("b",)}
+
+
+def test_other_columns_may_be_left_out() -> None:
+    [job] = read("8|alice|prog", head="JobID|User|JobName").jobs
+    assert (job.user, job.job_name, job.nodes) == ("alice", "prog", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "names no column JobID"),
+        ("JobID,User,JobName\n", "names no column JobID"),
+        ("JobID|User\n1|alice\n", "names no column JobName"),
+        ("User|JobID|JobName\nalice|1|x\n", "does not begin with JobID"),
+        ("sacct: error: Problem talking to the database\n", "names no column JobID"),
+    ],
+)
+def test_what_is_something_else_is_refused_with_the_command_that_is_right(text: str, said: str) -> None:
+    with pytest.raises(sacct.SacctError) as refused:
+        sacct.read(text)
+    assert str(refused.value) == f"the first line {said}: give what `{sacct.COMMAND}` prints"
+
+
+@given(st.text(alphabet=st.sampled_from("1|_+.[]\n\r\x00\x0b\x85\u2028ab\ufffd '\"")))
+def test_any_rows_give_jobs_or_are_counted(text: str) -> None:
+    found = read(text, ROW)
+    assert found.jobs and found.unreadable >= 0
+
+
+@pytest.mark.skipif(not shutil.which("sacct", path="/usr/bin"), reason="no Slurm here")
+def test_sacct_has_all_columns_that_are_asked_for() -> None:
+    """In the program's own table, which it prints (--helpformat) only where it reaches accounting."""
+    table = Path("/usr/bin/sacct").read_bytes()
+    columns = sacct.COMMAND.split()[3].split(",")
+    assert [name for name in columns if f"{name}\0".encode() not in table] == []
+    assert columns[0] == "JobID" and columns[-1] == "SubmitLine"
