@@ -52,7 +52,7 @@ SORTS = {
         directory="/work/{project}/{person}/{case}",
         job_names=("{code}_{case}", "{case}", "prod"),
         options={"in": "{case}.in", "log": "{case}_{day}.log"},
-        modules=("{code}/{version}", "openmpi/4.1.4"),
+        modules=("{code}/{version}",),
         shared=True,
     ),
     "suite": Sort(
@@ -78,7 +78,7 @@ SORTS = {
         directory="/work/{project}/{person}/{case}",
         job_names=("{code}_{case}", "{case}", "prod"),
         options={"in": "{case}.in", "log": "{case}_{day}.log"},
-        modules=("{code}/{version}", "openmpi/4.1.4"),
+        modules=("{code}/{version}",),
         shared=True,
     ),
     "module's program": Sort(
@@ -156,6 +156,16 @@ SORTS = {
 }
 
 
+TOOLCHAINS = (
+    ("openmpi/4.1.4",),
+    ("gcc/12.2", "openmpi/4.1.4"),
+    ("intel/2023.1", "impi/2021.9", "mkl/2023.1"),
+    ("gcc/12.2", "openmpi/4.1.4", "hdf5/1.14", "netcdf-c/4.9"),
+    (),
+)
+"""Modules that a person loads in whatever script."""
+
+
 @dataclass(frozen=True)
 class Person:
     """`login` is the person's own, or the one that a project shares."""
@@ -163,6 +173,7 @@ class Person:
     name: str
     login: str
     project: str
+    toolchain: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -247,7 +258,7 @@ def _people(rng: random.Random, words: Iterator[str]) -> Iterator[Person]:
     for _ in range(PEOPLE_PER_PROJECT):
         for number, project in enumerate(projects):
             name = next(words)
-            yield Person(name, f"{project}_prod" if number == 0 else name, project)
+            yield Person(name, f"{project}_prod" if number == 0 else name, project, rng.choice(TOOLCHAINS))
 
 
 def _code(rng: random.Random, name: str, sort: str) -> Code:
@@ -314,5 +325,5 @@ def _job(rng: random.Random, use: Use, nodes: int, *, is_new: bool) -> JobMetada
         account=person.project,
         directory=sort.directory.format_map(words),
         launcher=sort.launcher,
-        modules=tuple(module.format_map(words) for module in sort.modules),
+        modules=(*person.toolchain, *(module.format_map(words) for module in sort.modules)),
     )

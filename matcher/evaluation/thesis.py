@@ -79,6 +79,7 @@ class _Site:
             account=f"of_{user}",
             directory=directory if user == owner else f"/home/{user}",
             launcher="mpirun",
+            modules=("openmpi/4.1.4",),
         )
         return self.scripts.given(job, user, application.name)
 
