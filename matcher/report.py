@@ -121,15 +121,16 @@ def _waterfall(out: Console, decision: Decision) -> Table:
         else ("similarity", "weight", "adds", "score")
     ):
         table.add_column(name, justify="right", no_wrap=True)
+    digits = 2 if in_bits(decision.fields) else 4
     for step in waterfall(decision.fields):
         table.add_row(
             printable("  " * step.depth + step.name),
             printable(step.left),
             printable(step.right),
             f"{step.similarity:.4f}",
-            f"{step.weight:.4f}",
-            f"{step.contribution:.4f}",
-            "" if step.total is None else f"{step.total:.4f}",
+            f"{step.weight:.{digits}f}",
+            f"{step.contribution:.{digits}f}",
+            "" if step.total is None else f"{step.total:.{digits}f}",
             style="" if step.depth == 0 else "dim",
         )
     return table
