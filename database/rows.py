@@ -38,6 +38,7 @@ class Table(Generic[T]):
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
@@ -57,7 +58,7 @@ class Table(Generic[T]):
             if hint is Measurement:
                 row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
             else:
-                row[name] = to_json(cell, f"{self.name}.{name}") if _is_json(hint) else cell
+                row[name] = to_json(cell, f"{self.name}.{name}") if name in self._json else cell
         for name, cell in row.items():
             if isinstance(cell, float) and not math.isfinite(cell):
                 raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")

@@ -281,7 +281,9 @@ def _named(candidate: _Candidate, user: str) -> str:
 
 def described(record: Record | Known) -> str:
     """Whose job, and which, a record was tuned for."""
-    job = record.metadata.to_json() if isinstance(record.metadata, JobMetadata) else record.metadata or {}
+    job = record.metadata or {}
+    if isinstance(job, JobMetadata):
+        return f"{job.user}'s {job.program or job.job_name or 'a job'}"
     return f"{job.get('user', '?')}'s {job.get('program') or job.get('job_name') or 'a job'}"
 
 

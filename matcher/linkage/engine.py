@@ -174,7 +174,7 @@ class Asked:
                     left=_json_ready(self._values[number]),
                     right=_json_ready(FEATURES[part.feature].of(metadata, self._zone)),
                     similarity=similarity,
-                    weight=self._served.snapshot.parts[number].curve.most,
+                    weight=self._served.snapshot.parts[number].most,
                     contribution=contribution,
                 )
             )

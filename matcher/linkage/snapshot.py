@@ -102,6 +102,7 @@ class Contribution:
             self.held = lru_cache(maxsize=room)(self.held)
         self.codes = codes  # of each row
         self.curve = curve
+        self.most = curve.most
         self._values = np.array(curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
         self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
@@ -375,7 +376,7 @@ class Comparison:
                 here = seeds if rows is None else rows[seeds]
                 at_least += part.bounds(self._held[number], part.codes[here])[1]
             best = max(best, floor(at_least) - 2 * margin)
-            to_come = sum(self._parts[number].curve.most for number in stages)
+            to_come = sum(self._parts[number].most for number in stages)
             keep = np.flatnonzero(most >= max(best - to_come, LEAST))
             rows = keep if rows is None else rows[keep]
             is_certain = least is most
