@@ -113,7 +113,7 @@ def calibrate(
     measures = {scenario: measure(of_one, threshold) for scenario, of_one in made_up.held_out(decided).items()}
     expected = None
     if site:
-        share = prior.share(site.pairs, known, found, lacking)
+        share = prior.share(site.pairs, site.jobs, known, found, lacking)
         found = dataclasses.replace(found, prior=found.prior + prior.bits(share) - prior.bits(known.share))
         expected = Expected(share, _names(lacking)) if lacking else _expected(site, found, share, threshold)
     evidence = _evidence(known, site, weights, false_matches, measures, expected)

@@ -18,7 +18,10 @@ LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
 """A part that is unknown of so much more of a site's pairs than of the made-up ones is not used: what an unknown value
 is worth was learned where one is missing here and there."""
-_PROGRAM, _OPTIONS = {"program", "executable"}, {"options", "option_keys"}
+LEAST_MATCHED = 0.5
+"""Of the jobs that will ask, those of an application that the known jobs have, at least: two in three are in the
+made-up sites. Tuned jobs, each of another application, would say that none is."""
+_PROGRAM, _WITH_IT = {"program", "executable"}, {"options", "option_keys", "modules"}
 
 
 def bits(probability: float) -> float:
@@ -29,22 +32,24 @@ def bits(probability: float) -> float:
 def lacking(site: Pairs, known: Pairs) -> list[int]:
     """The parts of which too little is known at the site.
 
-    Where there is no program there are no options either, which looks as if all jobs had the same.
+    Jobs may have no options and no modules. Where there is no program either, that only looks as if all had the same.
     """
-    parts = set(np.flatnonzero(site.unknown() > known.unknown() + UNKNOWN_MORE).tolist())
-    if _PROGRAM & {template.FEATURES[part] for part in parts}:
-        parts |= {part for part, feature in enumerate(template.FEATURES) if feature in _PROGRAM | _OPTIONS}
-    return sorted(parts)
+    more = site.unknown() > known.unknown() + UNKNOWN_MORE
+    features = {feature for feature, is_unknown in zip(template.FEATURES, more, strict=True) if is_unknown} - _WITH_IT
+    if features & _PROGRAM:
+        features |= _PROGRAM | _WITH_IT
+    return [part for part, feature in enumerate(template.FEATURES) if feature in features]
 
 
-def share(site: Pairs, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
-    """The share of the site's pairs that match, by `weights`, which were fitted to `known`.
+def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
+    """The share of pairs of a new job and one of the site's `jobs` that match, by `weights` fitted to `known`.
 
-    Where parts are lacking, other weights find it: fitted to the same pairs as if these were lacking there too.
+    `site` are pairs of these jobs. Where parts are lacking, other weights find it: fitted to the same pairs as if these
+    were lacking there too.
     """
     if parts_lacking:
         weights = logistic.fit(known.without(parts_lacking), template.KNOTS)
-    return share_of(site.without(parts_lacking), weights, known.share)
+    return max(share_of(site.without(parts_lacking), weights, known.share), LEAST_MATCHED / jobs)
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:

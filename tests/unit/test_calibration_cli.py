@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from matcher.calibration import made_up, template
 from matcher.calibration.calibrate import LEAST_JOBS, Calibration, calibrate, site_of
+from matcher.calibration.prior import LEAST_MATCHED, MOST_SHARE
 from matcher.errors import MatcherError
 from matcher.evaluation import thesis
 from matcher.linkage import Engine, LinkableRecord, load
@@ -243,7 +244,7 @@ def all_unlike() -> list[JobMetadata]:
 @pytest.mark.parametrize("jobs", [of_one_user, all_the_same, all_unlike])
 def test_odd_sites_get_a_model_that_can_be_used(jobs: Callable[[], list[JobMetadata]]) -> None:
     found = made(jobs())
-    assert found.expected and 0 < found.expected.share <= 0.5
+    assert found.expected and LEAST_MATCHED / len(JOBS) <= found.expected.share <= MOST_SHARE
     assert -100 < (found.model.prior or 0) < 0
 
 
