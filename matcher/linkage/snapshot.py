@@ -38,6 +38,8 @@ LEAST_HELD, MOST_EXACT = 32, 64
 """People submit the same again and again: what is known of a value is kept for the next job that has it. Of each part
 so much is kept, where that holds LEAST_HELD values or more; exact comparisons of each value, MOST_EXACT."""
 
+INTERPOLATED = 3  # slopes from which np.interp is faster than to add up each
+
 FEW_ROWS = 32  # totals of no more are added up row by row, which is faster then
 
 BLOCKS = 64
@@ -78,6 +80,28 @@ class Order:
         return chosen[order][:k]
 
 
+class _Lines:
+    """Straight lines between points (xs, ys), from the first to the last."""
+
+    def __init__(self, xs: Sequence[float], ys: Reals) -> None:
+        self._xs, self._ys = xs, ys
+        rises, lengths = np.diff(ys), np.diff(xs)
+        self._slopes = [
+            (x, rise / length, min(rise, 0.0), max(rise, 0.0))
+            for x, rise, length in zip(xs, rises.tolist(), lengths.tolist(), strict=False)
+            if rise
+        ]
+
+    def at(self, places: Reals) -> Reals:
+        """The heights at these places, up to rounding."""
+        if len(self._slopes) > INTERPOLATED:
+            return np.interp(places, self._xs, self._ys)
+        heights = np.full(len(places), self._ys[0])
+        for x, slope, least, most in self._slopes:
+            heights += np.minimum(np.maximum((places - x) * slope, least), most)
+        return heights
+
+
 @dataclass(slots=True)
 class Held:
     """One value of a new job against one part: what was found out, which the next job with this value may use."""
@@ -103,11 +127,11 @@ class Contribution:
         self.codes = codes  # of each row
         self.curve = curve
         self.most = curve.most
-        self._values = np.array(curve.values)
+        self._along = _Lines(curve.similarities, np.array(curve.values))
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
         self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
-        self._upper = np.maximum.accumulate(curve.values)
-        self._lower = np.minimum.accumulate(curve.values[::-1])[::-1]
+        self._above = _Lines(curve.similarities, np.maximum.accumulate(curve.values))
+        self._below = _Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
         rises = np.diff(curve.values) / np.diff(curve.similarities)
         self.margin = float(np.abs(rises).max()) * TOLERANCE
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
@@ -130,9 +154,9 @@ class Contribution:
             return same, same
         most, least = self.view.bounds(query, codes)
         if most is least:
-            most = least = self._with_unknown(codes, self._along(most, self._values))
+            most = least = self._with_unknown(codes, self._along.at(most))
             return most, least
-        upper, lower = self._along(most, self._upper), self._along(least, self._lower)
+        upper, lower = self._above.at(most), self._below.at(least)
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
     def exact(self, held: Held, codes: Iterable[int]) -> dict[int, Exact]:
@@ -161,14 +185,6 @@ class Contribution:
             return ys[-1]
         x, y = xs[right - 1], ys[right - 1]
         return (ys[right] - y) / (xs[right] - x) * (similarity - x) + y
-
-    def _along(self, similarities: Reals, values: Reals) -> Reals:
-        """The curve, or a bound of it."""
-        if len(values) == 2:
-            first, last = values.tolist()
-            straight: Reals = similarities * (last - first) + first
-            return straight
-        return np.interp(similarities, self.curve.similarities, values)
 
     def _with_unknown(self, codes: Codes | None, added: Reals) -> Reals:
         if self.curve.unknown is None:
@@ -394,6 +410,8 @@ class Comparison:
         """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
         part = self._parts[number]
         codes = part.codes[rows]
+        if part.view.is_whole and len(rows) < part.view.size:
+            return part.bounds(self._held[number], codes)
         if part.view.is_whole or len(rows) > 4 * part.view.size:
             most, least = part.bounds(self._held[number], None)
             added = most[codes]
