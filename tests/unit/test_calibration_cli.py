@@ -241,6 +241,7 @@ def all_unlike() -> list[JobMetadata]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [of_one_user, all_the_same, all_unlike])
 def test_odd_sites_get_a_model_that_can_be_used(jobs: Callable[[], list[JobMetadata]]) -> None:
     found = made(jobs())

@@ -133,3 +133,7 @@ def test_sacct_has_all_columns_that_are_asked_for() -> None:
     columns = sacct.COMMAND.split()[3].split(",")
     assert [name for name in columns if f"{name}\0".encode() not in table] == []
     assert columns[0] == "JobID" and columns[-1] == "SubmitLine"
+
+
+def test_the_admins_page_gives_the_command_that_is_read() -> None:
+    assert f"   {sacct.COMMAND} -S " in (Path(__file__).parents[2] / "docs/admin.md").read_text()

@@ -124,7 +124,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
 
 def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> None:
     """With weights for whole jobs the share was as good as 0, and the model matched nothing any more."""
-    known, site = of_template(0.02, 300_000, seed=1), of_template(0.05, 300_000, seed=2)
+    known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic.fit(known, template.KNOTS)
     left = unlabelled(site).without(GONE)
     found = prior.share(left, 1000, known, weights, prior.lacking(left, known))
@@ -133,7 +133,7 @@ def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> Non
 
 def test_tuned_jobs_of_an_application_each_do_not_say_that_no_job_matches_any() -> None:
     """They did: of an evaluation's known jobs, 30 % were recognised in place of 87 %."""
-    known, site = of_template(0.02, 100_000, seed=1), of_template(0.0, 100_000, seed=2)
+    known, site = of_template(0.02, 50_000, seed=1), of_template(0.0, 50_000, seed=2)
     weights = logistic.fit(known, template.KNOTS)
     assert prior.share_of(unlabelled(site), weights, known.share) < 1e-4
     assert prior.share(unlabelled(site), 100, known, weights, []) == pytest.approx(prior.LEAST_MATCHED / 100)

@@ -39,7 +39,7 @@ PAIRS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(PAIRS)
 def test_whatever_the_pairs_curves_rise_and_unknown_is_worth_no_more_than_equal(
     pairs: list[tuple[int, int, bool]],

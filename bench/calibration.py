@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What calibrating is good for: the numbers of docs/linkage.md, "Calibration" (`python -m bench.calibration`).
+
+Takes about 6 minutes and prints one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from matcher.calibration.calibrate import Site, calibrate, site_of
+from matcher.evaluation.catalogue import SCENARIOS
+from matcher.evaluation.measure import Measures, answers, measure
+from matcher.evaluation.scenario import Query, Scenario
+from matcher.linkage import LinkableRecord, Model, load
+from matcher.metadata import JobMetadata
+
+SIZES = (1, 10, 40)
+UNLABELLED = {"thesis": 1, "hard": 10}
+"""How many made-up sites are one here: users of several thesis sites have the same names and directories."""
+FIRST_SEED = 1200  # not those that models are fitted to, held out, or evaluated with
+LATER_SEEDS = range(10)
+
+
+def joined(name: str, seeds: Iterable[int]) -> Scenario:
+    """Several made-up sites as one: each site's applications are others' unknown ones."""
+    sites = [(seed, SCENARIOS[name](seed)) for seed in seeds]
+    records: list[LinkableRecord] = []
+    applications: list[str] = []
+    queries: list[Query] = []
+    for seed, site in sites:
+        first = len(records)
+        records += [dataclasses.replace(record, id=record.id + first) for record in site.records]
+        applications += [f"{seed}/{application}" for application in site.applications]
+        for query in site.queries:
+            application = query.application and f"{seed}/{query.application}"
+            own = None if query.own is None else query.own + first
+            queries.append(dataclasses.replace(query, application=application, own=own))
+    return Scenario(sites[0][1].cluster_nodes, tuple(records), tuple(applications), tuple(queries))
+
+
+def of(site: Scenario) -> Site:
+    return site_of([record.metadata for record in site.records], cluster_nodes=site.cluster_nodes, timezone="UTC")
+
+
+def as_sacct_knows_it(site: Scenario) -> Site:
+    """Without what a batch script says."""
+    nothing: dict[str, Any] = {"program": "", "path": "", "options": {}, "modules": (), "script": "", "launcher": ""}
+    jobs: list[JobMetadata] = [
+        dataclasses.replace(record.metadata, tasks=None, tasks_per_node=None, **nothing) for record in site.records
+    ]
+    return site_of(jobs, cluster_nodes=site.cluster_nodes, timezone="UTC")
+
+
+def share(site: Scenario) -> float:
+    """Of all pairs of records, those of one application."""
+    times = [site.applications.count(application) for application in set(site.applications)]
+    records = len(site.applications)
+    return sum(count * (count - 1) for count in times) / (records * (records - 1))
+
+
+def percent(found: Measures) -> dict[str, float]:
+    names = ("right_application", "right_nodes", "unknown_matched")
+    return {name: round(100 * (getattr(found, name).value or 0), 1) for name in names}
+
+
+def tell(**what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def one_record_each(site: Scenario) -> Scenario:
+    """Of each application the first record, as campaigns leave them; the tuned jobs do not ask."""
+    first: dict[str, LinkableRecord] = {}
+    for record, application in zip(site.records, site.applications, strict=True):
+        first.setdefault(application, record)
+    records = [dataclasses.replace(record, id=number) for number, record in enumerate(first.values())]
+    queries = [query for query in site.queries if query.own is None]
+    return Scenario(site.cluster_nodes, tuple(records), tuple(first), tuple(queries))
+
+
+def growing(shipped: Model) -> None:
+    """The model that comes along, and calibrated ones, at sites of any size."""
+    for size in SIZES:
+        site = joined("hard", range(FIRST_SEED, FIRST_SEED + size))
+        made = {"records": calibrate(of(site)), "sacct": calibrate(as_sacct_knows_it(site))}
+        compare(site, {"shipped": shipped} | {name: one.model for name, one in made.items()})
+        for name, one in made.items():
+            tell(records=len(site.records), source=name, true_share=share(site), expected=str(one.expected))
+        few = one_record_each(site)
+        compare(few, {"shipped": shipped, "records": calibrate(of(few)).model})
+
+
+def compare(site: Scenario, models: Mapping[str, Model]) -> None:
+    for name, model in models.items():
+        found = measure(answers(model, [site].__getitem__, [0]), model.threshold)
+        tell(records=len(site.records), model=name, prior=model.prior, threshold=model.threshold, **percent(found))
+
+
+def independent() -> None:
+    """Weights by ECM from unlabelled sites, on sites of both sorts."""
+    for name, size in UNLABELLED.items():
+        model = calibrate(of(joined(name, range(FIRST_SEED, FIRST_SEED + size))), weights="ecm").model
+        for scenario in UNLABELLED:
+            found = measure(answers(model, SCENARIOS[scenario], LATER_SEEDS), model.threshold)
+            tell(weights="ecm", unlabelled=name, on=scenario, threshold=model.threshold, **percent(found))
+
+
+if __name__ == "__main__":
+    growing(load("site"))
+    independent()
