@@ -95,7 +95,7 @@ def _accounted(file: TextIO) -> Sequence[JobMetadata]:
 
     found = sacct.read(file.read())
     if found.unreadable:
-        click.echo(f"{found.unreadable} jobs left out: no user, or fewer columns than the first line names", err=True)
+        click.echo(f"left out, without a user or cut short: {found.unreadable} of the jobs", err=True)
     return found.jobs
 
 

@@ -45,7 +45,7 @@ def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMeta
             assert is_equal or abs(LEVELS[level] - part.similarity) == pytest.approx(nearest, abs=2e-6), part
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(sites())
 def test_levels_are_the_references_similarities_rounded(site: tuple[list[LinkableRecord], JobMetadata]) -> None:
     records, job = site

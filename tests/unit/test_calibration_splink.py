@@ -7,9 +7,7 @@ import logging
 from typing import Any
 
 import numpy as np
-import pyarrow
 import pytest
-from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
 from matcher.calibration.ecm import UNKNOWN, Levels, fit
 from tests.unit.test_calibration_ecm import falling, made, rising
@@ -37,6 +35,9 @@ def comparison(name: str, start_matched: list[float], start_others: list[float])
 
 def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> Any:
     """Its model, trained by EM on the same pairs: row n of one table goes with row n of another, and no other."""
+    import pyarrow  # late: the quick tests, which leave this one out, need not load all that
+    from splink import DuckDBAPI, Linker, SettingsCreator, block_on
+
     numbers = np.arange(len(levels))
     columns = {name: levels[:, place] for place, name in enumerate(SIZES)}
     table = pyarrow.table({"unique_id": numbers, "pair": numbers, **columns})
