@@ -304,7 +304,7 @@ def _likeness(left: str, right: str) -> float:
 def _edits(left: str, right: str) -> int:
     """Edits of code points. Jellyfish takes a letter with a combining accent for one character and refuses surrogates,
     so it gets an ideograph for each code point, which leaves the number of edits as it is."""
-    if left.isascii() and right.isascii():
+    if left.isascii() and right.isascii() and "\r\n" not in left + right:
         return int(levenshtein_distance(left, right))
     spelling = {ord(character): FIRST_IDEOGRAPH + number for number, character in enumerate({*left, *right})}
     return int(levenshtein_distance(left.translate(spelling), right.translate(spelling)))

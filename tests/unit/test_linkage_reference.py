@@ -302,6 +302,9 @@ def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadat
         ),
         pytest.param({"comparer": "levenshtein", "clean": False}, "\udc80", "\udc81", 0, id="surrogates"),
         pytest.param(
+            {"comparer": "levenshtein", "clean": False}, "a\r\n", "a", 1 / 3, id="a line end is two characters"
+        ),
+        pytest.param(
             {"comparer": "soft-tfidf", "inner_threshold": 0.2}, "abcde", "axxxx", 0.2, id="just at the inner threshold"
         ),
         pytest.param(
