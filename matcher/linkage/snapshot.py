@@ -9,7 +9,7 @@ what the parts to come can add at most. That is done up to a margin; the few row
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -159,23 +159,21 @@ class Contribution:
         upper, lower = self._above.at(most), self._below.at(least)
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
-    def exact(self, held: Held, codes: Iterable[int]) -> dict[int, Exact]:
-        """Of at least the distinct values `codes`: the similarity, and what it adds."""
-        missing = [code for code in codes if code not in held.exact]
-        if not missing:
-            return held.exact
-        found = {code: self.view.similarity(held.query, code) for code in missing}
-        added = {code: self._height(similarity) for code, similarity in found.items()}
-        if self.curve.unknown is not None:
-            if self.view.is_unknown(held.query):
-                added = dict.fromkeys(added, self.curve.unknown)
-            elif self.view.unknown() in added:
-                added[self.view.unknown()] = self.curve.unknown
-        exact = {code: (similarity, added[code]) for code, similarity in found.items()}
-        if len(held.exact) + len(exact) > MOST_EXACT:
-            return held.exact | exact
-        held.exact.update(exact)
-        return held.exact
+    def exact(self, held: Held, code: int) -> Exact:
+        """Of one distinct value: the similarity, and what it adds."""
+        known = held.exact.get(code)
+        if known is None:
+            known = self._exact(held, code)
+            if len(held.exact) < MOST_EXACT:
+                held.exact[code] = known
+        return known
+
+    def _exact(self, held: Held, code: int) -> Exact:
+        similarity = self.view.similarity(held.query, code)
+        unknown = self.curve.unknown
+        if unknown is not None and (code == self.view.unknown() or self.view.is_unknown(held.query)):
+            return similarity, unknown
+        return similarity, self._height(similarity)
 
     def _height(self, similarity: float) -> float:
         """As np.interp, which takes longer for one."""
@@ -444,8 +442,7 @@ class Comparison:
         total = self._snapshot.model.offset
         for part, held in zip(self._parts, self._held, strict=True):
             if part.constant is None:
-                code = part.codes.item(row)
-                total += (held.exact.get(code) or part.exact(held, [code])[code])[1]
+                total += part.exact(held, part.codes.item(row))[1]
             else:
                 total += part.constant
         return round(total, TOTAL_DECIMALS)
@@ -455,8 +452,8 @@ class Comparison:
         for part, held in zip(self._parts, self._held, strict=True):
             if part.constant is None:
                 codes = part.codes[rows].tolist()
-                known = part.exact(held, set(codes))
-                totals += [known[code][1] for code in codes]
+                known = {code: part.exact(held, code)[1] for code in set(codes)}
+                totals += [known[code] for code in codes]
             else:
                 totals += part.constant
         return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
@@ -464,8 +461,7 @@ class Comparison:
     def part(self, number: int, row: int) -> Exact:
         """One part of a row."""
         part = self._parts[number]
-        code = int(part.codes[row])
-        return part.exact(self._held[number], [code])[code]
+        return part.exact(self._held[number], part.codes.item(row))
 
 
 def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:
