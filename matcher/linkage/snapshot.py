@@ -311,9 +311,9 @@ class Comparison:
                 base += most.astype(np.float32).take(part.codes, mode="clip", out=added)
                 self._stages.remove(number)
         for axis in self._snapshot.axes:
-            table = np.zeros(1)
-            for number in axis.parts:
-                table = (table[:, None] + self._parts[number].bounds(self._held[number], None)[0]).ravel()
+            table, *others = (self._parts[number].bounds(self._held[number], None)[0] for number in axis.parts)
+            for other in others:
+                table = (table[:, None] + other).ravel()
             base += table.astype(np.float32).take(axis.codes, mode="clip", out=added)
         return base
 
