@@ -110,7 +110,7 @@ test: root all lint check test-slow test-cluster ## all tests, the ones on virtu
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n auto -m "not cluster and not slow" tests
+	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal -m "not cluster and not slow" tests  # some of them mostly wait
 
 .PHONY: test-slow
 test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters

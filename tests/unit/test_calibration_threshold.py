@@ -122,6 +122,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
     assert prior.lacking(unlabelled(known).without([template.FEATURES.index("modules")]), known) == []
 
 
+@pytest.mark.slow
 def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> None:
     """With weights for whole jobs the share was as good as 0, and the model matched nothing any more."""
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)

@@ -68,6 +68,7 @@ def test_a_site_has_tuned_and_unknown_applications_and_both_on_nodes_that_it_has
     assert [record.id for record in site.records] == list(range(len(site.records)))
 
 
+@pytest.mark.slow
 def test_the_thesis_scenario_has_the_sources_proportions() -> None:
     sites = [thesis.generate(seed) for seed in range(20)]
 
@@ -105,6 +106,7 @@ def test_the_hard_site_has_every_sort_of_code_tuned_and_untuned() -> None:
     assert "left out" in kinds and any(kind.endswith(", colleague") for kind in kinds)
 
 
+@pytest.mark.slow
 def test_different_codes_have_the_same_name_on_the_hard_site() -> None:
     for sort in ("same name", "python driver", "wrapper", "common script"):
         programs = [jobs[0].program for jobs in _by_application(sort).values()]
@@ -257,6 +259,7 @@ def test_any_model_file_is_evaluated(tmp_path: Path) -> None:
     assert worst["outcome"] in ("confused", "false match") and worst["examples"][0]["score"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_threshold_replaces_the_models() -> None:
     words = ("--scenario", "hard", "--seeds", "1", "--json")
     strict, lax = (json.loads(command(*words, "--threshold", at).output)["hard"] for at in ("1", "0"))

@@ -16,6 +16,7 @@ THESIS = load("thesis")
 SCENARIOS = ("thesis", "thesis-256")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_most_colleagues_are_recognised_and_few_strangers(scenario: str) -> None:
     kinds = evaluate(THESIS, scenario, seeds=4).kinds()
