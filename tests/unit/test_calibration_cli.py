@@ -106,7 +106,6 @@ def serves(model: Model) -> bool:
     return best is not None and best.score >= model.threshold
 
 
-@pytest.mark.slow
 def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
     """Of a batch job sacct knows no program. The prior sank by 17 bits for that, and nothing matched any more."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
@@ -136,7 +135,6 @@ def test_weights_by_ecm_are_not_learned_from_jobs_without_programs(site: Daemon)
     assert done.stderr.startswith("reprise: too little is known of these jobs (program, executable, ")
 
 
-@pytest.mark.slow
 def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon) -> None:
     site.config.write_text("nonsense")
     done = run(site, "site.toml", "--made-up")
