@@ -14,7 +14,7 @@ from typing import Any
 
 from matcher.calibration.calibrate import Site, calibrate, site_of
 from matcher.evaluation.catalogue import SCENARIOS
-from matcher.evaluation.measure import Measures, answers, measure
+from matcher.evaluation.measure import HEADLINE, Measures, answers, measure
 from matcher.evaluation.scenario import Query, Scenario
 from matcher.linkage import LinkableRecord, Model, load
 from matcher.metadata import JobMetadata
@@ -64,8 +64,7 @@ def share(site: Scenario) -> float:
 
 
 def percent(found: Measures) -> dict[str, float]:
-    names = ("right_application", "right_nodes", "unknown_matched")
-    return {name: round(100 * (getattr(found, name).value or 0), 1) for name in names}
+    return {name: round(100 * (getattr(found, name).value or 0), 1) for name in HEADLINE}
 
 
 def tell(**what: Any) -> None:

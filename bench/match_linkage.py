@@ -11,19 +11,20 @@ from typing import Any
 
 from bench.match_site import CLUSTER_NODES, Site
 from matcher.evaluation.catalogue import evaluate
+from matcher.evaluation.measure import HEADLINE
 from matcher.linkage import Engine, LinkableRecord, load
 from matcher.linkage.reference import Reference
 from matcher.metadata import JobMetadata
 
 QUICK_JOBS, SLOW_JOBS = 200, 5
 SEEDS = 10
-MEASURES = ("right_application", "right_nodes", "unknown_matched")
 
 
 def speedup(model: str, records: int) -> dict[str, Any]:
     """How long the nearest five of so many records take to be found and explained, both ways, and the ratio of that.
 
-    Both have read the records before. The reference compares each pair by a recordlinkage.Compare with jellyfish.
+    Both have read the records before, and the engine has linked other jobs: what it keeps of them for the next job is
+    what a daemon has. The reference compares each pair by a recordlinkage.Compare with jellyfish.
     """
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, records // 100)))
@@ -32,7 +33,7 @@ def speedup(model: str, records: int) -> dict[str, Any]:
     engine, reference = (
         kind(load(model), known, cluster_nodes=CLUSTER_NODES, timezone="UTC") for kind in (Engine, Reference)
     )
-    for job in jobs:
+    for job in site.jobs(QUICK_JOBS):
         engine.link(job)
     quick = statistics.median(_seconds(engine.link, job) for job in jobs)
     slow = statistics.median(_seconds(reference.link, job) for job in jobs[:SLOW_JOBS])
@@ -52,4 +53,4 @@ def _seconds(link: Callable[[JobMetadata], object], job: JobMetadata) -> float:
 def quality(model: str) -> dict[str, Any]:
     """Shares, 0 to 1, as `reprise match evaluate` finds them."""
     found = {name: evaluate(load(model), name, SEEDS).measures for name in ("thesis", "hard")}
-    return {name: {key: getattr(measures, key).value for key in MEASURES} for name, measures in found.items()}
+    return {name: {key: getattr(measures, key).value for key in HEADLINE} for name, measures in found.items()}

@@ -21,7 +21,7 @@ from matcher.calibration import threshold as thresholds
 from matcher.calibration.logistic import Weights
 from matcher.calibration.pairs import Against, Levels, Pairs, together
 from matcher.errors import MatcherError
-from matcher.evaluation.measure import Measures, measure
+from matcher.evaluation.measure import HEADLINE, Measures, measure
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord
 from matcher.metadata import JobMetadata
@@ -179,8 +179,6 @@ def _evidence(
             evidence["site"]["expected_wrong_of_these"] = round(100 * expected.wrong, 2)
     for name, found in measures.items():
         evidence[f"held_out_{name}"] = {
-            key: round(100 * value, 1)
-            for key in ("right_application", "right_nodes", "unknown_matched")
-            if (value := getattr(found, key).value) is not None
+            key: round(100 * value, 1) for key in HEADLINE if (value := getattr(found, key).value) is not None
         }
     return evidence

@@ -66,6 +66,10 @@ def _answers_of(model: Model, seed: int, site: Scenario) -> Iterable[Answer]:
             yield Answer(seed, query, None, None, 0.0)
 
 
+HEADLINE = ("right_application", "right_nodes", "unknown_matched")
+"""The measures that a model is told by first."""
+
+
 @dataclass(frozen=True)
 class Measures:
     """Shares of jobs.

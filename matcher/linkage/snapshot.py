@@ -357,10 +357,9 @@ class Comparison:
         reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
         ranks = np.ones(len(reaches), np.intp)
         for number in self._snapshot.preferred:
-            part, query = self._parts[number], self._held[number].query
-            is_known = isinstance(part.view, ExactView) and not part.view.is_unknown(query)
-            code = part.view.code(query) if isinstance(part.view, ExactView) and is_known else -1
-            ranks = 2 * ranks + (part.codes[leading.rows] == code)
+            view, query = self._parts[number].view, self._held[number].query
+            code = view.code(query) if isinstance(view, ExactView) and not view.is_unknown(query) else -1
+            ranks = 2 * ranks + (self._parts[number].codes[leading.rows] == code)
         return np.where(reaches, ranks, 0)
 
     def _best(self, k: int, leading: Leading) -> Ranked:
