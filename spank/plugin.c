@@ -6,8 +6,11 @@
 // compatible with GPL version 3, and "or later" allows version 3 for Slurm: the two together may be conveyed under
 // GPL-3.0.
 #include <errno.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "jobstep.h"
@@ -15,14 +18,15 @@
 #include "settings.h"
 #include "submit.h"
 
-// What Slurm looks up by name; everything else is built hidden.
+// What Slurm looks up by name; everything else is built hidden. `plugin_version`, by which newer releases of Slurm and
+// `reprise doctor` know what this was built for, is the second word with the headers of 20.11, and set by later ones.
 #pragma GCC visibility push(default)
-SPANK_PLUGIN(reprise, 1)
+SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool usable; // false while, and if, the plugstack line cannot be read
+static bool usable; // false while, and if, the plugstack line cannot be read, or Slurm is of another release
 
 static void refuse_option(const char *value)
 {
@@ -30,18 +34,40 @@ static void refuse_option(const char *value)
 }
 
 // An admin's mistake is for admins: root's terminal and slurmd's log. Others see it with -v.
-static void read_settings(int argc, char **argv)
+static void tell_admin(const char *problem)
 {
-    char problem[512] = "";
-    usable = settings_read(&settings, argc, argv, problem, sizeof problem) == 0;
-    if (usable) {
-        return;
-    }
     if (getuid() == 0) {
         slurm_error("reprise: %s; the plugin is off until then", problem);
     } else {
         slurm_verbose("reprise: %s; the plugin is off until then", problem);
     }
+}
+
+static void read_settings(int argc, char **argv)
+{
+    char problem[512] = "";
+    usable = settings_read(&settings, argc, argv, problem, sizeof problem) == 0;
+    if (!usable) {
+        tell_admin(problem);
+    }
+}
+
+// Slurm 22.05 and newer do not load what was built for another release; 20.11 does (seen), though it has other numbers
+// for errors.
+static void check_release(spank_t spank)
+{
+    char built_for[16], problem[160], *running = NULL;
+    snprintf(built_for, sizeof built_for, "%d.%02d.", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
+    if (spank_get_item(spank, S_SLURM_VERSION, &running) != ESPANK_SUCCESS || !running ||
+        strncmp(running, built_for, strlen(built_for)) == 0) {
+        return;
+    }
+    usable = false;
+    snprintf(problem, sizeof problem,
+             "built for Slurm %sx, but this is %.20s: run `make install-plugin` with the headers of this release",
+             built_for, running);
+    tell_admin(problem);
 }
 
 static void submit_and_tell(spank_t spank, spank_context_t context)
@@ -67,6 +93,7 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
     case S_CTX_REMOTE:
         options_register(spank, refuse_option);
         read_settings(argc, argv);
+        check_release(spank);
         break;
     case S_CTX_SLURMD:
         read_settings(argc, argv);
