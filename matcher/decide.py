@@ -16,7 +16,7 @@ from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
-from matcher.records import Known
+from matcher.records import Known, Terms
 from matcher.secrets import masked
 from matcher.submission import JobFacts, Submission, parse
 
@@ -180,11 +180,19 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     asks_again = question.point == "submit" and question.submission.command == "sbatch"
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
 
+    by_terms: dict[Terms, Refusal | None] = {}
+
     def check(record: Known) -> Refusal | None:
-        found = refusal(record, job, chosen, policy)
-        if not asks_again:
-            return Refusal(found.why) if found else None
-        return found or out_of_sight
+        if record.terms not in by_terms:
+            found = refusal(record, job, chosen, policy)
+            if asks_again:
+                found = found or out_of_sight
+            elif found:
+                found = Refusal(found.why)
+            if not record.terms.gains:  # its refusal tells of its own gain
+                return found
+            by_terms[record.terms] = found
+        return by_terms[record.terms]
 
     return check
 

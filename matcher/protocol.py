@@ -47,7 +47,6 @@ ALLOW_LIST = (
 _ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
 
 
-@lru_cache(maxsize=4096)  # of each record at the start, and there are few names
 def is_allowed(name: str) -> bool:
     """Whether the plugin would set a variable of this name."""
     return _ALLOWED.fullmatch(name) is not None
@@ -55,18 +54,27 @@ def is_allowed(name: str) -> bool:
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:
     """Why the plugin would refuse to set these variables, or None if it would set them."""
-    if len(environment) > VARIABLE_COUNT_LIMIT:
-        return f"it holds {len(environment)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+    if problem := _names_problem(tuple(environment)):
+        return problem
     for name, value in environment.items():
-        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
-            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
-        if len(value.encode(errors="replace")) > VARIABLE_VALUE_LIMIT or "\n" in value or "\0" in value:
+        is_long = 4 * len(value) > VARIABLE_VALUE_LIMIT < len(value.encode(errors="replace"))
+        if is_long or "\n" in value or "\0" in value:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or holds a newline or NUL"
     room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest of a reply: reason, id, verdict, numbers
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
             return f"its variables are {len(carried)} bytes together, more than a reply holds"
+    return None
+
+
+@lru_cache(maxsize=4096)  # of each record at the start, and most have the same
+def _names_problem(names: tuple[str, ...]) -> str | None:
+    if len(names) > VARIABLE_COUNT_LIMIT:
+        return f"it holds {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+    for name in names:
+        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
+            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
     return None
 
 
@@ -203,10 +211,13 @@ def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
     return length
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
     """A message as a frame. Raises ProtocolError where it is longer than `limit`, by default a reply's of its kind."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
-    body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    body = _ENCODER.encode(message).encode(errors="replace")
     return len(body).to_bytes(HEADER_BYTES, "big") + _within(body, limit)
 
 
