@@ -13,6 +13,9 @@ from matcher import protocol
 from matcher.errors import DaemonUnreachableError, ProtocolError
 from matcher.munge import Munge
 
+NOT_BELIEVED = (
+    "set matcher_uid= to the user id in its log's line `serving-tcp`, and compare munge's keys and the clocks"
+)
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
@@ -33,7 +36,7 @@ def ask(
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout_s)
             connection.connect(str(path))
-            reply = _exchange(connection, request, limit, str(path))
+            reply = _exchange(connection, request, limit, f"{path}: the daemon closed without an answer: see its log")
     except PermissionError as error:
         raise DaemonUnreachableError(
             f"{path}: this user may not connect: every user must be able to enter its directory and to write to it"
@@ -57,7 +60,8 @@ def ask_over_tcp(
     request = munge.make(nonce + protocol.body(message, protocol.REQUEST_LIMIT), matcher_uid)
     try:
         with socket.create_connection((host, port), timeout_s) as connection:
-            reply = _exchange(connection, request, protocol.CREDENTIAL_FACTOR * protocol.REPLY_LIMIT, where)
+            limit = protocol.CREDENTIAL_FACTOR * protocol.REPLY_LIMIT
+            reply = _exchange(connection, request, limit, f"{where}: does not believe this host: {NOT_BELIEVED}")
     except OSError as error:
         raise DaemonUnreachableError(
             f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host and let this "
@@ -71,10 +75,10 @@ def ask_over_tcp(
     return protocol.read_message(opened.payload.removeprefix(nonce))
 
 
-def _exchange(connection: socket.socket, request: bytes, limit: int, where: str) -> bytes:
+def _exchange(connection: socket.socket, request: bytes, limit: int, no_answer: str) -> bytes:
     connection.sendall(protocol.framed(request))
     with connection.makefile("rb") as stream:
         header = stream.read(protocol.HEADER_BYTES)
         if len(header) < protocol.HEADER_BYTES:
-            raise ProtocolError(f"{where}: the daemon closed without an answer: see its log")
+            raise ProtocolError(no_answer)
         return stream.read(protocol.body_length(header, limit))

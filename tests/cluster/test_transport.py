@@ -101,6 +101,14 @@ def test_a_compute_node_asks_when_the_job_starts(cluster: VirtualCluster, daemon
     assert decision(cluster, end.job_id)["point"] == "start"
 
 
+@pytest.mark.parametrize("argv", [["srun", "-N2", "hostname"], ["salloc", "hostname"]], ids=lambda argv: argv[0])
+def test_srun_and_salloc_ask_over_the_network(cluster: VirtualCluster, daemon: Daemon, argv: list[str]) -> None:
+    done = cluster.run([argv[0], "-Q", "--reprise=explain", *argv[1:]], user="bob")
+    (line,) = [text for text in done.stderr.splitlines() if "reprise: " in text]
+    assert "reprise: none: " in line
+    assert done.stdout.split()
+
+
 def test_a_partition_that_is_slurms_default_is_denied_when_the_job_starts(
     cluster: VirtualCluster, daemon: Daemon
 ) -> None:

@@ -39,7 +39,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     directory = tmp_path_factory.mktemp("spank")
     sources = sorted(SPANK.glob("*.c"))
-    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "json", "sbatch_options")]
+    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
     build(directory / "stub", HERE / "stub_slurm.c", *sources)
     build(directory / "stub_oom", HERE / "stub_slurm.c", *sources, flags=FAILING)
     build(directory / "probe", HERE / "probe.c", *pure)

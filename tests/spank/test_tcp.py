@@ -296,6 +296,19 @@ def test_closed_standard_descriptors_are_not_taken(stub: Stub, tcp: TcpDaemon, c
     assert [asked.message["kind"] for asked in tcp.asked] == ["decide"]
 
 
+@pytest.mark.parametrize("limit", range(4, 12))
+def test_too_few_descriptors_are_not_felt(stub: Stub, tcp: TcpDaemon, limit: int, tmp_path: Path) -> None:
+    script = tmp_path / "play"
+    lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
+    script.write_text("\n".join(["context allocator", *lines, "call init", "call init_post_opt", ""]))
+    shell = f"ulimit -n {limit}; exec -a sbatch {stub.program} job.sh"
+    env = {"PATH": os.defpath, "STUB_SCRIPT": str(script)}
+    done = subprocess.run(["bash", "-c", shell], env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    verdicts = {"apply", "unreachable"} if limit < 11 else {"apply"}
+    assert any(f'"verdict":"{verdict}"' in done.stdout for verdict in verdicts)
+
+
 def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Path) -> None:
     failing = Stub(binaries / "stub_oom", stub.directory, stub.socket)
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]

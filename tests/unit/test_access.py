@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import pwd
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from database.model import Decision
+from matcher import script
 from matcher.access import access_of
 from matcher.decide import Question, decide
 from matcher.guards import Policy
@@ -29,10 +33,10 @@ def ask(
     **changes: Any,
 ) -> Decision:
     """What `alice` (1001), whose job is like a tuned one but for its account and partition, is given."""
-    script = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
+    text = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
     options = ["-N4", "--ntasks-per-node=1", "mpirun", "/home/alice/bin/lattice", "--steps", "200", "--size", "64"]
     words = ("sbatch", *argv, "job.sh") if command == "sbatch" else (command, *argv, *options)
-    read = Script("/home/alice/job.sh", script) if command in ("sbatch", "batch") else None
+    read = Script("/home/alice/job.sh", text) if command in ("sbatch", "batch") else None
     submission = Submission(command, words if command != "batch" else (), "/home/alice", env or {}, (), read)
     values: dict[str, Any] = {"user": "alice", "uid": 1001, "point": "submit", "mode": "on", "at": 1.7e9}
     policy = Policy("test", openmpi=("4.1.4",), access=access_of(Access.model_validate(lists)))
@@ -133,6 +137,14 @@ def test_slurm_knows_accounts_in_small_letters_and_partitions_as_they_are() -> N
 def test_what_is_refused_for_good_is_not_asked_about_again() -> None:
     decision = ask({"deny_accounts": ["red"], "deny_partitions": ["blue"]}, "-p", "blue")
     assert (decision.verdict, decision.reason) == ("none", "the site gives nothing to jobs of partition blue")
+
+
+def test_whoever_asks_what_another_users_script_would_get_is_told_of_that_user(tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    nobody = pwd.getpwnam("nobody").pw_uid
+    assert script.question(Path("job.sh"), (), "nobody", tmp_path).uid == nobody
+    assert script.question(Path("job.sh"), (), None, tmp_path).uid == os.getuid()
+    assert script.question(Path("job.sh"), (), "no such user", tmp_path).uid not in (0, nobody, os.getuid())
 
 
 def test_a_script_that_is_not_seen_yet_may_name_a_denied_partition() -> None:

@@ -234,6 +234,11 @@ def test_arguments_are_those_that_the_plugin_reads() -> None:
     assert re.findall(r'^    \{"(\w+)"', table, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
 
 
+def test_the_line_that_is_shipped_explains_every_argument() -> None:
+    text = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
+    assert re.findall(r"^#   (\w+)=", text, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
+
+
 # --- the daemon and its files
 
 
