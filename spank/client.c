@@ -57,12 +57,12 @@ static nanoseconds share_of(nanoseconds deadline, size_t endpoints)
 enum client_result client_exchange(const struct matcher *matcher, nanoseconds deadline, const char *request,
                                    size_t size, char **reply, size_t *reply_size)
 {
-    enum client_result result = CLIENT_FAILED;
+    enum client_result result = CLIENT_LATE;
     *reply = NULL;
     if (size == 0 || size > REQUEST_MAX) {
         return CLIENT_FAILED;
     }
-    for (size_t i = 0; result != CLIENT_OK && i < matcher->count; i++) {
+    for (size_t i = 0; result != CLIENT_OK && i < matcher->count && deadline_left_ms(deadline) > 0; i++) {
         const struct endpoint *endpoint = &matcher->endpoints[i];
         const nanoseconds share = share_of(deadline, matcher->count - i);
         result = endpoint->kind == ENDPOINT_UNIX
