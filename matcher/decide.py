@@ -10,13 +10,14 @@ from typing import Any
 
 from database.model import Decision, Record
 from matcher.choices import chosen_names, hides_names
-from matcher.guards import Policy, Refusal, refusal
+from matcher.guards import Policy, refusal
 from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
 from matcher.records import Known, Terms
+from matcher.refusal import Refusal
 from matcher.secrets import masked
 from matcher.submission import JobFacts, Submission, parse
 
@@ -119,6 +120,9 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     used: list[_Candidate] = []
     if policy.mode == "off":
         verdict, reason = "none", "the site has switched the matcher off"
+    elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
+        verdict = "defer" if denied.until_start and _asks_again(question) else "none"
+        reason = f"the site {denied.why}"
     elif (missing := _not_visible_yet(question)) is not None:
         verdict, reason = "defer", missing
     else:
@@ -169,6 +173,11 @@ def _not_visible_yet(question: Question) -> str | None:
     return "the script cannot be seen at submission (standard input?): asked again when the job starts"
 
 
+def _asks_again(question: Question) -> bool:
+    """Only a batch job does, when it starts."""
+    return question.point == "submit" and question.submission.command == "sbatch"
+
+
 Check = Callable[[Known], Refusal | None]
 
 
@@ -176,8 +185,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     """Why a record does not serve the job."""
     chosen = chosen_names(question.submission)
 
-    # only a batch job asks again when it starts
-    asks_again = question.point == "submit" and question.submission.command == "sbatch"
+    asks_again = _asks_again(question)
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
 
     by_terms: dict[Terms, Refusal | None] = {}

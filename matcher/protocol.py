@@ -25,6 +25,8 @@ HEADER_BYTES = 4
 REQUEST_LIMIT = 262_144  # bytes; what a 128 KiB script, an argument list and the SLURM_* variables need, with room
 REPLY_LIMIT = 65_536  # bytes; also the size of what is carried to the job
 EXPLANATION_LIMIT = 262_144  # bytes of the one reply that no plugin reads: decisions with both jobs' command lines
+NONCE_BYTES = 16  # of a number that is used once: begins what is in a credential, and a reply repeats its request's
+CREDENTIAL_FACTOR = 2  # a credential is at most this many times longer than what is in it: base64 takes 4/3
 VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
@@ -216,15 +218,31 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
     """A message as a frame. Raises ProtocolError where it is longer than `limit`, by default a reply's of its kind."""
+    return framed(body(message, limit))
+
+
+def framed(body: bytes) -> bytes:
+    """A frame's body behind its header."""
+    return len(body).to_bytes(HEADER_BYTES, "big") + body
+
+
+def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
+    """A message as a frame's body; `limit` and what is raised as for `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
-    body = _ENCODER.encode(message).encode(errors="replace")
-    return len(body).to_bytes(HEADER_BYTES, "big") + _within(body, limit)
+    return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 
 
 def _within(body: bytes, limit: int) -> bytes:
     if len(body) > limit:
         raise ProtocolError(f"a message of {len(body)} bytes does not fit a frame (at most {limit})")
     return body
+
+
+def opened_envelope(payload: bytes) -> tuple[bytes, bytes]:
+    """What is in a request's credential: the number that is used once, and the message. Raises ProtocolError."""
+    if not NONCE_BYTES < len(payload) <= NONCE_BYTES + REQUEST_LIMIT:
+        raise ProtocolError(f"a credential of {len(payload)} bytes is not accepted")
+    return payload[:NONCE_BYTES], payload[NONCE_BYTES:]
 
 
 def read_message(body: bytes) -> dict[str, Any]:

@@ -22,7 +22,6 @@ spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slur
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool usable; // false while, and if, the plugstack line cannot be read
 
 static void refuse_option(const char *value)
 {
@@ -30,17 +29,12 @@ static void refuse_option(const char *value)
 }
 
 // An admin's mistake is for admins: root's terminal and slurmd's log. Others see it with -v.
-static void read_settings(int argc, char **argv)
+static void report_setting(const char *problem)
 {
-    char problem[512] = "";
-    usable = settings_read(&settings, argc, argv, problem, sizeof problem) == 0;
-    if (usable) {
-        return;
-    }
     if (getuid() == 0) {
-        slurm_error("reprise: %s; the plugin is off until then", problem);
+        slurm_error("reprise: %s", problem);
     } else {
-        slurm_verbose("reprise: %s; the plugin is off until then", problem);
+        slurm_verbose("reprise: %s", problem);
     }
 }
 
@@ -66,10 +60,10 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
     case S_CTX_LOCAL:
     case S_CTX_REMOTE:
         options_register(spank, refuse_option);
-        read_settings(argc, argv);
+        settings_read(&settings, argc, argv, report_setting);
         break;
     case S_CTX_SLURMD:
-        read_settings(argc, argv);
+        settings_read(&settings, argc, argv, report_setting);
         break;
     case S_CTX_JOB_SCRIPT:
     case S_CTX_ERROR:
@@ -85,7 +79,7 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
     spank_context_t context = spank_context();
     (void)argc;
     (void)argv;
-    if (usable && (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL)) {
+    if (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL) {
         submit_and_tell(spank, context);
     }
     errno = saved;
@@ -97,7 +91,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (usable && spank_context() == S_CTX_REMOTE) {
+    if (spank_context() == S_CTX_REMOTE) {
         jobstep_start(spank, &settings);
     }
     errno = saved;
@@ -109,7 +103,7 @@ int slurm_spank_task_exit(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (usable && spank_context() == S_CTX_REMOTE) {
+    if (spank_context() == S_CTX_REMOTE) {
         jobstep_end(spank, &settings);
     }
     errno = saved;
