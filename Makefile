@@ -143,6 +143,10 @@ format: $(VENV)/.ready ## format Python and C
 docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: docs-submissions
+docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
+	@$(PYTHON) -m tests.cluster.ways_measured
+
 .PHONY: lock
 lock: ## write requirements.lock anew from the ranges in pyproject.toml
 	@tools/lock $(BASE_PYTHON) > requirements.lock.new
