@@ -54,10 +54,14 @@ build: ## build the plugin and the MPI programs
 .PHONY: venv
 venv: $(VENV)/.ready ## make the private Python environment
 
-$(VENV)/.ready: requirements.lock pyproject.toml
+$(VENV)/.locked: requirements.lock
 	@echo "venv: making $(VENV) from requirements.lock"
 	@$(BASE_PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@touch $@
+
+# Also compiles what is written in Cython.
+$(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . \
 	  > $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
 	@touch $@
@@ -93,7 +97,7 @@ install-python: ## install the command `reprise` in an environment of its own be
 	@$(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
 	@rm -rf build
 	@pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
-	  $$pip --constraint requirements.lock setuptools && \
+	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation .
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@install -d $(DESTDIR)$(PREFIX)/bin

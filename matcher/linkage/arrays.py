@@ -69,20 +69,3 @@ class Ragged:
         owners = np.repeat(np.arange(len(self)), self.lengths())
         summed: Reals = np.bincount(owners, values, minlength=len(self)).astype(np.float64)
         return summed
-
-
-class Postings:
-    """The other way round: which rows hold an id, and with which value."""
-
-    def __init__(self, rows: Ragged, values: Reals | None, count: int) -> None:
-        """`values` has one for each of all rows' ids, `count` is the number of ids."""
-        order = np.argsort(rows.ids, kind="stable")
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(rows.ids, minlength=count))])
-        self._rows = np.repeat(np.arange(len(rows), dtype=np.int32), rows.lengths())[order]
-        self._values = None if values is None else values[order]
-
-    def rows(self, number: int) -> Codes:
-        return self._rows[self._starts[number] : self._starts[number + 1]]
-
-    def values(self, number: int) -> Reals | float:
-        return 1.0 if self._values is None else self._values[self._starts[number] : self._starts[number + 1]]

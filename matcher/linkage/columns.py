@@ -2,7 +2,7 @@
 """A part of the model over all records: its distinct values, and how a new job's value compares with them.
 
 A column grows as records come; `freeze` hands out a view that stays as it is meanwhile. A view compares twice: `bounds`
-many distinct values at once, up to TOLERANCE, and `similarity` one of them exactly, as `comparers` does.
+many distinct values at once, and `similarity` one of them, exactly as `comparers` does.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ import numpy as np
 from rapidfuzz.distance import Hamming, Levenshtein
 from rapidfuzz.process import cdist
 
-from matcher.linkage import comparers
-from matcher.linkage.arrays import Codes, Growing, Postings, Ragged, Reals
+from matcher.linkage import comparers, kernel
+from matcher.linkage.arrays import Codes, Growing, Ragged, Reals
 from matcher.linkage.features import FEATURES, Kind
 from matcher.linkage.model import Absolute, Circular, HammingPart, LevenshteinPart, Part, Ratio, SameSide
 
-TOLERANCE = 2e-6
-"""Of `bounds`: texts are compared in single precision."""
+TOLERANCE = 1e-11
+"""Of `bounds` that are not exact."""
 
 PLAIN_NUMBERS = 2**52
 """Up to here floats hold what differences of whole numbers need."""
-
-FEW = 128
-"""So many distinct numbers are compared one by one, exactly."""
 
 Bounds = tuple[Reals, Reals]
 """The most and the least that similarities can be; the same array twice where they are known."""
@@ -58,6 +55,10 @@ class View(ABC):
     @abstractmethod
     def similarity(self, query: Any, code: int) -> float:
         """The similarity to one distinct value."""
+
+    def is_exact(self, query: Any) -> bool:
+        """Whether both bounds are what `similarity` is, to the last bit."""
+        return True
 
     @abstractmethod
     def is_unknown(self, query: Any) -> bool: ...
@@ -119,7 +120,7 @@ class ValueColumn(Column):
         self._scorer = _scorer(part)
         self._is_number = FEATURES[part.feature].kind is Kind.NUMBER
         self._compare = _comparison(part, cluster_nodes)
-        self._vector = _vector_comparison(part, cluster_nodes)
+        self._many = _comparison_of_many(part, cluster_nodes)
         self._codes = Numbered()
 
     def codes(self, values: Iterable[Any]) -> list[int]:
@@ -129,7 +130,7 @@ class ValueColumn(Column):
         if self._scorer:
             return _TextView(self._prepare, self._codes, self._compare, self._scorer)
         if self._is_number:
-            return _NumberView(self._prepare, self._codes, self._compare, self._vector)
+            return _NumberView(self._prepare, self._codes, self._compare, self._many)
         return ExactView(self._prepare, self._codes, self._compare)
 
 
@@ -220,11 +221,12 @@ class _TextView(ExactView):
 
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
         if codes is not None and len(codes) > self.size // 2:  # cheaper than to pick them
-            found = self.bounds(query, None)[0][codes]
-            return found, found
-        texts = self._values[: self.size] if codes is None else list(map(self._values.__getitem__, codes.tolist()))
-        single = cdist([query], texts, scorer=self._scorer, dtype=np.float32, workers=1)[0]
-        found = single.astype(np.float64)
+            everything, _ = self.bounds(query, None)
+            found = everything[codes]
+        else:
+            known = self._values
+            texts = known[: self.size] if codes is None else list(map(known.__getitem__, codes.tolist()))
+            found = cdist([query], texts, scorer=self._scorer, dtype=np.float64, workers=1)[0]
         return found, found
 
 
@@ -236,15 +238,15 @@ class _NumberView(ExactView):
         prepare: Callable[[Any], Any],
         codes: Numbered,
         compare: Callable[[Any, Any], float],
-        vector: Callable[[float, Reals], Reals] | None,
+        many: Many,
     ) -> None:
         super().__init__(prepare, codes, compare)
         values = self._values[: self.size]
         known = [value for value in values if value is not None]
         self._array: Reals | None = None
-        if self.size > FEW and vector and all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
+        if all(-PLAIN_NUMBERS <= value <= PLAIN_NUMBERS for value in known):
             self._array = np.array([np.nan if value is None else value for value in values], np.float64)
-        self._vector = vector
+        self._many = many
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
         found = self._all(query)
@@ -255,11 +257,8 @@ class _NumberView(ExactView):
     def _all(self, query: Any) -> Reals:
         if query is None:
             return np.zeros(self.size)
-        if self._array is not None and self._vector and -PLAIN_NUMBERS <= query <= PLAIN_NUMBERS:
-            return np.nan_to_num(self._vector(query, self._array), nan=0.0)
-        return self._one_by_one(query)
-
-    def _one_by_one(self, query: Any) -> Reals:
+        if self._array is not None and -PLAIN_NUMBERS <= query <= PLAIN_NUMBERS:
+            return self._many(query, self._array)
         return np.fromiter((self.similarity(query, code) for code in range(self.size)), np.float64, self.size)
 
     def similarity(self, query: Any, code: int) -> float:
@@ -292,31 +291,26 @@ def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:
             return comparers.exact
 
 
-def _vector_comparison(part: Part, cluster_nodes: int) -> Callable[[float, Reals], Reals] | None:
-    """The same of one number with many, up to TOLERANCE; None where there is none for so many distinct numbers."""
+Many = Callable[[float, Reals], Reals]
+
+
+def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
+    """The same of one number with many."""
+
+    def compare(comparer: int, first: float = 0.0, second: float = 0.0) -> Many:
+        return lambda query, values: kernel.numbers(comparer, query, values, first, second)
+
     match part:
-        case Ratio():
-            return _ratios
-        case Absolute():
-            maximum = part.maximum or cluster_nodes
-            return lambda query, values: np.maximum(0.0, 1.0 - np.abs(query - values) / maximum)
         case Circular():
-            return partial(_circular, part.period)
+            return compare(kernel.CIRCULAR, part.period)
         case SameSide():
-            return None
+            return compare(kernel.SAME_SIDE, part.start, part.end)
+        case Ratio():
+            return compare(kernel.RATIO)
+        case Absolute():
+            return compare(kernel.ABSOLUTE, part.maximum or cluster_nodes)
         case _:
-            return lambda query, values: (values == query).astype(np.float64)
-
-
-def _circular(period: float, query: float, values: Reals) -> Reals:
-    apart = np.fmod(np.abs(query - values), period)  # the sine of a large angle is anything
-    return 1.0 - np.sin(np.pi * (np.minimum(apart, period - apart) / period))
-
-
-def _ratios(query: float, values: Reals) -> Reals:
-    smaller, larger = np.minimum(query, values), np.maximum(query, values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(values == query, 1.0, np.where(smaller > 0, smaller / larger, 0.0))
+            return compare(kernel.EQUAL)
 
 
 # --- options
@@ -374,10 +368,11 @@ class _OptionsQuery:
     def __init__(self, items: Iterable[tuple[str, Sequence[str]]]) -> None:
         self.options = {key: frozenset(values) for key, values in items}
         self.similarities: Reals | None = None
+        self.is_exact = False
 
 
 class _OptionsView(View):
-    cost_ns = 10.0
+    cost_ns = 5.0
     is_whole = True
 
     def __init__(
@@ -392,10 +387,9 @@ class _OptionsView(View):
         self._items, self._several, self._keys = items, several, keys
         self._item_count = len(key_of_item)
         self._key_count = len(keys.keys_in_order)
+        self._key_of_item = key_of_item
         self._sets = sets
-        self._with_item = Postings(sets, None, self._item_count)
-        self._with_key = Postings(Ragged(key_of_item[sets.ids], sets.starts), None, self._key_count)
-        self._lengths = sets.lengths()
+        self._holders = kernel.holders(sets.ids, sets.starts, self._item_count)
 
     def prepared(self, value: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         return tuple((key, tuple(values)) for key, values in value.items())
@@ -405,24 +399,33 @@ class _OptionsView(View):
 
     def bounds(self, query: _OptionsQuery, codes: Codes | None) -> Bounds:
         if query.similarities is None:
-            query.similarities = self._all(query.options)
+            query.similarities = self._all(query)
         found = query.similarities if codes is None else query.similarities[codes]
         return found, found
 
-    def _all(self, options: Mapping[str, frozenset[str]]) -> Reals:
-        overlap = np.zeros(self.size)
-        all_keys = self._lengths + float(len(options))
-        for key, values in options.items():
+    def is_exact(self, query: _OptionsQuery) -> bool:
+        return query.is_exact
+
+    def _all(self, query: _OptionsQuery) -> Reals:
+        overlaps: dict[int, float] = {}
+        shared: dict[int, float] = {}
+        for key, values in query.options.items():
             key_id = self._keys.get(key, self._key_count)
             if key_id < self._key_count:
-                all_keys[self._with_key.rows(key_id)] -= 1.0
-            for item in self._alike(key, values):
-                overlap[self._with_item.rows(item)] += comparers.options({key: values}, self._options([item]))
-        if not options:  # two without any are alike
-            neither = all_keys == 0.0
-            overlap[neither] = all_keys[neither] = 1.0
-        similarities: Reals = overlap / all_keys
-        return similarities
+                shared[key_id] = 1.0
+                for item in self._alike(key, values):
+                    overlaps[item] = comparers.options({key: values}, self._options([item]))
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # the sum of others hangs on its order
+        return kernel.option_similarities(
+            self._sets.ids,
+            self._sets.starts,
+            self._key_of_item,
+            *self._holders,
+            self._key_count,
+            overlaps,
+            shared,
+            len(query.options),
+        )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
         """The items of this key that share a value, or have none either."""

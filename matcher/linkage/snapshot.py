@@ -4,6 +4,7 @@
 Nothing is left out that could be among the nearest. Parts with few distinct values are added up for every row. Then,
 part by part, only those rows go on that can still be among the nearest, given what the best rows have for certain and
 what the parts to come can add at most. That is done up to a margin; the few rows that are left are reckoned exactly.
+`kernel` has the loops.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcher.linkage import kernel
 from matcher.linkage.arrays import Codes, Indices, Reals
 from matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
 from matcher.linkage.model import Curve, Model
@@ -38,14 +40,10 @@ LEAST_HELD, MOST_EXACT = 32, 64
 """People submit the same again and again: what is known of a value is kept for the next job that has it. Of each part
 so much is kept, where that holds LEAST_HELD values or more; exact comparisons of each value, MOST_EXACT."""
 
-INTERPOLATED = 3  # slopes from which np.interp is faster than to add up each
-
-FEW_ROWS = 32  # totals of no more are added up row by row, which is faster then
-
 BLOCKS = 64
 """So many rows, each the most promising of its block, show how good a row must be."""
 
-LEAST = float(np.finfo(np.float32).min)
+LEAST = float(np.finfo(np.float64).min)
 """What every record reaches; a row that is none has minus infinity."""
 
 
@@ -59,47 +57,18 @@ class Order:
 
     created_at: Reals
     gain: Reals
-    ids: npt.NDArray[np.int64]
-
-    def best(self, rows: Indices, totals: Reals, k: int) -> Indices:
-        """Places in `rows` of the best `k`, best first."""
-        places = np.arange(len(rows))
-        certain: list[Indices] = []
-        for keys in (-totals, -self.created_at[rows], -self.gain[rows], self.ids[rows]):
-            wanted = k - sum(map(len, certain))
-            if len(places) <= wanted:
-                break
-            mine = keys[places]
-            last = np.partition(mine, wanted - 1)[wanted - 1]
-            certain.append(places[mine < last])
-            places = places[mine == last]
-        chosen = np.concatenate([*certain, places])
-        of = rows[chosen]
-        # np.lexsort takes the last key first
-        order = np.lexsort((self.ids[of], -self.gain[of], -self.created_at[of], -totals[chosen]))
-        return chosen[order][:k]
+    ids: Indices
 
 
 class _Lines:
     """Straight lines between points (xs, ys), from the first to the last."""
 
-    def __init__(self, xs: Sequence[float], ys: Reals) -> None:
-        self._xs, self._ys = xs, ys
-        rises, lengths = np.diff(ys), np.diff(xs)
-        self._slopes = [
-            (x, rise / length, min(rise, 0.0), max(rise, 0.0))
-            for x, rise, length in zip(xs, rises.tolist(), lengths.tolist(), strict=False)
-            if rise
-        ]
+    def __init__(self, xs: Sequence[float], ys: npt.ArrayLike) -> None:
+        self._xs, self._ys = np.array(xs, np.float64), np.array(ys, np.float64)
 
     def at(self, places: Reals) -> Reals:
-        """The heights at these places, up to rounding."""
-        if len(self._slopes) > INTERPOLATED:
-            return np.interp(places, self._xs, self._ys)
-        heights = np.full(len(places), self._ys[0])
-        for x, slope, least, most in self._slopes:
-            heights += np.minimum(np.maximum((places - x) * slope, least), most)
-        return heights
+        """The heights at these places."""
+        return kernel.along(places, self._xs, self._ys)
 
 
 @dataclass(slots=True)
@@ -127,7 +96,7 @@ class Contribution:
         self.codes = codes  # of each row
         self.curve = curve
         self.most = curve.most
-        self._along = _Lines(curve.similarities, np.array(curve.values))
+        self._along = _Lines(curve.similarities, curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
         self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
         self._above = _Lines(curve.similarities, np.maximum.accumulate(curve.values))
@@ -158,6 +127,14 @@ class Contribution:
             return most, least
         upper, lower = self._above.at(most), self._below.at(least)
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
+
+    def table(self, held: Held, codes: Codes) -> Reals | dict[int, float] | float:
+        """What the distinct values add, exactly: all of them, or those of `codes`, or any."""
+        if self.constant is not None:
+            return self.constant
+        if held.everything is not None and self.view.is_exact(held.query):
+            return held.everything[0]
+        return {code: self.exact(held, code)[1] for code in set(codes.tolist())}
 
     def exact(self, held: Held, code: int) -> Exact:
         """Of one distinct value: the similarity, and what it adds."""
@@ -201,7 +178,7 @@ class Axis:
     """Parts that every row is compared in, by a table of the combinations of their distinct values."""
 
     parts: tuple[int, ...]
-    codes: Indices  # wider than the parts' own, since numpy would widen them at each look-up
+    codes: Codes
 
 
 class Snapshot:
@@ -223,25 +200,26 @@ class Snapshot:
         curves = [curve for of_field in model.curves() for curve in of_field]
         self.parts = [Contribution(*one) for one in zip(columns, curves, codes, strict=True)]
         always = model.offset + sum(part.constant for part in self.parts if part.constant is not None)
-        self.start = np.where(alive, np.float32(always), np.float32(-np.inf))
+        self.start = np.where(alive, always, -np.inf)
         cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
         varying = {number for number, part in enumerate(self.parts) if part.constant is None}
         costs = [part.view.size * part.view.cost_ns for part in self.parts]
         self.cheap = {number for number in varying if costs[number] <= cheap_ns}
         merged = [number for number in sorted(self.cheap) if self.parts[number].view.is_certain]
-        self.axes = [self._axis(group) for group in _groups(merged, [part.view.size for part in self.parts])]
+        groups = _groups(merged, [part.view.size for part in self.parts], min(MERGED, len(alive) // 2))
+        self.axes = [self._axis(group) for group in groups]
         self.stages = sorted(varying - set(merged), key=costs.__getitem__)
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
-        in_single_precision = scale * 2.0**-23 * (len(self.parts) + 2)
+        rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
         self.reached = (  # a total under the first does not reach the threshold, one from the second on does
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
-        self.margin = in_single_precision + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
+        self.margin = rounding + sum(part.margin for part in self.parts) + 10.0**-TOTAL_DECIMALS
 
     def _axis(self, group: tuple[int, ...]) -> Axis:
-        codes = self.parts[group[0]].codes.astype(np.intp)
+        codes = self.parts[group[0]].codes
         for number in group[1:]:
             codes = codes * self.parts[number].view.size + self.parts[number].codes
         return Axis(group, codes)
@@ -251,13 +229,13 @@ class Snapshot:
         return Comparison(self, values)
 
 
-def _groups(parts: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """First fit, the part with the fewest distinct values first."""
+def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Parts with no more than `most` combinations; first fit, the part with the fewest distinct values first."""
     groups: list[tuple[int, ...]] = []
     combinations = 1
     for part in sorted(parts, key=lambda number: sizes[number]):
         size = max(1, sizes[part])
-        if groups and combinations * size <= MERGED:
+        if groups and combinations * size <= most:
             groups[-1] += (part,)
             combinations *= size
         else:
@@ -282,8 +260,13 @@ class Leading:
     most: Reals
     least: Reals
 
+    @property
+    def is_certain(self) -> bool:
+        return self.most is self.least
+
     def only(self, chosen: npt.NDArray[np.bool_]) -> Leading:
-        return Leading(self.rows[chosen], self.most[chosen], self.least[chosen])
+        most = self.most[chosen]
+        return Leading(self.rows[chosen], most, most if self.is_certain else self.least[chosen])
 
 
 class Comparison:
@@ -293,97 +276,89 @@ class Comparison:
         self._snapshot = snapshot
         self._parts = snapshot.parts
         self._held = [part.held(part.view.prepared(value)) for part, value in zip(self._parts, values, strict=True)]
-        self._known: dict[int, float] = {}  # exact totals by row
         self._stages = list(snapshot.stages)
         self._base = self._of_every_row()
 
-    def _of_every_row(self) -> npt.NDArray[np.float32]:
+    def _of_every_row(self) -> Reals:
         """What the parts with few distinct values add; minus infinity for a row that is no record any more.
 
         The other parts are left in `_stages`.
         """
-        base = self._snapshot.start.copy()
-        added = np.empty_like(base)
+        tables, codes = [], []
         for number in self._snapshot.cheap.intersection(self._stages):
-            part = self._parts[number]
-            most, least = part.bounds(self._held[number], None)
+            most, least = self._parts[number].bounds(self._held[number], None)
             if most is least:  # as nearly always
-                base += most.astype(np.float32).take(part.codes, mode="clip", out=added)
+                tables.append(most)
+                codes.append(self._parts[number].codes)
                 self._stages.remove(number)
         for axis in self._snapshot.axes:
-            table, *others = (self._parts[number].bounds(self._held[number], None)[0] for number in axis.parts)
-            for other in others:
-                table = (table[:, None] + other).ravel()
-            base += table.astype(np.float32).take(axis.codes, mode="clip", out=added)
-        return base
+            several = [self._parts[number].bounds(self._held[number], None)[0] for number in axis.parts]
+            tables.append(kernel.combined(several))
+            codes.append(axis.codes)
+        return kernel.add_up(self._snapshot.start, tables, codes)
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
         """Of `rows` (None: of all), those that may be among the best `k` or, if `similar`, may reach the threshold."""
         snapshot = self._snapshot
-        total = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else None
-
-        def floor(least: Reals) -> float:
-            if k < 1 or len(least) < k:
-                return -np.inf
-            found = float(np.partition(least, -k)[-k])
-            return found if total is None else min(found, total)
-
-        return self._narrowed(rows, floor)
+        bound = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else np.inf
+        if rows is None and not self._stages:
+            found = kernel.leading(self._base, k, bound, 2 * snapshot.margin)
+            totals = self._base[found]
+            return Leading(found, totals, totals)
+        return self._narrowed(k, bound, rows)
 
     def best(self, k: int, leading: Leading) -> Ranked:
         """The best `k`, out of rows that all of these are among."""
-        if not self._snapshot.preferred:
-            return self._best(k, leading)
+        slack = 2 * self._snapshot.margin
         ranks = self._ranks(leading)
-        found: list[Ranked] = []
-        wanted = k
-        for rank in sorted(set(ranks.tolist()), reverse=True):
-            found.append(self._best(wanted, leading.only(ranks == rank)))
-            wanted -= len(found[-1].rows)
-            if wanted <= 0:
-                break
-        return Ranked(
-            np.concatenate([ranked.rows for ranked in found] or [np.zeros(0, np.intp)]),
-            np.concatenate([ranked.totals for ranked in found] or [np.zeros(0)]),
-        )
+        chosen, is_close = self._chosen(k, ranks, leading.least, leading.rows, slack)
+        if len(chosen) == 0 or (leading.is_certain and not is_close):
+            return Ranked(leading.rows[chosen], leading.least[chosen])
+        last = chosen[-1]
+        contenders = (ranks > ranks[last]) | ((ranks == ranks[last]) & (leading.most >= leading.least[last] - slack))
+        ranks, rows = ranks[contenders], leading.rows[contenders]
+        totals = self.totals(rows)
+        chosen, _ = self._chosen(k, ranks, totals, rows, 0.0)
+        return Ranked(rows[chosen], totals[chosen])
+
+    def _chosen(self, k: int, ranks: Indices, totals: Reals, rows: Indices, slack: float) -> tuple[Indices, bool]:
+        order = self._snapshot.order
+        return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
         """0 for rows under the threshold; the others' are the higher, the more of what is preferred they have."""
+        if not self._snapshot.preferred:
+            return np.zeros(len(leading.rows), np.int64)
         margin, (under, over) = self._snapshot.margin, self._snapshot.reached
         reaches = leading.least >= over + margin
         unsure = np.flatnonzero(~reaches & (leading.most >= under - margin))
         model = self._snapshot.model
-        totals = self.totals(leading.rows[unsure]).tolist()
-        reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
-        ranks = np.ones(len(reaches), np.intp)
+        if len(unsure):
+            totals = self.totals(leading.rows[unsure]).tolist()
+            reaches[unsure] = [round(model.score(total), TOTAL_DECIMALS) >= model.threshold for total in totals]
+        ranks = np.ones(len(reaches), np.int64)
         for number in self._snapshot.preferred:
             view, query = self._parts[number].view, self._held[number].query
             code = view.code(query) if isinstance(view, ExactView) and not view.is_unknown(query) else -1
             ranks = 2 * ranks + (self._parts[number].codes[leading.rows] == code)
         return np.where(reaches, ranks, 0)
 
-    def _best(self, k: int, leading: Leading) -> Ranked:
-        """The best `k` by their totals."""
-        if k < 1:
-            return Ranked(np.zeros(0, np.intp), np.zeros(0))
-        rows = leading.rows
-        if len(rows) > k:
-            least = float(np.partition(leading.least, -k)[-k])
-            rows = rows[leading.most >= least - 2 * self._snapshot.margin]
-        totals = self.totals(rows)
-        chosen = self._snapshot.order.best(rows, totals, k)
-        return Ranked(rows[chosen], totals[chosen])
+    def _narrowed(self, k: int, bound: float, rows: Indices | None) -> Leading:
+        """As `kernel.leading`, of `rows` (None: of all), and given what some others have at least."""
 
-    def _narrowed(self, rows: Indices | None, floor: Callable[[Reals], float]) -> Leading:
-        """The rows that can reach `floor`, given what some others have at least."""
+        def floor(least: Reals) -> float:
+            if k < 1 or len(least) < k:
+                return -np.inf
+            return min(float(np.partition(least, -k)[-k]), bound)
+
         margin = self._snapshot.margin
         stages = list(self._stages)
-        most: npt.NDArray[Any] = self._base if rows is None else self._base[rows]
+        most: Reals = self._base if rows is None else self._base[rows]
         least = most
         best = -np.inf
         while True:
             seeds = _promising(most)
-            at_least = least[seeds].astype(np.float64)
+            at_least = least[seeds]
             for number in stages:
                 part = self._parts[number]
                 here = seeds if rows is None else rows[seeds]
@@ -428,33 +403,9 @@ class Comparison:
 
     def totals(self, rows: Indices) -> Reals:
         """Exactly, and rounded."""
-        if len(rows) > FEW_ROWS:
-            return self._totals(rows)
-        known = self._known
-        for row in rows.tolist():
-            if row not in known:
-                known[row] = self._total(row)
-        return np.array([known[row] for row in rows.tolist()], np.float64)
-
-    def _total(self, row: int) -> float:
-        """As `_totals`, which takes longer for a few."""
-        total = self._snapshot.model.offset
-        for part, held in zip(self._parts, self._held, strict=True):
-            if part.constant is None:
-                total += part.exact(held, part.codes.item(row))[1]
-            else:
-                total += part.constant
-        return round(total, TOTAL_DECIMALS)
-
-    def _totals(self, rows: Indices) -> Reals:
-        totals = np.full(len(rows), self._snapshot.model.offset)
-        for part, held in zip(self._parts, self._held, strict=True):
-            if part.constant is None:
-                codes = part.codes[rows].tolist()
-                known = {code: part.exact(held, code)[1] for code in set(codes)}
-                totals += [known[code] for code in codes]
-            else:
-                totals += part.constant
+        codes = [part.codes for part in self._parts]
+        tables = [part.table(held, part.codes[rows]) for part, held in zip(self._parts, self._held, strict=True)]
+        totals = kernel.totals_of(self._snapshot.model.offset, tables, codes, rows)
         return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
 
     def part(self, number: int, row: int) -> Exact:
@@ -463,7 +414,7 @@ class Comparison:
         return part.exact(self._held[number], part.codes.item(row))
 
 
-def _promising(totals: npt.NDArray[np.floating[Any]]) -> Indices:
+def _promising(totals: Reals) -> Indices:
     """The places of the largest of each of some blocks."""
     if len(totals) <= 2 * BLOCKS:
         return np.arange(len(totals))

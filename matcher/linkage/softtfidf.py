@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from matcher.linkage import comparers
-from matcher.linkage.arrays import Codes, Growing, Indices, Postings, Ragged, Reals
+from matcher.linkage import comparers, kernel
+from matcher.linkage.arrays import Codes, Growing, Indices, Ragged, Reals
 from matcher.linkage.columns import Bounds, Column, Memo, Numbered, View
 from matcher.linkage.model import SoftTfIdfPart
+
+MOST_LIKES = 4096
+"""Tokens of new jobs whose likes are kept: most have been seen before."""
 
 
 class TokensOfLength:
@@ -59,9 +63,10 @@ class TokensOfLength:
         tokens: Sequence[str] = self._tokens
         places: Sequence[int] = range(count)
         if edits == 1:
-            shared = self._heads.view()[:count] == self._head(token)
-            shared |= self._tails.view()[:count] == self._tail(token)
-            places = np.flatnonzero(shared).tolist()
+            heads, tails = self._heads.view()[:count], self._tails.view()[:count]
+            places = kernel.places_of(heads, tails, self._head(token), self._tail(token))
+        if not places or (len(places) == 1 and tokens[places[0]] == token):
+            return
         likenesses = cdist(
             [token],
             [tokens[place] for place in places],
@@ -136,18 +141,20 @@ class SoftTfIdfColumn(Column):
 
 
 class _Query:
-    """A new job's tokens and their weights; `bounds` are reckoned when they are first asked for."""
+    """A new job's tokens; what hangs on them is reckoned when it is first asked for."""
 
     def __init__(self, tokens: comparers.Tokens, soft: comparers.SoftTfIdf) -> None:
         self.tokens = tokens
-        self.idf = soft.idf(tokens)
-        self.weights = comparers.unit_vector(tokens, self.idf)
-        self.similarity = soft.against(tokens)
         self.bounds: Bounds | None = None
+        self._soft = soft
+
+    @cached_property
+    def similarity(self) -> Callable[[comparers.Tokens], float]:
+        return self._soft.against(self.tokens)
 
 
 class _SoftTfIdfView(View):
-    cost_ns = 20.0
+    cost_ns = 10.0
     is_certain = False
     is_whole = True
 
@@ -172,7 +179,7 @@ class _SoftTfIdfView(View):
         self._known_as = known_as
         self._soft = comparers.SoftTfIdf(records, self._records_with, part.inner_threshold)
         self._idf = np.log1p((records + 1) / np.maximum(frequency, 1))
-        self._holders = Postings(bags, weights, self._vocabulary)
+        self._likes: dict[str, list[tuple[int, float]]] = {}
         self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # of the bags' lengths, without a new job
 
     def _id(self, token: str) -> int | None:
@@ -198,36 +205,40 @@ class _SoftTfIdfView(View):
         chosen = most[codes]
         return chosen, (chosen if most is least else least[codes])
 
+    def is_exact(self, query: _Query) -> bool:
+        return False
+
     def _all(self, query: _Query) -> Bounds:
         if not query.tokens:
             empty = (self._bags.lengths() == 0).astype(np.float64)
             return empty, empty
-        products, squares = np.zeros(self.size), self._squares.copy()
-        for token, weight in query.weights.items():
+        idf = self._soft.idf(query.tokens)
+        weights = comparers.unit_vector(query.tokens, idf)
+        products: dict[int, float] = {}
+        changes: dict[int, float] = {}
+        for token, weight in weights.items():
             if (number := self._id(token)) is not None:
-                rows, counted = self._holders.rows(number), self._holders.values(number)
-                products[rows] += counted * (weight * query.idf(token))
-                squares[rows] += counted * counted * (query.idf(token) ** 2 - float(self._idf[number]) ** 2)
-        squares[squares <= 0.0] = 1.0
-        lengths = np.sqrt(squares)
-        least = np.minimum(products / lengths, 1.0)
-        alike = [pair for token in self._soft.pairable(query.weights) for pair in self._alike(token)]
-        if not alike:
-            return least, least
-        for token, number, likeness in alike:  # more than what is paired where one is alike to several
-            rows, counted = self._holders.rows(number), self._holders.values(number)
-            products[rows] += counted * (
-                query.weights[token] * likeness * query.idf(self._tokens.keys_in_order[number])
-            )
-        return np.minimum(products / lengths, 1.0), least
+                products[number] = weight * idf(token)
+                changes[number] = idf(token) ** 2 - float(self._idf[number]) ** 2
+        alike: dict[int, float] = {}
+        for token in self._soft.pairable(weights):
+            for number, likeness in self._alike(token):  # more than what is paired where one is alike to several
+                more = weights[token] * likeness * idf(self._tokens.keys_in_order[number])
+                alike[number] = alike.get(number, 0.0) + more
+        bags = self._bags
+        return kernel.bag_similarities(
+            bags.ids, bags.starts, self._weights, self._squares, self._vocabulary, products, changes, alike
+        )
 
-    def _alike(self, token: str) -> list[tuple[str, int, float]]:
+    def _alike(self, token: str) -> list[tuple[int, float]]:
         """The other tokens of the records that are alike enough to be paired with this one, and how alike."""
-        return [
-            (token, number, likeness)
-            for same, count in self._by_length
-            for number, likeness in same.alike(token, self._part.inner_threshold, count)
-        ]
+        found = self._likes.get(token)
+        if found is None:
+            threshold = self._part.inner_threshold
+            found = [pair for same, count in self._by_length for pair in same.alike(token, threshold, count)]
+            if len(self._likes) < MOST_LIKES:
+                self._likes[token] = found
+        return found
 
     def similarity(self, query: _Query, code: int) -> float:
         first, last = self._bags.starts[code : code + 2].tolist()

@@ -16,20 +16,15 @@ import zlib
 from functools import lru_cache
 from itertools import islice
 
-import numpy as np
-import numpy.typing as npt
-
-Numbers = npt.NDArray[np.uint64]
+from matcher.submission import minwise
 
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
 WORDS = 4096  # words of a script that are looked at: 3 ms
-SHINGLE = 3  # words in a row
+SHINGLE = 3  # words in a row, as in `minwise`
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]+|-+(?=\w)|[|<>&$/=]")
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)[:, None]
-_SHUFFLES = np.arange(1, SIZE + 1, dtype=np.uint64)[:, None] * np.uint64(0xD6E8FEB86659FD93)
 
 
 def sketch(script: str) -> str:
@@ -38,11 +33,7 @@ def sketch(script: str) -> str:
     if not words:
         return ""
     numbers = [_number(word) for word in words] + [0] * (SHINGLE - len(words))
-    count = len(numbers) - SHINGLE + 1
-    sequences = np.array([numbers[place : place + count] for place in range(SHINGLE)], dtype=np.uint64)
-    mixed = _mixed(sequences * _FACTORS).sum(axis=0)
-    first = _mixed(mixed ^ _SHUFFLES).min(axis=1)
-    return "".join([LETTERS[number] for number in (_mixed(first) >> np.uint64(58)).tolist()])
+    return "".join([LETTERS[number] for number in minwise.letters(numbers, SIZE)])
 
 
 @lru_cache(maxsize=8192)  # scripts have most words in common
@@ -53,10 +44,3 @@ def _number(word: str) -> int:
 def _words(script: str) -> list[str]:
     text = _COMMENT.sub("", script)
     return [found.group() for found in islice(_WORD.finditer(text), WORDS)]
-
-
-def _mixed(numbers: Numbers) -> Numbers:
-    """The finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))

@@ -125,7 +125,9 @@ def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: st
             engine.change(add=records.values(), remove=removed)
             known = {number: one for number, one in (known | records).items() if number not in removed}
             oracle = Oracle(model, list(known.values()), cluster_nodes=5, timezone="UTC")
-            assert told(engine.link(job, k, among)) == oracle.link(job, k, among)
+            found, expected = told(engine.link(job, k, among)), oracle.link(job, k, among)
+            assert [(number, parts) for number, _, parts in found] == [(number, parts) for number, _, parts in expected]
+            assert [score for _, score, _ in found] == pytest.approx([score for _, score, _ in expected], abs=1e-11)
             assert len(engine) == len(known)
 
     holds()

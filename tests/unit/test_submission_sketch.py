@@ -73,6 +73,10 @@ def test_any_text_has_a_small_sketch_and_likeness_is_symmetric(one: str, other: 
     assert 0 <= similarity(left, right) <= 1
 
 
+def test_sketches_stay_what_they_are_in_databases() -> None:
+    assert sketch("module load gcc openmpi\ncd run\nsrun ./solve --in a.dat\n") == "9dLF-OlGpJLCUxUrgk+36sRt0lfbvG16"
+
+
 def test_what_does_not_count_has_no_sketch() -> None:
     assert sketch("") == sketch("#!/bin/sh\n# nothing\n  #SBATCH -N4\n") == sketch("12 34 5.6\n") == ""
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The arithmetic of sketches, compiled: in numpy its many steps over few numbers take longer than reading the script."""
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport uint64_t
+
+
+def letters(list words, Py_ssize_t shuffles):
+    cdef Py_ssize_t place, count = len(words) - 2
+    cdef uint64_t least, shuffle
+    cdef uint64_t *sequences
+    if count < 1:
+        raise ValueError(f"{len(words)} words are no sequence of three")
+    sequences = <uint64_t *>PyMem_Malloc(count * sizeof(uint64_t))
+    if not sequences:
+        raise MemoryError
+    found = []
+    try:
+        for place in range(count):
+            sequences[place] = (
+                _mixed(<uint64_t>words[place] * <uint64_t>0x9E3779B97F4A7C15)
+                + _mixed(<uint64_t>words[place + 1] * <uint64_t>0xC2B2AE3D27D4EB4F)
+                + _mixed(<uint64_t>words[place + 2] * <uint64_t>0x165667B19E3779F9)
+            )
+        for shuffle in range(1, shuffles + 1):
+            least = <uint64_t>-1
+            for place in range(count):
+                least = min(least, _mixed(sequences[place] ^ (shuffle * <uint64_t>0xD6E8FEB86659FD93)))
+            found.append(_mixed(least) >> 58)
+    finally:
+        PyMem_Free(sequences)
+    return found
+
+
+cdef inline uint64_t _mixed(uint64_t number) noexcept nogil:
+    """The finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
+    number = (number ^ (number >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    number = (number ^ (number >> 27)) * <uint64_t>0x94D049BB133111EB
+    return number ^ (number >> 31)
