@@ -19,7 +19,7 @@ from matcher.protocol import environment_problem
 from matcher.records import Known, Terms
 from matcher.refusal import Refusal
 from matcher.secrets import masked
-from matcher.submission import JobFacts, Submission, parse
+from matcher.submission import JobFacts, Submission, named_clusters, parse
 
 NEAREST = 5  # records that a decision tells of
 
@@ -126,7 +126,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     elif (missing := _not_visible_yet(question)) is not None:
         verdict, reason = "defer", missing
     else:
-        check = _checker(question, job, policy)
+        there = named_clusters(question.submission) or policy.cluster
+        check = _checker(question, job, dataclasses.replace(policy, cluster=there))
         looked_at = _candidates(knowledge, check, nearest, asked, similar)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
@@ -164,9 +165,15 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 
 
 def _not_visible_yet(question: Question) -> str | None:
-    """At submission, a script on standard input is out of sight; when the job starts, its spooled copy is not."""
+    """At submission, a script on standard input is out of sight, and which of several clusters Slurm will choose; when
+    the job starts, they are not."""
     submission = question.submission
-    if question.point != "submit" or submission.command != "sbatch" or submission.script is not None:
+    if question.point != "submit" or submission.command != "sbatch":
+        return None
+    clusters = named_clusters(submission)
+    if clusters == "all" or "," in clusters:
+        return f"which of the clusters {clusters} runs the job is not known yet: asked again when it starts"
+    if submission.script is not None:
         return None
     if any(word.startswith("--wr") for word in submission.argv):  # --wrap, which may be abbreviated that far
         return None

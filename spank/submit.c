@@ -191,7 +191,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     struct submission submission = {0};
     struct decision decision = {.verdict = VERDICT_OFF};
     enum client_result result = CLIENT_OK;
-    if (!command || collect_command(&submission, command, environ) || is_step(command, &submission)) {
+    if (!command || collect_command(&submission, command, "self", environ) || is_step(command, &submission)) {
         goto done;
     }
     forget_inherited(spank);
