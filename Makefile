@@ -22,7 +22,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank tuner/collectives/bench demo
+C_DIRS := spank spank/fallbacks tuner/collectives/bench demo
 
 .PHONY: help
 help: ## list what there is to do
@@ -77,6 +77,10 @@ install: install-plugin install-tools install-etc install-python ## install ever
 install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
 	@$(MAKE) --no-print-directory -C spank install
 
+.PHONY: install-fallbacks
+install-fallbacks: ## install what serves a site without the plugin: for TaskProlog and cli_filter (activates nothing)
+	@$(MAKE) --no-print-directory -C spank/fallbacks install
+
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench install
@@ -106,6 +110,7 @@ install-python: ## install the command `reprise` in an environment of its own be
 .PHONY: uninstall
 uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
+	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
@@ -156,6 +161,10 @@ format: $(VENV)/.ready ## format Python and C
 .PHONY: docs-evaluation
 docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
+
+.PHONY: docs-submissions
+docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
+	@$(PYTHON) -m tests.cluster.ways_measured
 
 .PHONY: lock
 lock: ## write requirements.lock anew from the ranges in pyproject.toml

@@ -24,6 +24,7 @@ _ASSIGNMENT = re.compile(
 _MCA_OPTION = re.compile(r"(?<!\S)--?g?o?mca[\s=]+[\"']?([A-Za-z0-9_]+)")
 # mpirun --tune FILE, --am FILE: parameters from a file that cannot be seen from here
 _MCA_FILE = re.compile(r"(?<!\S)--?(?:tune|am)[\s=]+\S")
+_HINTS = (*_FAMILIES.split("|"), "mca", "-tune", "-am")  # one of them is in whatever these find
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _FILE_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s--export-f", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
@@ -32,16 +33,20 @@ _CONTINUED = re.compile(r"\\\n")
 def chosen_names(submission: Submission) -> tuple[str, ...]:
     """Names of the variables that the job's user has set; a name ending in `*` stands for any that begins so."""
     texts = [" ".join(submission.argv), " ".join(submission.env.values())]  # e.g. SBATCH_EXPORT
-    if submission.script:
+    if submission.script and _may_choose(submission.script.text):
         texts.append(_CONTINUED.sub(" ", _COMMENT.sub("", submission.script.text)))
     names = dict.fromkeys(submission.set_names)
-    for text in texts:
+    for text in filter(_may_choose, texts):
         for found in _ASSIGNMENT.finditer(text):
             names[f"{found['name']}*" if found["more"] else found["name"] or found["csh"]] = None
         names |= dict.fromkeys(f"OMPI_MCA_{name}" for name in _MCA_OPTION.findall(text))
         if _MCA_FILE.search(text):
             names["OMPI_MCA_*"] = None
     return tuple(names)
+
+
+def _may_choose(text: str) -> bool:
+    return any(hint in text for hint in _HINTS)
 
 
 def hides_names(submission: Submission) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def serve(settings: Settings) -> None:
     """Run the matcher daemon in the foreground until SIGTERM; SIGHUP reads configuration, model and records again
-    (where the socket and the database are, the limits and the retention take a restart).
+    (where it listens and the database is, the limits and the retention take a restart).
 
     It logs to standard error, takes its socket from systemd where one is passed, and tells systemd when it is ready.
     """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,11 @@ from typing import Any
 
 from matcher import protocol
 from matcher.errors import DaemonUnreachableError, ProtocolError
+from matcher.munge import Munge
 
+NOT_BELIEVED = (
+    "set matcher_uid= to the user id in its log's line `serving-tcp`, and compare munge's keys and the clocks"
+)
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
@@ -26,16 +31,12 @@ def ask(
 
     Raises DaemonUnreachableError where nobody answers, ProtocolError where what comes is not a reply.
     """
+    request = protocol.body(message, protocol.REQUEST_LIMIT)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout_s)
             connection.connect(str(path))
-            connection.sendall(protocol.frame(message, protocol.REQUEST_LIMIT))
-            with connection.makefile("rb") as stream:
-                header = stream.read(protocol.HEADER_BYTES)
-                if len(header) < protocol.HEADER_BYTES:
-                    raise ProtocolError(f"{path}: the daemon closed without an answer: see its log")
-                body = stream.read(protocol.body_length(header, limit))
+            reply = _exchange(connection, request, limit, f"{path}: the daemon closed without an answer: see its log")
     except PermissionError as error:
         raise DaemonUnreachableError(
             f"{path}: this user may not connect: every user must be able to enter its directory and to write to it"
@@ -44,4 +45,40 @@ def ask(
         raise DaemonUnreachableError(
             f"{path}: no matcher answers ({error.strerror or error}): start it with `systemctl start reprise-matcher`"
         ) from error
-    return protocol.read_message(body)
+    return protocol.read_message(reply)
+
+
+def ask_over_tcp(
+    host: str, port: int, message: Mapping[str, Any], munge: Munge, *, matcher_uid: int, timeout_s: float = 1.0
+) -> dict[str, Any]:
+    """The same over TCP, where the matcher runs as `matcher_uid`; munge may take longer than `timeout_s`.
+
+    Raises CredentialError too, where munge does not do its part.
+    """
+    where = f"{host}:{port}"
+    nonce = os.urandom(protocol.NONCE_BYTES)
+    request = munge.make(nonce + protocol.body(message, protocol.REQUEST_LIMIT), matcher_uid)
+    try:
+        with socket.create_connection((host, port), timeout_s) as connection:
+            limit = protocol.CREDENTIAL_FACTOR * protocol.REPLY_LIMIT
+            reply = _exchange(connection, request, limit, f"{where}: does not believe this host: {NOT_BELIEVED}")
+    except OSError as error:
+        raise DaemonUnreachableError(
+            f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host and let this "
+            "one through its firewall"
+        ) from error
+    opened = munge.open(reply)
+    if opened.uid != matcher_uid or not opened.payload.startswith(nonce):
+        raise ProtocolError(
+            f"{where}: what answers runs as user {opened.uid}: set matcher_uid= to the user that runs the matcher"
+        )
+    return protocol.read_message(opened.payload.removeprefix(nonce))
+
+
+def _exchange(connection: socket.socket, request: bytes, limit: int, no_answer: str) -> bytes:
+    connection.sendall(protocol.framed(request))
+    with connection.makefile("rb") as stream:
+        header = stream.read(protocol.HEADER_BYTES)
+        if len(header) < protocol.HEADER_BYTES:
+            raise ProtocolError(no_answer)
+        return stream.read(protocol.body_length(header, limit))

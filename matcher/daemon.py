@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise serve`: socket, service and journal put together, from the first line of the log to the last."""
+"""`reprise serve`: sockets, service and journal put together, from the first line of the log to the last."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from collections.abc import Callable
 from matcher.eventlog import line
 from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
+from matcher.listener import listen, listen_tcp, remove_socket
 from matcher.notify import notify, passed_listener, watchdog_interval_s
-from matcher.server import Server, listen, remove_socket
+from matcher.peer import Peer, UnixPeer, munge_greeter
+from matcher.server import Server
 from matcher.service import Service
 from reprise import __version__
 from reprise.config import Config, ConfigError
@@ -41,23 +43,29 @@ def run(load_config: Callable[[], Config]) -> None:
     passed = passed_listener(os.environ)
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
+    over_tcp = None
     try:
+        over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
             journal.start()
             try:
-                runner.run(_serve(config, service, journal, listener))
+                runner.run(_serve(config, service, journal, listener, over_tcp))
             finally:
                 journal.stop()
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         listener.close()
+        if over_tcp:
+            over_tcp.close()
         if inode is not None:  # a passed socket is the manager's
             remove_socket(config.matcher.socket, inode)
 
 
-async def _serve(config: Config, service: Service, journal: Journal, listener: socket.socket) -> None:
+async def _serve(
+    config: Config, service: Service, journal: Journal, listener: socket.socket, over_tcp: socket.socket | None
+) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -76,17 +84,25 @@ async def _serve(config: Config, service: Service, journal: Journal, listener: s
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, begin_stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, reload))
-    server = Server(
-        listener,
-        service.answer,
-        journal.put,
-        max_connections=config.matcher.max_connections,
-        timeout_s=config.matcher.request_timeout_s,
-    )
+
+    def server(on: socket.socket, greet: Callable[[socket.socket], Peer]) -> Server:
+        return Server(
+            on,
+            greet,
+            service.answer,
+            journal.put,
+            max_connections=config.matcher.max_connections,
+            timeout_s=config.matcher.request_timeout_s,
+        )
+
+    servers = [server(listener, UnixPeer)]
+    if over_tcp:
+        servers.append(server(over_tcp, munge_greeter(config.matcher.munge_socket)))
+        log.info(line("serving-tcp", address=config.matcher.listen, uid=os.geteuid()))
     watchdog = asyncio.create_task(_keep_watchdog_calm())
     log.info(line("serving", version=__version__, socket=listener.getsockname(), database=config.database.path))
     notify(os.environ, "READY=1")
-    await server.serve(stop)
+    await asyncio.gather(*(server.serve(stop) for server in servers))
     watchdog.cancel()
 
 

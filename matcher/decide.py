@@ -10,15 +10,16 @@ from typing import Any
 
 from database.model import Decision, Record
 from matcher.choices import chosen_names, hides_names
-from matcher.guards import Policy, Refusal, refusal
+from matcher.guards import Policy, refusal
 from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
-from matcher.records import Known
+from matcher.records import Known, Terms
+from matcher.refusal import Refusal
 from matcher.secrets import masked
-from matcher.submission import JobFacts, Submission, parse
+from matcher.submission import JobFacts, Submission, named_clusters, parse
 
 NEAREST = 5  # records that a decision tells of
 
@@ -119,10 +120,14 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     used: list[_Candidate] = []
     if policy.mode == "off":
         verdict, reason = "none", "the site has switched the matcher off"
+    elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
+        verdict = "defer" if denied.until_start and _asks_again(question) else "none"
+        reason = f"the site {denied.why}"
     elif (missing := _not_visible_yet(question)) is not None:
         verdict, reason = "defer", missing
     else:
-        check = _checker(question, job, policy)
+        there = named_clusters(question.submission) or policy.cluster
+        check = _checker(question, job, dataclasses.replace(policy, cluster=there))
         looked_at = _candidates(knowledge, check, nearest, asked, similar)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
@@ -160,13 +165,24 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 
 
 def _not_visible_yet(question: Question) -> str | None:
-    """At submission, a script on standard input is out of sight; when the job starts, its spooled copy is not."""
+    """At submission, a script on standard input is out of sight, and which of several clusters Slurm will choose; when
+    the job starts, they are not."""
     submission = question.submission
-    if question.point != "submit" or submission.command != "sbatch" or submission.script is not None:
+    if question.point != "submit" or submission.command != "sbatch":
+        return None
+    clusters = named_clusters(submission)
+    if clusters == "all" or "," in clusters:
+        return f"which of the clusters {clusters} runs the job is not known yet: asked again when it starts"
+    if submission.script is not None:
         return None
     if any(word.startswith("--wr") for word in submission.argv):  # --wrap, which may be abbreviated that far
         return None
     return "the script cannot be seen at submission (standard input?): asked again when the job starts"
+
+
+def _asks_again(question: Question) -> bool:
+    """Only a batch job does, when it starts."""
+    return question.point == "submit" and question.submission.command == "sbatch"
 
 
 Check = Callable[[Known], Refusal | None]
@@ -176,15 +192,22 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     """Why a record does not serve the job."""
     chosen = chosen_names(question.submission)
 
-    # only a batch job asks again when it starts
-    asks_again = question.point == "submit" and question.submission.command == "sbatch"
+    asks_again = _asks_again(question)
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
 
+    by_terms: dict[Terms, Refusal | None] = {}
+
     def check(record: Known) -> Refusal | None:
-        found = refusal(record, job, chosen, policy)
-        if not asks_again:
-            return Refusal(found.why) if found else None
-        return found or out_of_sight
+        if record.terms not in by_terms:
+            found = refusal(record, job, chosen, policy)
+            if asks_again:
+                found = found or out_of_sight
+            elif found:
+                found = Refusal(found.why)
+            if not record.terms.gains:  # its refusal tells of its own gain
+                return found
+            by_terms[record.terms] = found
+        return by_terms[record.terms]
 
     return check
 

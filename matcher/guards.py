@@ -11,31 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from database.model import RecordStatus, Scope
+from matcher.access import EVERYONE, Access
 from matcher.choices import conflict
 from matcher.metadata import JobMetadata
 from matcher.records import Known
+from matcher.refusal import Refusal
 
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load."""
+    """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load; `access`
+    whose jobs get anything."""
 
     cluster: str
     mode: str = "on"
     openmpi: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a record does not serve a job, to follow "it": "was tuned for 8 nodes, and the job has 4".
-
-    `until_start`: it is only not known yet; when the job starts it will be.
-    """
-
-    why: str
-    until_start: bool = False
+    access: Access = EVERYONE
 
 
 def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:

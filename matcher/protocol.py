@@ -25,6 +25,8 @@ HEADER_BYTES = 4
 REQUEST_LIMIT = 262_144  # bytes; what a 128 KiB script, an argument list and the SLURM_* variables need, with room
 REPLY_LIMIT = 65_536  # bytes; also the size of what is carried to the job
 EXPLANATION_LIMIT = 262_144  # bytes of the one reply that no plugin reads: decisions with both jobs' command lines
+NONCE_BYTES = 16  # of a number that is used once: begins what is in a credential, and a reply repeats its request's
+CREDENTIAL_FACTOR = 2  # a credential is at most this many times longer than what is in it: base64 takes 4/3
 VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
@@ -47,7 +49,6 @@ ALLOW_LIST = (
 _ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
 
 
-@lru_cache(maxsize=4096)  # of each record at the start, and there are few names
 def is_allowed(name: str) -> bool:
     """Whether the plugin would set a variable of this name."""
     return _ALLOWED.fullmatch(name) is not None
@@ -55,18 +56,27 @@ def is_allowed(name: str) -> bool:
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:
     """Why the plugin would refuse to set these variables, or None if it would set them."""
-    if len(environment) > VARIABLE_COUNT_LIMIT:
-        return f"it holds {len(environment)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+    if problem := _names_problem(tuple(environment)):
+        return problem
     for name, value in environment.items():
-        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
-            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
-        if len(value.encode(errors="replace")) > VARIABLE_VALUE_LIMIT or "\n" in value or "\0" in value:
+        is_long = 4 * len(value) > VARIABLE_VALUE_LIMIT < len(value.encode(errors="replace"))
+        if is_long or "\n" in value or "\0" in value:
             return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or holds a newline or NUL"
     room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest of a reply: reason, id, verdict, numbers
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
             return f"its variables are {len(carried)} bytes together, more than a reply holds"
+    return None
+
+
+@lru_cache(maxsize=4096)  # of each record at the start, and most have the same
+def _names_problem(names: tuple[str, ...]) -> str | None:
+    if len(names) > VARIABLE_COUNT_LIMIT:
+        return f"it holds {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+    for name in names:
+        if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
+            return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
     return None
 
 
@@ -203,17 +213,36 @@ def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
     return length
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
     """A message as a frame. Raises ProtocolError where it is longer than `limit`, by default a reply's of its kind."""
+    return framed(body(message, limit))
+
+
+def framed(body: bytes) -> bytes:
+    """A frame's body behind its header."""
+    return len(body).to_bytes(HEADER_BYTES, "big") + body
+
+
+def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
+    """A message as a frame's body; `limit` and what is raised as for `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
-    body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    return len(body).to_bytes(HEADER_BYTES, "big") + _within(body, limit)
+    return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 
 
 def _within(body: bytes, limit: int) -> bytes:
     if len(body) > limit:
         raise ProtocolError(f"a message of {len(body)} bytes does not fit a frame (at most {limit})")
     return body
+
+
+def opened_envelope(payload: bytes) -> tuple[bytes, bytes]:
+    """What is in a request's credential: the number that is used once, and the message. Raises ProtocolError."""
+    if not NONCE_BYTES < len(payload) <= NONCE_BYTES + REQUEST_LIMIT:
+        raise ProtocolError(f"a credential of {len(payload)} bytes is not accepted")
+    return payload[:NONCE_BYTES], payload[NONCE_BYTES:]
 
 
 def read_message(body: bytes) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import pwd
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
     return Question(
         submission=_submission(script, tuple(words), (directory or _here()).absolute()),
         user=user or _me(),
-        uid=os.getuid(),
+        uid=_uid_of(user) if user else os.getuid(),
         point="submit",
         mode="on",
         at=time.time(),
@@ -58,6 +59,14 @@ def _me() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # an account that no directory knows
         return str(os.getuid())
+
+
+def _uid_of(user: str) -> int:
+    """-1 for a name that nobody knows here."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return -1
 
 
 def _here() -> Path:

@@ -37,8 +37,19 @@ def masked_text(text: str) -> str:
     return _URL_PASSWORD.sub(rf"\g<head>{MASK}", text)
 
 
+def _may_hold_secrets(metadata: JobMetadata) -> bool:
+    """False for most jobs, and faster than to mask what there is."""
+    texts = [metadata.path, metadata.program, metadata.job_name, metadata.directory]
+    for values in metadata.options.values():
+        texts += values
+    together = "\n".join(texts)
+    return "=" in together or "://" in together or any(map(names_secret, metadata.options))
+
+
 def masked(metadata: JobMetadata) -> JobMetadata:
     """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
+    if not _may_hold_secrets(metadata):
+        return metadata
     options = {
         key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
         for key, values in metadata.options.items()

@@ -1,30 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's socket: who may connect, how frames are read, and how it starts and stops."""
+"""Connections to the daemon: how many are served, how frames are read and answered, and how that ends."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import errno
-import fcntl
 import logging
-import os
 import socket
-import stat
-import struct
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from matcher import protocol
-from matcher.errors import ProtocolError, ServiceError
-from matcher.eventlog import Throttle, line
+from matcher.errors import ProtocolError
+from matcher.eventlog import Throttle
 from matcher.journal import MakeEntry
+from matcher.peer import Peer
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
-SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
 
@@ -33,78 +27,8 @@ CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, 
 Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], MakeEntry | None]]]
 
 
-# --- the listening socket
-
-
-def listen(path: Path) -> socket.socket:
-    """Bind `path`, mode 0666, in place of what a killed daemon left there.
-
-    Raises ServiceError where a daemon already serves it, or where somebody else could put a socket in its place.
-    """
-    if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
-        raise ServiceError(f"{path}: is longer than the {SOCKET_PATH_LIMIT} bytes of a socket's path: shorten it")
-    try:
-        with _locked(path.parent):
-            _remove_stale(path)
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            listener.bind(str(path))
-            path.chmod(0o666)
-            listener.listen(BACKLOG)
-            return listener
-    except OSError as error:
-        raise ServiceError(
-            f"{path}: cannot listen there ({error.strerror}): create {path.parent} for the user that runs the matcher, "
-            "or set matcher.socket to another path"
-        ) from error
-
-
-@contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep two daemons that start at once from removing each other's socket."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise ServiceError(
-                f"{directory}: everyone may write there, and so replace the socket: run `chmod o-w {directory}`"
-            )
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _remove_stale(path: Path) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise ServiceError(f"{path}: is in the way and not a socket: remove it, or set matcher.socket to another path")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-            return
-        except BlockingIOError:  # its backlog is full: somebody listens
-            pass
-    raise ServiceError(f"{path}: another matcher serves this socket: stop it first (`systemctl stop reprise-matcher`)")
-
-
-def caller_uid(connection: socket.socket) -> int:
-    """The uid of the process at the other end, from the kernel (SO_PEERCRED, unix(7))."""
-    size = struct.calcsize("3I")
-    _pid, uid, _gid = struct.unpack("3I", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return int(uid)
-
-
-# --- connections
-
-
 class Server:
-    """Serves connections on `listener`: one frame in, one frame out.
+    """Serves connections on `listener`: one frame in, one frame out. `greet` says what is known of who has connected.
 
     At most `max_connections` at once, the others wait in the backlog; `timeout_s` for a client to send its frame, and
     again to take its reply.
@@ -113,6 +37,7 @@ class Server:
     def __init__(
         self,
         listener: socket.socket,
+        greet: Callable[[socket.socket], Peer],
         answer: Answer,
         put: Callable[[MakeEntry], None],
         *,
@@ -121,6 +46,7 @@ class Server:
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
+        self._greet = greet
         self._answer = answer
         self._put = put
         self._timeout_s = timeout_s
@@ -176,42 +102,48 @@ class Server:
             self._watch()
 
     async def _converse(self, connection: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        with connection:
+        entry: MakeEntry | None = None
+        with connection, contextlib.suppress(OSError):  # the client has gone: its deadline is over, or it was stopped
             connection.setblocking(False)
-            uid = caller_uid(connection)
+            peer = self._greet(connection)
             try:
-                entry: MakeEntry | None = None
-                try:
-                    async with asyncio.timeout(self._timeout_s):
-                        body = await _receive_frame(connection)
+                async with asyncio.timeout(self._timeout_s):
+                    body = await _receive_frame(connection, peer.frame_limit)
                     if not body:
                         return
-                except ProtocolError as error:
-                    self._throttle.warning(log, "bad-frame", uid=uid, error=error)
-                    reply = protocol.error_reply(str(error))
-                except TimeoutError:
-                    self._throttle.warning(log, "silent-client", uid=uid)
-                    reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
-                else:
-                    reply, entry = await self._answer(body, uid)
-                with contextlib.suppress(TimeoutError):  # a client that does not read is left alone
-                    async with asyncio.timeout(self._timeout_s):
-                        await loop.sock_sendall(connection, protocol.frame(reply))
-            except OSError:
-                pass  # the client has gone: its deadline is over, or it was stopped
+                    request = await peer.opened(body)
+            except ProtocolError as error:
+                self._throttle.warning(log, "bad-frame", **peer.words, error=error)
+                reply = protocol.error_reply(str(error))
+            except TimeoutError:
+                self._throttle.warning(log, "silent-client", **peer.words)
+                reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
+            else:
+                reply, entry = await self._answer(request, peer.uid)
+            await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
             self._put(entry)
 
+    async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                sealed = await peer.sealed(body)
+                if sealed:
+                    await asyncio.get_running_loop().sock_sendall(connection, protocol.framed(sealed))
+        except ProtocolError as error:
+            self._throttle.warning(log, "reply-failed", **peer.words, error=error)
+        except TimeoutError:  # a client that does not read is left alone
+            pass
 
-async def _receive_frame(connection: socket.socket) -> bytes:
+
+async def _receive_frame(connection: socket.socket, limit: int) -> bytes:
     """The body of a frame; empty where the other end closes without a word, as health checks and a second daemon do.
 
     Raises ProtocolError for a length that is refused, as soon as it is known, and where the other end closes too early.
     """
     loop = asyncio.get_running_loop()
     data = bytearray()
-    while (missing := _missing(data)) > 0:
+    while (missing := _missing(data, limit)) > 0:
         more = await loop.sock_recv(connection, CHUNK)
         if not more and not data:
             return b""
@@ -221,16 +153,8 @@ async def _receive_frame(connection: socket.socket) -> bytes:
     return bytes(data[protocol.HEADER_BYTES : len(data) + missing])
 
 
-def _missing(data: bytearray) -> int:
+def _missing(data: bytearray, limit: int) -> int:
     """How many bytes the header, and then the frame, lacks; below 0, how many are too many."""
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
-    return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES])) - len(data)
-
-
-def remove_socket(path: Path, inode: int) -> None:
-    """Remove the daemon's own socket; one that another daemon has put there since is left alone."""
-    with contextlib.suppress(OSError):
-        if path.stat().st_ino == inode:
-            path.unlink()
-    log.info(line("stopped", socket=path))
+    return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

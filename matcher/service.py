@@ -21,6 +21,7 @@ from database import Database
 from database.decisions import DECISION
 from database.model import Outcome, RecordStatus, RecordText
 from matcher import protocol
+from matcher.access import access_of
 from matcher.decide import Decided, Knowledge, Question, answered
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
@@ -62,7 +63,7 @@ def declared_releases(config: Config) -> tuple[str, ...]:
 
 def policy_of(config: Config) -> Policy:
     """What the configuration says about decisions."""
-    return Policy(config.site.cluster, config.matcher.mode, declared_releases(config))
+    return Policy(config.site.cluster, config.matcher.mode, declared_releases(config), access_of(config.access))
 
 
 def model_of(config: Config) -> Model:

@@ -8,6 +8,7 @@ defaults; a test compares it with this module.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
+SOCKET_PATH = Path("/run/reprise/matcher.sock")
+_HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
+HOST_LIMIT = 253  # characters of a name in the DNS
 
 
 class ConfigError(Exception):
@@ -44,7 +48,23 @@ def _absolute(path: Path) -> Path:
     return path
 
 
+def host_and_port(text: str) -> tuple[str, int]:
+    """What `host:port` or `[address]:port` names. Raises ValueError."""
+    found = _HOST_AND_PORT.fullmatch(text)
+    host = (found[1] or found[2]) if found else ""
+    if not found or len(host) > HOST_LIMIT or not 1 <= int(found[3]) <= 65535:
+        raise ValueError(f"{text!r} is not HOST:PORT or [ADDRESS]:PORT")
+    return host, int(found[3])
+
+
+def _host_and_port_or_nothing(text: str) -> str:
+    if text:
+        host_and_port(text)
+    return text
+
+
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 
 
 class Section(BaseModel):
@@ -70,15 +90,30 @@ class Site(Section):
 class Matcher(Section):
     """The daemon."""
 
-    socket: AbsolutePath = Field(Path("/run/reprise/matcher.sock"), description="Unix socket; every user may connect")
+    socket: AbsolutePath = Field(SOCKET_PATH, description="Unix socket; every user may connect")
+    listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
+        "", description="HOST:PORT for hosts that share munge's key; '' is none"
+    )
+    munge_socket: AbsolutePath | None = Field(None, description="munged's socket, where it is not the usual one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
     mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
     max_connections: int = Field(
-        512, ge=1, le=65536, description="connections served at once; more wait in the backlog"
+        512, ge=1, le=65536, description="connections served at once, of either kind; more wait in the backlog"
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
+
+
+class Access(Section):
+    """Whose jobs get settings. Denied goes before allowed; an empty list of allowed ones is everyone."""
+
+    allow_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
+    deny_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
+    allow_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
+    deny_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
+    allow_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
+    deny_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
 
 
 class DatabaseSection(Section):
@@ -120,6 +155,7 @@ class Config(Section):
 
     site: Site = Site()
     matcher: Matcher = Matcher()
+    access: Access = Access()
     database: DatabaseSection = DatabaseSection()
     artifacts: Artifacts = Artifacts()
     tuner: Tuner = Tuner()

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
 from database import filesystem, health
+from matcher.endpoint import Endpoint
 from reprise import __version__, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
 from reprise.cli import Settings
 from reprise.config import Config, ConfigError, in_use
+from reprise.doctor_plugstack import Entry
 from reprise.doctor_probes import Run, run
-from reprise.doctor_report import Finding, from_error, ok
+from reprise.doctor_report import Finding, Level, from_error, ok
 from reprise.doctor_service import Ask
 
 
@@ -22,7 +25,7 @@ from reprise.doctor_service import Ask
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Say what is wrong with this installation, and what to do; exit status 1 if anything does not work."""
-    findings = examine(ctx.obj, run, _ping)
+    findings = examine(ctx.obj, run, _asker)
     if as_json:
         click.echo(json.dumps(doctor_report.document(findings), indent=2))
     else:
@@ -32,8 +35,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def examine(settings: Settings, run: Run, ask: Ask) -> list[Finding]:
-    """All findings. `run` runs commands, `ask` pings the daemon on a socket."""
+def examine(settings: Settings, run: Run, asker: Callable[[Entry | None], Ask]) -> list[Finding]:
+    """All findings. `run` runs commands; what `asker` makes of the plugin's line pings the daemon at an endpoint."""
     config: Config | None = None
     try:
         config = settings.config
@@ -43,10 +46,16 @@ def examine(settings: Settings, run: Run, ask: Ask) -> list[Finding]:
     seen, slurm = doctor_slurm.look(run)
     stack, entry = doctor_plugstack.examine(slurm.plugstack, config.matcher.socket if config else None)
     findings += [*seen, doctor_slurm.plugin(slurm, entry), *stack]
-    return findings + _service(config, run, ask) if config else findings
+    if not config:
+        return findings
+    asked = entry.endpoints if entry else [Endpoint(config.matcher.socket)]
+    answers = {one: doctor_service.daemon(asker(entry), one, __version__) for one in asked}
+    findings += doctor_service.one_is_enough(list(answers.values()))
+    elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
+    return findings if elsewhere else findings + _service(config, run)
 
 
-def _service(config: Config, run: Run, ask: Ask) -> list[Finding]:
+def _service(config: Config, run: Run) -> list[Finding]:
     def load_model() -> object:
         from matcher.linkage.model import load
 
@@ -54,7 +63,6 @@ def _service(config: Config, run: Run, ask: Ask) -> list[Finding]:
 
     socket, directory = config.matcher.socket, config.artifacts.directory
     return [
-        doctor_service.daemon(ask, socket, __version__),
         *doctor_service.socket(socket),
         *doctor_service.database(config.database.path, health.examine),
         doctor_service.model(load_model, config.matcher.model),
@@ -63,7 +71,16 @@ def _service(config: Config, run: Run, ask: Ask) -> list[Finding]:
     ]
 
 
-def _ping(path: Path) -> dict[str, object]:
-    from matcher.client import PING, ask
+def _asker(entry: Entry | None) -> Ask:
+    from matcher.client import PING, ask, ask_over_tcp
+    from matcher.munge import Munge
 
-    return ask(path, PING, timeout_s=1.0)
+    uid = int((entry and entry.value("matcher_uid")) or 0)
+    munge_socket = (entry and entry.value("munge_socket")) or ""
+
+    def ping(endpoint: Endpoint) -> Mapping[str, Any]:
+        if endpoint.path:
+            return ask(endpoint.path, PING, timeout_s=1.0)
+        return ask_over_tcp(endpoint.host, endpoint.port, PING, Munge(munge_socket), matcher_uid=uid)
+
+    return ping

@@ -9,11 +9,14 @@ that lead nowhere are passed over.
 from __future__ import annotations
 
 import glob
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from matcher import endpoint
+from matcher.endpoint import Endpoint
 from reprise.doctor_probes import hidden_by
 from reprise.doctor_report import Finding, ok, problem, warning
 
@@ -21,13 +24,27 @@ CHECK = "plugstack"
 PLUGIN = "spank_reprise.so"
 KEYWORDS = ("required", "optional")
 
-# What the plugin's arguments may be; spank/settings.c reads them.
-ARGUMENTS = {
-    "socket": r"/.{0,106}",
-    "deadline_ms": r"[1-9][0-9]{0,2}|1000",
-    "default": r"on|off|observe",
-    "minimum_uid": r"[0-9]+",
-    "kill_switch": r"/.*",
+LARGEST_UID = 2**32 - 2
+ENDPOINT_LIMIT = 4
+
+
+def _number(low: int, high: int) -> Callable[[str], bool]:
+    return lambda value: bool(re.fullmatch("[0-9]{1,4000}", value)) and low <= int(value) <= high
+
+
+def _path(limit: int) -> Callable[[str], bool]:
+    return lambda value: value.startswith("/") and len(os.fsencode(value)) <= limit
+
+
+# Whether the plugin takes a value for its argument; spank/settings.c reads them.
+ARGUMENTS: dict[str, Callable[[str], bool]] = {
+    "endpoint": lambda value: endpoint.parse(value) is not None,
+    "matcher_uid": _number(0, LARGEST_UID),
+    "munge_socket": _path(107),
+    "deadline_ms": _number(1, 1000),
+    "default": lambda value: value in ("on", "off", "observe"),
+    "minimum_uid": _number(0, LARGEST_UID),
+    "kill_switch": _path(4095),
 }
 
 
@@ -40,10 +57,20 @@ class Entry:
     plugin: str
     arguments: tuple[str, ...]
 
+    def values(self, name: str) -> list[str]:
+        """The values of the `name=value` arguments that the plugin does not ignore, in their order."""
+        pairs = (text.partition("=") for text in self.arguments)
+        return [value for key, _, value in pairs if key == name and ARGUMENTS[key](value)]
+
     def value(self, name: str) -> str | None:
-        """The value of a `name=value` argument; the last one counts."""
-        values = [text.partition("=")[2] for text in self.arguments if text.startswith(f"{name}=")]
-        return values[-1] if values else None
+        """The one that counts: the last."""
+        return next(reversed(self.values(name)), None)
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Where the plugin asks, in this order."""
+        named = [endpoint.parse(value) for value in self.values("endpoint")[:ENDPOINT_LIMIT]]
+        return [one for one in named if one] or [endpoint.DEFAULT]
 
 
 def read(path: Path) -> Iterator[Entry | Finding]:
@@ -114,24 +141,30 @@ def _judge(entry: Entry, listened: Path | None) -> Iterator[Finding]:
         yield problem(
             CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "write `optional` there"
         )
-    for text in entry.arguments:
-        name, _, value = text.partition("=")
-        if name not in ARGUMENTS:
-            known = ", ".join(f"{known}=" for known in ARGUMENTS)
-            yield problem(CHECK, f"{entry.place}: unknown argument {text!r}", f"use {known}")
-        elif not re.fullmatch(ARGUMENTS[name], value):
-            yield problem(
-                CHECK, f"{entry.place}: bad value in {text!r}", "see the comments in Reprise's plugstack.conf"
-            )
-    asked = entry.value("socket") or "/run/reprise/matcher.sock"
-    if listened and asked != str(listened):
+    yield from _judge_arguments(entry)
+    asked = [one for one in entry.endpoints if one.path]
+    if listened and asked and listened not in [one.path for one in asked]:
         yield problem(
             CHECK,
-            f"{entry.place}: the plugin asks at {asked}, the daemon listens at {listened}",
-            "make socket= and matcher.socket the same",
+            f"{entry.place}: the plugin asks at {asked[0]}, the daemon listens at {listened}",
+            "make endpoint=unix: and matcher.socket the same",
         )
     switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
     if switch.exists():
         yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to switch Reprise on")
     if entry.value("default") == "off":
         yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on are served")
+
+
+def _judge_arguments(entry: Entry) -> Iterator[Finding]:
+    for text in entry.arguments:
+        name, _, value = text.partition("=")
+        if name not in ARGUMENTS:
+            known = ", ".join(f"{known}=" for known in ARGUMENTS)
+            yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: unknown argument", f"use {known}")
+        elif not ARGUMENTS[name](value):
+            remedy = "see the comments in Reprise's plugstack.conf"
+            yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
+    if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
+        text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"
+        yield problem(CHECK, text, "remove some: each costs the others a share of the deadline")

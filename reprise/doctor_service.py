@@ -3,37 +3,49 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from database import filesystem
+from matcher.endpoint import Endpoint
 from reprise.config import Config
 from reprise.doctor_probes import Run, hidden_by
-from reprise.doctor_report import Finding, from_error, ok, problem, warning
+from reprise.doctor_report import Finding, Level, from_error, ok, problem, warning
 
-Ask = Callable[[Path], Mapping[str, Any]]
+Ask = Callable[[Endpoint], Mapping[str, Any]]
 
 LOCAL_TYPES = frozenset(("btrfs", "ext2", "ext3", "ext4", "ramfs", "tmpfs", "xfs", "zfs"))
 PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (to warn of)
 START_DAEMON = "start it with `systemctl start reprise-matcher`"
 
 
-def daemon(ask: Ask, path: Path, version: str) -> Finding:
+def daemon(ask: Ask, endpoint: Endpoint, version: str) -> Finding:
     """Whether the daemon answers, and is of this version. `ask` sends a ping; its exceptions are one line."""
     try:
-        reply = ask(path)
+        reply = ask(endpoint)
     except Exception as error:  # whatever a peer that is not our daemon makes of the client
         return from_error("daemon", error, START_DAEMON)
     if reply.get("kind") != "ok":
-        return problem("daemon", f"{path}: answers {reply.get('kind')!r} to a ping", "restart it")
+        return problem("daemon", f"{endpoint}: answers {reply.get('kind')!r} to a ping", "restart it")
     if reply.get("version") != version:
-        text = f"{path}: the daemon is Reprise {reply.get('version')}, this is {version}"
+        text = f"{endpoint}: the daemon is Reprise {reply.get('version')}, this is {version}"
         return problem("daemon", text, "restart the daemon after an upgrade")
     count = reply.get("records")
-    return ok("daemon", f"answers on {path}, knows {count} record{'s' * (count != 1)}")
+    return ok("daemon", f"answers on {endpoint}, knows {count} record{'s' * (count != 1)}")
+
+
+def one_is_enough(daemons: Sequence[Finding]) -> list[Finding]:
+    """The findings about the endpoints of a plugin: where one daemon answers, others need not."""
+    if all(finding.level is not Level.OK for finding in daemons):
+        return list(daemons)
+    return [
+        dataclasses.replace(finding, level=Level.WARNING) if finding.level is Level.PROBLEM else finding
+        for finding in daemons
+    ]
 
 
 def socket(path: Path) -> Iterator[Finding]:

@@ -4,26 +4,26 @@
 #include <stdlib.h>
 
 // Takes over `request`.
-static enum client_result exchange(const char *socket, nanoseconds deadline, char *request, size_t size, char **reply,
-                                   size_t *reply_size)
+static enum client_result exchange(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size,
+                                   char **reply, size_t *reply_size)
 {
     *reply = NULL;
     if (!request) {
         return CLIENT_FAILED;
     }
-    enum client_result result = client_exchange(socket, deadline, request, size, reply, reply_size);
+    enum client_result result = client_exchange(matcher, deadline, request, size, reply, reply_size);
     free(request);
     return result;
 }
 
-enum client_result ask_decision(const char *socket, nanoseconds deadline, const struct question *question,
+enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadline, const struct question *question,
                                 struct decision *decision)
 {
     size_t size = 0;
     size_t reply_size = 0;
     char *reply = NULL;
     char *request = request_decide(question, &size);
-    enum client_result result = exchange(socket, deadline, request, size, &reply, &reply_size);
+    enum client_result result = exchange(matcher, deadline, request, size, &reply, &reply_size);
     if (result == CLIENT_OK && decision_from_reply(decision, reply, reply_size)) {
         result = CLIENT_BROKEN;
     }
@@ -34,12 +34,12 @@ enum client_result ask_decision(const char *socket, nanoseconds deadline, const 
     return result;
 }
 
-void ask_to_note(const char *socket, nanoseconds deadline, const struct outcome *outcome)
+void ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome)
 {
     size_t size = 0;
     size_t reply_size = 0;
     char *reply = NULL;
     char *request = request_outcome(outcome, &size);
-    exchange(socket, deadline, request, size, &reply, &reply_size);
+    exchange(matcher, deadline, request, size, &reply, &reply_size);
     free(reply);
 }

@@ -9,10 +9,10 @@
 
 // Ask for a decision. An answer that is not as the protocol says is CLIENT_BROKEN. Unless
 // CLIENT_OK, `decision` becomes "unreachable".
-enum client_result ask_decision(const char *socket, nanoseconds deadline, const struct question *question,
+enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadline, const struct question *question,
                                 struct decision *decision);
 
 // Tell what became of a job; whether anyone hears it does not matter.
-void ask_to_note(const char *socket, nanoseconds deadline, const struct outcome *outcome);
+void ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
 
 #endif

@@ -60,11 +60,13 @@ static char *read_file(const char *path, size_t limit, size_t *size)
     return bytes;
 }
 
-// Our own command line; an argument cut at COMMAND_LINE_MAX is left out.
-static int read_arguments(struct submission *submission)
+// A process's command line; an argument cut at COMMAND_LINE_MAX is left out.
+static int read_arguments(struct submission *submission, const char *process)
 {
+    char path[sizeof "/proc//cmdline" + 3 * sizeof(pid_t)];
     size_t size = 0;
-    submission->arguments = read_file("/proc/self/cmdline", COMMAND_LINE_MAX, &size);
+    snprintf(path, sizeof path, "/proc/%s/cmdline", process);
+    submission->arguments = read_file(path, COMMAND_LINE_MAX, &size);
     if (!submission->arguments) {
         return 0;
     }
@@ -144,12 +146,12 @@ const char *environment_value(char *const *environment, const char *name)
     return NULL;
 }
 
-int collect_command(struct submission *submission, const char *command, char *const *environment)
+int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment)
 {
     submission->command = command;
     submission->environment = environment;
     submission->cwd = getcwd(NULL, 0);
-    return read_arguments(submission);
+    return read_arguments(submission, process);
 }
 
 void collect_script(struct submission *submission)

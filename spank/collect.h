@@ -19,9 +19,9 @@ struct submission {
     size_t script_size; // bytes, at most a few more than SCRIPT_MAX
 };
 
-// Of the command that this process is: its arguments and working directory. What cannot be read stays empty. Returns 0,
-// or -1 without memory.
-int collect_command(struct submission *submission, const char *command, char *const *environment);
+// Of the command that this process is, or that it was started by with its own environment and working directory:
+// `process` is "self", or a process id. What cannot be read stays empty. Returns 0, or -1 without memory.
+int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment);
 
 // Of an sbatch: the script, if it can be read.
 void collect_script(struct submission *submission);

@@ -92,7 +92,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
             .submission = &submission, .mode = mode, .slurm_version = has_version ? version : "", .job = &report.job};
         result = collect_batch_step(&submission, environment, has_argv ? argv[0] : NULL)
                      ? CLIENT_FAILED
-                     : ask_decision(settings->socket, deadline, &question, decision);
+                     : ask_decision(&settings->matcher, deadline, &question, decision);
         submission_free(&submission);
     }
     if (result == CLIENT_FAILED) {
@@ -139,7 +139,7 @@ static void send_report(const struct settings *settings, nanoseconds deadline, c
         .job = &report.job,
         .ended = end,
     };
-    ask_to_note(settings->socket, deadline, &outcome);
+    ask_to_note(&settings->matcher, deadline, &outcome);
 }
 
 void jobstep_start(spank_t spank, const struct settings *settings)

@@ -15,9 +15,15 @@
 #define VARIABLE_VALUE_MAX 4096 // bytes; a longer value: none is set
 #define DECISION_ID_MAX 64      // characters
 #define REASON_MAX 512          // bytes
+#define NONCE_SIZE 16           // bytes, random: nobody can guess what a reply will have to repeat
+// A credential is base64 (4/3) with a header and padding: twice what is in it is enough, and what is read at most.
+#define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)
 
 #define DEADLINE_MS_DEFAULT 100 // a healthy daemon answers in less than 10 ms; what a user waits at most for a dead one
 #define DEADLINE_MS_MAX 1000    // longer than this a person notices; a higher setting is refused
+#define ENDPOINTS_MAX 4         // each gets an even share of the deadline: with more, none would have time to answer
+#define HOST_MAX 253            // characters of a name in the DNS
+#define ENDPOINT_MAX 265        // characters: tcp:, the longest name and its port
 #define RETRY_CONNECT_MS 1      // pause while the daemon's backlog is full: poll(2) cannot wait for a place in it
 #define REPLY_DEPTH_MAX 16      // nested arrays and objects; bounds the parser's memory and recursion
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts get so long)

@@ -3,6 +3,8 @@
 #ifndef REPRISE_MODE_H
 #define REPRISE_MODE_H
 
+#define OPTION_TWIN "REPRISE" // the variable in which users give one
+
 enum mode {
     MODE_UNSET,
     MODE_OFF,

@@ -2,41 +2,10 @@
 #include "options.h"
 
 #include <stddef.h>
-#include <string.h>
 
 // The callback gets no pointer of ours, so what it learns has to live here.
 static enum mode chosen = MODE_UNSET;
 static options_refuse *refuse_value;
-
-static const struct {
-    enum mode mode;
-    const char *word;
-} words[] = {
-    {MODE_OFF, "off"},
-    {MODE_ON, "on"},
-    {MODE_OBSERVE, "observe"},
-    {MODE_EXPLAIN, "explain"},
-};
-
-enum mode mode_from_word(const char *word)
-{
-    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++) {
-        if (strcmp(word, words[i].word) == 0) {
-            return words[i].mode;
-        }
-    }
-    return MODE_UNSET;
-}
-
-const char *mode_word(enum mode mode)
-{
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (mode == words[i].mode) {
-            return words[i].word;
-        }
-    }
-    return "";
-}
 
 // Slurm calls this for each place that the option is given in, the strongest last. Only a wrong value in a user's
 // command may fail it; in slurmstepd the value comes from the job's environment and must not hurt the job.

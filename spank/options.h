@@ -8,7 +8,6 @@
 
 #include "mode.h"
 
-#define OPTION_TWIN "REPRISE"
 #define OPTION_VALUES "on, off, observe or explain"
 
 // Called with the value of an option that is none of OPTION_VALUES.

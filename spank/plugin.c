@@ -26,7 +26,7 @@ spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slur
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool usable; // false while, and if, the plugstack line cannot be read, or Slurm is of another release
+static bool foreign; // Slurm is of another release than its headers were
 
 static void refuse_option(const char *value)
 {
@@ -37,18 +37,9 @@ static void refuse_option(const char *value)
 static void tell_admin(const char *problem)
 {
     if (getuid() == 0) {
-        slurm_error("reprise: %s; the plugin is off until then", problem);
+        slurm_error("reprise: %s", problem);
     } else {
-        slurm_verbose("reprise: %s; the plugin is off until then", problem);
-    }
-}
-
-static void read_settings(int argc, char **argv)
-{
-    char problem[512] = "";
-    usable = settings_read(&settings, argc, argv, problem, sizeof problem) == 0;
-    if (!usable) {
-        tell_admin(problem);
+        slurm_verbose("reprise: %s", problem);
     }
 }
 
@@ -56,16 +47,17 @@ static void read_settings(int argc, char **argv)
 // for errors.
 static void check_release(spank_t spank)
 {
-    char built_for[16], problem[160], *running = NULL;
+    char built_for[16], problem[200], *running = NULL;
     snprintf(built_for, sizeof built_for, "%d.%02d.", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
              SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
     if (spank_get_item(spank, S_SLURM_VERSION, &running) != ESPANK_SUCCESS || !running ||
         strncmp(running, built_for, strlen(built_for)) == 0) {
         return;
     }
-    usable = false;
+    foreign = true;
     snprintf(problem, sizeof problem,
-             "built for Slurm %sx, but this is %.20s: run `make install-plugin` with the headers of this release",
+             "built for Slurm %sx, but this is %.20s: run `make install-plugin` with the headers of this release; "
+             "the plugin is off until then",
              built_for, running);
     tell_admin(problem);
 }
@@ -92,11 +84,11 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
     case S_CTX_LOCAL:
     case S_CTX_REMOTE:
         options_register(spank, refuse_option);
-        read_settings(argc, argv);
+        settings_read(&settings, argc, argv, tell_admin);
         check_release(spank);
         break;
     case S_CTX_SLURMD:
-        read_settings(argc, argv);
+        settings_read(&settings, argc, argv, tell_admin);
         break;
     case S_CTX_JOB_SCRIPT:
     case S_CTX_ERROR:
@@ -112,7 +104,7 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
     spank_context_t context = spank_context();
     (void)argc;
     (void)argv;
-    if (usable && (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL)) {
+    if (!foreign && (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL)) {
         submit_and_tell(spank, context);
     }
     errno = saved;
@@ -124,7 +116,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (usable && spank_context() == S_CTX_REMOTE) {
+    if (!foreign && spank_context() == S_CTX_REMOTE) {
         jobstep_start(spank, &settings);
     }
     errno = saved;
@@ -136,7 +128,7 @@ int slurm_spank_task_exit(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (usable && spank_context() == S_CTX_REMOTE) {
+    if (!foreign && spank_context() == S_CTX_REMOTE) {
         jobstep_end(spank, &settings);
     }
     errno = saved;

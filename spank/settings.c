@@ -9,6 +9,7 @@
 
 #include "limits.h"
 
+#define DEFAULT_ENDPOINT "unix:/run/reprise/matcher.sock"
 #define LARGEST_UID 4294967294L // the one above it is (uid_t)-1, "no user"
 
 static int copy_path(char *to, size_t size, const char *value)
@@ -21,21 +22,31 @@ static int copy_path(char *to, size_t size, const char *value)
     return 0;
 }
 
+// Digits and nothing else.
 static int read_number(const char *value, long low, long high, long *number)
 {
-    char *end = NULL;
     errno = 0;
-    long parsed = strtol(value, &end, 10);
-    if (errno || end == value || *end != '\0' || parsed < low || parsed > high) {
+    long parsed = strtol(value, NULL, 10);
+    if (errno || !*value || value[strspn(value, "0123456789")] != '\0' || parsed < low || parsed > high) {
         return -1;
     }
     *number = parsed;
     return 0;
 }
 
-static int set_socket(struct settings *settings, const char *value)
+static int set_endpoint(struct settings *settings, const char *value)
 {
-    return copy_path(settings->socket, sizeof settings->socket, value);
+    struct matcher *matcher = &settings->matcher;
+    if (matcher->count == ENDPOINTS_MAX || endpoint_parse(&matcher->endpoints[matcher->count], value)) {
+        return -1;
+    }
+    matcher->count++;
+    return 0;
+}
+
+static int set_munge_socket(struct settings *settings, const char *value)
+{
+    return copy_path(settings->matcher.munge_socket, sizeof settings->matcher.munge_socket, value);
 }
 
 static int set_kill_switch(struct settings *settings, const char *value)
@@ -53,14 +64,24 @@ static int set_deadline(struct settings *settings, const char *value)
     return 0;
 }
 
-static int set_minimum_uid(struct settings *settings, const char *value)
+static int read_uid(const char *value, uid_t *uid)
 {
     long number = 0;
     if (read_number(value, 0, LARGEST_UID, &number)) {
         return -1;
     }
-    settings->minimum_uid = (uid_t)number;
+    *uid = (uid_t)number;
     return 0;
+}
+
+static int set_minimum_uid(struct settings *settings, const char *value)
+{
+    return read_uid(value, &settings->minimum_uid);
+}
+
+static int set_matcher_uid(struct settings *settings, const char *value)
+{
+    return read_uid(value, &settings->matcher.uid);
 }
 
 static int set_mode(struct settings *settings, const char *value)
@@ -78,51 +99,57 @@ static const struct argument {
     const char *wanted;
     int (*set)(struct settings *settings, const char *value);
 } arguments[] = {
-    {"socket", "an absolute path of at most 107 bytes", set_socket},
+    {"endpoint", "unix:/PATH or tcp:HOST:PORT, of at most 4 in all", set_endpoint},
+    {"matcher_uid", "a user id, in digits", set_matcher_uid},
+    {"munge_socket", "an absolute path of at most 107 bytes", set_munge_socket},
     {"deadline_ms", "a number from 1 to 1000", set_deadline},
     {"default", "on, off or observe", set_mode},
-    {"minimum_uid", "a user id", set_minimum_uid},
+    {"minimum_uid", "a user id, in digits", set_minimum_uid},
     {"kill_switch", "an absolute path", set_kill_switch},
 };
 
-static int read_argument(struct settings *settings, const char *text, char *problem, size_t problem_size)
+static const struct argument *find_argument(const char *text, size_t length)
 {
-    size_t length = strcspn(text, "=");
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        const struct argument *argument = &arguments[i];
-        if (strlen(argument->name) != length || memcmp(argument->name, text, length) != 0) {
-            continue;
+        if (strlen(arguments[i].name) == length && memcmp(arguments[i].name, text, length) == 0) {
+            return &arguments[i];
         }
-        if (text[length] == '=' && argument->set(settings, text + length + 1) == 0) {
-            return 0;
-        }
-        snprintf(problem, problem_size, "plugstack argument \"%.200s\": give %s=VALUE, where VALUE is %s", text,
-                 argument->name, argument->wanted);
-        return -1;
     }
-    snprintf(problem, problem_size,
-             "plugstack argument \"%.200s\" is not known: use socket=, deadline_ms=, default=, minimum_uid= or "
-             "kill_switch=",
-             text);
-    return -1;
+    return NULL;
 }
 
-int settings_read(struct settings *settings, int argc, char *const *argv, char *problem, size_t problem_size)
+static void read_argument(struct settings *settings, const char *text, settings_report *report)
 {
-    struct settings read = {
-        .socket = "/run/reprise/matcher.sock",
+    size_t length = strcspn(text, "=");
+    const struct argument *argument = find_argument(text, length);
+    char problem[512];
+    if (argument && text[length] == '=' && argument->set(settings, text + length + 1) == 0) {
+        return;
+    }
+    if (argument) {
+        snprintf(problem, sizeof problem, "plugstack argument \"%.200s\" is ignored: give %s=VALUE, where VALUE is %s",
+                 text, argument->name, argument->wanted);
+    } else {
+        snprintf(problem, sizeof problem,
+                 "plugstack argument \"%.200s\" is ignored: it is not known (`reprise doctor` names those that are)",
+                 text);
+    }
+    report(problem);
+}
+
+void settings_read(struct settings *settings, int argc, char *const *argv, settings_report *report)
+{
+    *settings = (struct settings){
         .kill_switch = "/etc/reprise/disabled",
         .deadline_ms = DEADLINE_MS_DEFAULT,
         .mode = MODE_ON,
-        .minimum_uid = 0,
     };
     for (int i = 0; i < argc; i++) {
-        if (read_argument(&read, argv[i], problem, problem_size)) {
-            return -1;
-        }
+        read_argument(settings, argv[i], report);
     }
-    *settings = read;
-    return 0;
+    if (settings->matcher.count == 0) {
+        set_endpoint(settings, DEFAULT_ENDPOINT);
+    }
 }
 
 bool settings_killed(const struct settings *settings)

@@ -7,21 +7,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
+#include "matcher.h"
 #include "mode.h"
 
 struct settings {
-    char socket[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct matcher matcher;
     char kill_switch[PATH_MAX];
     int deadline_ms;
     enum mode mode;
     uid_t minimum_uid;
 };
 
-// Read plugstack arguments over the defaults. Returns 0, or -1 with one line in `problem` that names the argument, the
-// cause and the remedy.
-int settings_read(struct settings *settings, int argc, char *const *argv, char *problem, size_t problem_size);
+// Called with one line that names an argument, what is wrong with it and the remedy.
+typedef void settings_report(const char *problem);
+
+// Read plugstack arguments over the defaults. One that is not as it should be is reported and left out.
+void settings_read(struct settings *settings, int argc, char *const *argv, settings_report *report);
 
 // True while the site has everything switched off, or has excluded this user.
 bool settings_exclude(const struct settings *settings, uid_t uid);

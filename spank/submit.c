@@ -70,6 +70,8 @@ static const char *result_words(enum client_result result)
         return "the daemon did not answer in time";
     case CLIENT_BROKEN:
         return "the daemon's answer cannot be used: its log says why";
+    case CLIENT_UNTRUSTED:
+        return "munge vouches for no answer (`reprise doctor` says why)";
     case CLIENT_FAILED:
         break;
     }
@@ -100,7 +102,10 @@ static char *explain(const struct decision *decision, enum client_result result,
     }
     fprintf(out, "%s: ", verdict_word(decision->verdict));
     if (result != CLIENT_OK) {
-        fprintf(out, "%s: %s; the job runs unchanged", settings->socket, result_words(result));
+        for (size_t i = 0; i < settings->matcher.count; i++) {
+            fprintf(out, "%s%s", i ? ", " : "", settings->matcher.endpoints[i].text);
+        }
+        fprintf(out, ": %s; the job runs unchanged", result_words(result));
     } else if (decision->verdict == VERDICT_OFF) {
         fputs("the site has switched it off, for all or for you; the job runs unchanged", out);
     } else {
@@ -186,7 +191,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     struct submission submission = {0};
     struct decision decision = {.verdict = VERDICT_OFF};
     enum client_result result = CLIENT_OK;
-    if (!command || collect_command(&submission, command, environ) || is_step(command, &submission)) {
+    if (!command || collect_command(&submission, command, "self", environ) || is_step(command, &submission)) {
         goto done;
     }
     forget_inherited(spank);
@@ -195,7 +200,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         collect_script(&submission);
         const struct question question = {
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
-        result = ask_decision(settings->socket, deadline, &question, &decision);
+        result = ask_decision(&settings->matcher, deadline, &question, &decision);
     }
     carried = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
     carry(spank, context, carried);

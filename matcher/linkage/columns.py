@@ -316,12 +316,8 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
 # --- options
 
 
-Item = tuple[str, tuple[str, ...]]
-"""A key with its distinct values in order."""
-
-
 class OptionsColumn(Column):
-    """Sets of items, as bytes of their numbers in order."""
+    """Sets of items, as bytes of their numbers in order. An item is a key with its distinct values in order."""
 
     def __init__(self) -> None:
         self._items = Numbered()
@@ -329,6 +325,7 @@ class OptionsColumn(Column):
         self._sets = Numbered()
         self._several: dict[tuple[str, str], list[int]] = {}  # items of several values, by key and each value
         self._counted = 0
+        self._of_keys: dict[tuple[str, ...], int] = {}  # sets of keys without values
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
         self._starts = Growing(np.int64)
@@ -336,30 +333,40 @@ class OptionsColumn(Column):
 
     def codes(self, values: Iterable[Mapping[str, Sequence[str]]]) -> list[int]:
         known = len(self._sets.keys_in_order)
-        codes = [self._sets[array("i", sorted(map(self._item, value.items()))).tobytes()] for value in values]
+        codes = [self._code(value) for value in values]
         self._key_of_item.extend([self._keys[key] for key, _ in self._items.keys_in_order[len(self._key_of_item) :]])
         new = self._sets.keys_in_order[known:]
         self._ids.extend(np.frombuffer(b"".join(new), np.int32))
         self._starts.extend(self._starts.view()[-1] + np.cumsum([len(one) // 4 for one in new], dtype=np.int64))
         return codes
 
-    def _item(self, option: tuple[str, Sequence[str]]) -> int:
-        item = as_item(option)
-        number = self._items[item]
-        if len(item[1]) > 1 and number >= self._counted:
+    def _code(self, options: Mapping[str, Sequence[str]]) -> int:
+        if any(options.values()):
+            return self._set(options)
+        keys = tuple(options)  # many records have the same, in the same order
+        code = self._of_keys.get(keys)
+        if code is None:
+            code = self._of_keys[keys] = self._set(options)
+        return code
+
+    def _set(self, options: Mapping[str, Sequence[str]]) -> int:
+        items = self._items
+        numbers = [items[key, tuple(v)] if len(v) < 2 else self._several_values(key, v) for key, v in options.items()]
+        numbers.sort()
+        return self._sets[array("i", numbers).tobytes()]
+
+    def _several_values(self, key: str, values: Sequence[str]) -> int:
+        distinct = tuple(sorted(set(values)))
+        number = self._items[key, distinct]
+        if len(distinct) > 1 and number >= self._counted:
             self._counted = number + 1
-            for value in item[1]:
-                self._several.setdefault((item[0], value), []).append(number)
+            for value in distinct:
+                self._several.setdefault((key, value), []).append(number)
         return number
 
     def freeze(self, records: int) -> View:
         sets = Ragged(self._ids.view(), self._starts.view())
         return _OptionsView(self._items, self._several, self._keys, sets, self._key_of_item.view())
-
-
-def as_item(option: tuple[str, Sequence[str]]) -> Item:
-    key, values = option
-    return key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))
 
 
 class _OptionsQuery:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -15,17 +16,20 @@ Options = Mapping[str, frozenset[str]]
 Tokens = tuple[str, ...]
 
 _DIGITS = re.compile(r"\d+")
+_WITHOUT_DIGITS = dict.fromkeys(map(ord, string.digits))  # faster
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 
 def clean(text: str) -> str:
     """Letters and digits only, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
     lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
+    if lower.isascii():
+        return lower
     return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" has a lower case of two characters, one of them a mere dot
 
 
 def without_digits(text: str) -> str:
-    return _DIGITS.sub("", text)
+    return text.translate(_WITHOUT_DIGITS) if text.isascii() else _DIGITS.sub("", text)
 
 
 def exact(left: object, right: object) -> float:
@@ -81,13 +85,6 @@ def ratio(left: float, right: float) -> float:
 def absolute(left: float, right: float, maximum: float) -> float:
     """1 - difference / maximum, 0 from a difference of `maximum` on."""
     return max(0.0, 1.0 - abs(left - right) / maximum)
-
-
-def tokens(text: str, separators: str) -> Tokens:
-    """The parts of `text` between separators, empty ones left out, in order."""
-    for separator in separators[1:]:
-        text = text.replace(separator, separators[0])
-    return tuple(token for token in text.split(separators[0]) if token)
 
 
 def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, float]:

@@ -178,14 +178,18 @@ class Asked:
                     contribution=contribution,
                 )
             )
+        if len(parts) == 1:
+            alone = parts[0]
+            return FieldScore(
+                field.name, alone.left, alone.right, alone.similarity, alone.weight, alone.contribution, (alone,)
+            )
         weights = [max(part.weight, 0.0) for part in parts]
         if not any(weights):
             weights = [1.0] * len(parts)
-        alone = parts[0] if len(parts) == 1 else None
         return FieldScore(
             name=field.name,
-            left=alone.left if alone else None,
-            right=alone.right if alone else None,
+            left=None,
+            right=None,
             similarity=sum(w * part.similarity for w, part in zip(weights, parts, strict=True)) / sum(weights),
             weight=sum(part.weight for part in parts),
             contribution=sum(part.contribution for part in parts),
@@ -195,4 +199,6 @@ class Asked:
 
 def _json_ready(value: Any) -> Any:
     """Options have tuples for values; all other features are JSON's own."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value

@@ -15,6 +15,9 @@ CIRCULAR: int
 SAME_SIDE: int
 EQUAL: int
 
+def tokens(text: str, separators: str, digits: bool) -> tuple[str, ...]:
+    """The parts of `text` between separators, empty ones left out, in order; without decimal digits unless `digits`."""
+
 def numbers(comparer: int, query: float, values: Reals, first: float, second: float) -> Reals:
     """The similarities of a number to many, as in `comparers`; 0 to those that are unknown (NaN).
 

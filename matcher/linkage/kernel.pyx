@@ -7,6 +7,7 @@ What an index is taken from (codes, ids) is checked before it is used as one: a 
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.unicode cimport PyUnicode_4BYTE_KIND, PyUnicode_FromKindAndData
 from libc.float cimport DBL_MAX
 from libc.math cimport M_PI, fabs, fmin, fmod, isnan, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -19,6 +20,32 @@ cdef enum:
     RANKED = 64  # totals that are kept in order; of more, numpy finds the last
 
 RATIO, ABSOLUTE, CIRCULAR, SAME_SIDE, EQUAL = range(5)
+
+
+# --- texts
+
+
+def tokens(str text, str separators, bint digits):
+    cdef Py_ssize_t length = 0
+    cdef Py_UCS4 character
+    cdef Py_UCS4 *token = <Py_UCS4 *>PyMem_Calloc(len(text) + 1, sizeof(Py_UCS4))
+    if not token:
+        raise MemoryError
+    found = []
+    try:
+        for character in text:
+            if character in separators:
+                if length:
+                    found.append(PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, token, length))
+                    length = 0
+            elif digits or not character.isdecimal():
+                token[length] = character
+                length += 1
+        if length:
+            found.append(PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, token, length))
+    finally:
+        PyMem_Free(token)
+    return tuple(found)
 
 
 # --- distinct values

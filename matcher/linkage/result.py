@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from matcher.metadata import JobMetadata
 
@@ -29,8 +29,7 @@ class LinkableRecord:
     more: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True)
-class PartScore:
+class PartScore(NamedTuple):
     """One comparison of a field: the new job's value (`left`), the record's (`right`), both JSON-ready.
 
     `contribution` is what this adds to the total, `weight` the most that it could add. In a model of means the parts'
@@ -57,8 +56,7 @@ class PartScore:
         }
 
 
-@dataclass(frozen=True)
-class FieldScore:
+class FieldScore(NamedTuple):
     """A field: the sum of its parts; its similarity is their mean by weight (equal ones where none has any).
 
     `left` and `right` as in PartScore, where the field has a value of its own.

@@ -81,7 +81,7 @@ class TokensOfLength:
 
 
 def _tokens(part: SoftTfIdfPart, value: str) -> comparers.Tokens:
-    return comparers.tokens(value if part.digits else comparers.without_digits(value), part.separators)
+    return kernel.tokens(value, part.separators, part.digits)
 
 
 class SoftTfIdfColumn(Column):

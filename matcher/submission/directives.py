@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from matcher.submission.options import SBATCH, parse_options
 from matcher.submission.work import OutOfWorkError, Work
@@ -15,6 +16,8 @@ HEAD_LIMIT = 32_768
 """Characters at the beginning of a script in which directives are looked for."""
 _DIRECTIVE_STEPS = 8
 """What a line costs beside its words."""
+_SHORT = 128
+"""Characters of a line that costs next to nothing, and is remembered."""
 _HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
@@ -38,12 +41,24 @@ def read_directives(text: str, work: Work) -> dict[str, str]:
     head = _HEAD.match(text, 0, HEAD_LIMIT)
     with contextlib.suppress(OutOfWorkError):
         for line in _DIRECTIVE.finditer(text, 0, head.end() if head else 0):
-            words = list(split_directive(line.group(1), work))
+            text = line.group(1)
+            words, options = _read(text, work) if len(text) > _SHORT else _read_short(text)
             if words and words[0] in _NEXT_COMPONENT:
                 break
             work.spend(_DIRECTIVE_STEPS + len(words), len(line.group()))
-            values |= parse_options(SBATCH, words).values
+            values |= options
     return values
+
+
+def _read(line: str, work: Work) -> tuple[list[str], dict[str, str]]:
+    """The words of a directive, and the options that they are."""
+    words = list(split_directive(line, work))
+    return words, parse_options(SBATCH, words).values
+
+
+@lru_cache(maxsize=4096)  # a site's scripts have most of these lines in common
+def _read_short(line: str) -> tuple[list[str], dict[str, str]]:
+    return _read(line, Work())
 
 
 def split_directive(line: str, work: Work) -> Iterator[str]:

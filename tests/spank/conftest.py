@@ -24,7 +24,7 @@ VERSION = '-DREPRISE_VERSION="test"'
 
 
 def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path:
-    words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c"]
+    words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
@@ -39,7 +39,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     directory = tmp_path_factory.mktemp("spank")
     sources = sorted(SPANK.glob("*.c"))
-    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "json", "sbatch_options")]
+    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
     build(directory / "stub", HERE / "stub_slurm.c", *sources)
     build(directory / "stub_oom", HERE / "stub_slurm.c", *sources, flags=FAILING)
     build(directory / "probe", HERE / "probe.c", *pure)
@@ -134,7 +134,7 @@ class Stub:
 
     def settings(self, *arguments: str) -> list[str]:
         """Script lines with the plugstack arguments that keep a test to itself."""
-        own = (f"socket={self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
+        own = (f"endpoint=unix:{self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
         return [f"plugstack {argument}" for argument in (*own, *arguments)]
 
     def submit(

@@ -7,6 +7,7 @@
 
 #include "../../spank/allowlist.h"
 #include "../../spank/decision.h"
+#include "../../spank/envelope.h"
 #include "../../spank/json.h"
 #include "../../spank/sbatch_options.h"
 
@@ -83,6 +84,18 @@ static void probe_text(const char *bytes, size_t size)
     print(value);
 }
 
+// The first bytes are the number of the request.
+static void probe_envelope(const char *bytes, size_t size)
+{
+    size_t text_size = 0;
+    const char *text = envelope_text((const unsigned char *)bytes, bytes + NONCE_SIZE, size - NONCE_SIZE, &text_size);
+    if (!text) {
+        puts("-");
+        return;
+    }
+    print(json_object_new_string_len(text, (int)text_size));
+}
+
 int main(void)
 {
     char *line = NULL;
@@ -101,6 +114,8 @@ int main(void)
             probe_decision(bytes, size, decision_from_carried);
         } else if (strcmp(line, "words") == 0) {
             probe_words(bytes, size);
+        } else if (strcmp(line, "envelope") == 0) {
+            probe_envelope(bytes, size);
         } else if (strcmp(line, "text") == 0) {
             probe_text(bytes, size);
         } else {

@@ -248,7 +248,7 @@ def test_explain_prints_one_line(stub: Stub, daemon: FakeDaemon) -> None:
 def test_explain_says_that_nobody_answered(stub: Stub) -> None:
     ((level, line),) = stub.submit(option="explain").log
     assert level == "user"
-    assert line.startswith(f"reprise: unreachable: {stub.socket}: no daemon can be reached there")
+    assert line.startswith(f"reprise: unreachable: unix:{stub.socket}: no daemon can be reached there")
 
 
 def test_a_second_component_of_a_job_is_decided_like_the_first(stub: Stub, daemon: FakeDaemon) -> None:
@@ -379,32 +379,6 @@ def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
             client.close()
     assert played.carried == UNREACHABLE
     assert 145 <= played.calls[-1][2] < 600
-
-
-@pytest.mark.parametrize(
-    ("argument", "words"),
-    [
-        ("deadline_ms=0", "a number from 1 to 1000"),
-        ("deadline_ms=1001", "a number from 1 to 1000"),
-        ("deadline_ms=1x", "a number from 1 to 1000"),
-        ("deadline_ms", "give deadline_ms=VALUE"),
-        ("default=explain", "on, off or observe"),
-        ("minimum_uid=-1", "a user id"),
-        ("socket=relative", "an absolute path"),
-        ("socket=/" + "x" * 107, "at most 107 bytes"),
-        ("sockets=/x", "is not known: use socket="),
-        ("", "is not known"),
-    ],
-)
-def test_a_wrong_plugstack_argument_turns_the_plugin_off_with_one_line(
-    stub: Stub, daemon: FakeDaemon, argument: str, words: str
-) -> None:
-    played = stub.submit(settings=[argument])
-    ((level, line),) = played.log
-    assert level == ("error" if os.getuid() == 0 else "verbose")
-    assert words in line
-    assert played.carried is None
-    assert daemon.asked == []
 
 
 def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub, daemon: FakeDaemon) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from database.model import Decision
@@ -39,6 +39,13 @@ def test_every_vector_is_judged_as_the_protocol_says(probe: Probe, what: str) ->
     answers = probe.ask({"replies": "reply", "carried": "carried"}[what], [body(vector) for vector in vectors])
     got = {vector["name"]: answer for vector, answer in zip(vectors, answers, strict=True)}
     assert got == {vector["name"]: vector.get("expect") for vector in vectors}
+
+
+@pytest.mark.parametrize("vector", VECTORS["envelopes"], ids=lambda vector: vector["name"])
+def test_a_reply_is_taken_only_behind_the_number_of_its_request(probe: Probe, vector: dict[str, Any]) -> None:
+    number = bytes(range(16))
+    (text,) = probe.ask("envelope", [number + bytes.fromhex(vector["hex"])])
+    assert text == (vector["text"] if vector["reply"] else None)
 
 
 @pytest.mark.parametrize("verdict", ["apply", "none", "observe", "holdout", "defer"])
@@ -93,6 +100,7 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
     assert probe.ask("name", [name.encode() for name in names]) == [True] * len(names)
 
 
+@settings(deadline=None)  # a process each
 @given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
 def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
     patterns = [re.escape(pattern).replace(r"\*", "[A-Za-z0-9_]+") for pattern in documented_patterns()]
@@ -108,6 +116,14 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert limits["REQUEST_MAX"] == rows["request"]
     assert limits["REPLY_MAX"] == rows["reply"]
     assert limits["SCRIPT_MAX"] == rows["script text in a request"]
+    assert f"of at most {limits['ENDPOINTS_MAX']}" in (SPANK / "settings.c").read_text()
+    assert f"list of endpoints, at most {limits['ENDPOINTS_MAX']}" in PROTOCOL
+    assert f"| 0 to {int(limits['NONCE_SIZE']) - 1} |" in PROTOCOL
+    twice = [
+        f"{2 * int(limits[name]):,} for a {what}" for name, what in (("REQUEST_MAX", "request"), ("REPLY_MAX", "reply"))
+    ]
+    assert f"({', '.join(twice)})" in PROTOCOL
+    assert "#define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)" in (SPANK / "limits.h").read_text()
     variables = re.search(
         r"variables in a decision \| (\d+), names at most (\d+) bytes, values at most ([\d,]+)", PROTOCOL
     )
@@ -123,6 +139,7 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert f"string, at most {limits['REASON_MAX']} bytes" in PROTOCOL
 
 
+@settings(deadline=None)  # a process each
 @given(st.binary(max_size=200))
 def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: bytes) -> None:
     ((text, cut),) = probe.ask("text", [data]) if data else [("", False)]

@@ -31,6 +31,13 @@ Scored = tuple[int, float, tuple[tuple[float, float], ...]]
 """A record's id, its score, and each part's similarity and contribution."""
 
 
+def tokens(text: str, separators: str) -> comparers.Tokens:
+    """The parts of `text` between separators, empty ones left out, in order."""
+    for separator in separators[1:]:
+        text = text.replace(separator, separators[0])
+    return tuple(token for token in text.split(separators[0]) if token)
+
+
 class Oracle:
     """The interface of `matcher.linkage.Engine`, for records that do not change."""
 
@@ -81,7 +88,7 @@ class Oracle:
         if isinstance(part, LevenshteinPart | SoftTfIdfPart) and not part.digits:
             value = comparers.without_digits(value)
         if isinstance(part, SoftTfIdfPart):
-            return comparers.tokens(value, part.separators)
+            return tokens(value, part.separators)
         if isinstance(part, OptionsPart):
             return {key: frozenset(values) for key, values in value.items()}
         return value

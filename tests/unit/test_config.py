@@ -9,6 +9,7 @@ import pytest
 from reprise.config import Config, ConfigError, load
 
 SHIPPED = Path(__file__).parents[2] / "etc/reprise.toml"
+UNSET = ("threshold", "munge_socket")  # by default, shown as comments
 
 
 def message(tmp_path: Path, text: str | bytes) -> str:
@@ -24,12 +25,13 @@ def message(tmp_path: Path, text: str | bytes) -> str:
 def test_the_shipped_file_states_every_default() -> None:
     shipped = tomllib.loads(SHIPPED.read_text())
     defaults = Config().model_dump(mode="json")
-    defaults["matcher"].pop("threshold")  # unset by default, shown as a comment
+    for name in UNSET:
+        defaults["matcher"].pop(name)
     assert shipped == defaults
 
 
 def test_the_shipped_file_shows_settings_that_are_unset_by_default() -> None:
-    assert "#threshold = " in SHIPPED.read_text()
+    assert all(f"#{name} = " in SHIPPED.read_text() for name in UNSET)
 
 
 def test_a_misspelt_setting_is_refused_with_a_suggestion(tmp_path: Path) -> None:
@@ -62,6 +64,10 @@ def test_a_relative_path_is_refused(tmp_path: Path) -> None:
         (f"[matcher]\nretention_days = 1{'0' * 400}\n", "matcher.retention_days"),
         ("[site]\nnodes = " + "[" * 3000, "correct it"),
         ('[database]\npath = "/a\\u0000b"\n', "a path holds no NUL"),
+        ('[matcher]\nlisten = "10.0.0.5"\n', "'10.0.0.5' is not HOST:PORT"),
+        ('[matcher]\nlisten = "[::1]:65536"\n', "is not HOST:PORT"),
+        ("[access]\ndeny_users = [-1]\n", "access.deny_users"),
+        ("[access]\ndeny_partitions = [1]\n", "access.deny_partitions"),
     ],
 )
 def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> None:

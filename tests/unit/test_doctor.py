@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from database import Database, health
+from matcher import endpoint
+from matcher.endpoint import Endpoint
 from matcher.errors import DaemonUnreachableError
 from reprise import __version__, doctor, doctor_elf, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
 from reprise.cli import Settings
@@ -25,6 +27,7 @@ from reprise.doctor_report import Finding, Level
 
 ROOT = Path(__file__).parents[2]
 SOCKET = Path("/run/reprise/matcher.sock")
+VECTORS = json.loads((ROOT / "tests/vectors/plugstack.json").read_text())
 VERSION_22_05_8 = 22 << 16 | 5 << 8 | 8
 
 
@@ -174,11 +177,13 @@ def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
         ("required spank_reprise.so", Level.PROBLEM, "write `optional`"),
         ("optional other.so", Level.PROBLEM, "names spank_reprise.so"),
         ("# optional spank_reprise.so", Level.PROBLEM, "names spank_reprise.so"),
-        ("optional spank_reprise.so sokcet=/a", Level.PROBLEM, "unknown argument 'sokcet=/a'"),
-        ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "bad value in 'deadline_ms=1001'"),
-        ("optional spank_reprise.so default=explain", Level.PROBLEM, "bad value in 'default=explain'"),
-        ("optional spank_reprise.so minimum_uid", Level.PROBLEM, "bad value in 'minimum_uid'"),
-        ("optional spank_reprise.so socket=/run/other.sock", Level.PROBLEM, "the plugin asks at /run/other.sock"),
+        ("optional spank_reprise.so endpont=/a", Level.PROBLEM, "ignores 'endpont=/a': unknown argument"),
+        ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "ignores 'deadline_ms=1001': bad value"),
+        ("optional spank_reprise.so default=explain", Level.PROBLEM, "ignores 'default=explain': bad value"),
+        ("optional spank_reprise.so minimum_uid", Level.PROBLEM, "ignores 'minimum_uid': bad value"),
+        ("optional spank_reprise.so endpoint=unix:/run/other.sock", Level.PROBLEM, "asks at unix:/run/other.sock"),
+        ("optional spank_reprise.so endpoint=tcp:login1:7817 endpoint=unix:/run/a", Level.PROBLEM, "unix:/run/a"),
+        ("optional spank_reprise.so" + 5 * " endpoint=tcp:login1:7817", Level.PROBLEM, "after the 4th"),
         ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
         ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to switch Reprise on"),
         ("optional spank_reprise.so\noptional /opt/spank_reprise.so", Level.PROBLEM, "is loaded 2 times"),
@@ -211,20 +216,37 @@ def test_what_slurm_passes_over_is_passed_over(place: Path) -> None:
     only(judged(path), Level.OK)
 
 
+@pytest.mark.parametrize("argument", VECTORS["taken"])
+def test_an_argument_that_the_plugin_takes_is_no_problem(place: Path, argument: str) -> None:
+    findings = doctor_plugstack.examine(stack(place, f"optional spank_reprise.so {argument}\n"), None)[0]
+    assert not [finding for finding in findings if "ignores" in finding.text]
+
+
+@pytest.mark.parametrize("argument", [text for text in VECTORS["ignored"] if text])
+def test_an_argument_that_the_plugin_ignores_is_reported(place: Path, argument: str) -> None:
+    path = stack(place, f"optional spank_reprise.so {argument}\n")
+    only(doctor_plugstack.examine(path, None)[0], Level.PROBLEM, f"the plugin ignores {argument!r}")
+
+
 def test_arguments_are_those_that_the_plugin_reads() -> None:
     source = (ROOT / "spank" / "settings.c").read_text()
     table = source[source.index("} arguments[] = {") :]
     assert re.findall(r'^    \{"(\w+)"', table, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
 
 
+def test_the_line_that_is_shipped_explains_every_argument() -> None:
+    text = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
+    assert re.findall(r"^#   (\w+)=", text, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
+
+
 # --- the daemon and its files
 
 
 def test_daemon_that_answers_and_those_that_do_not() -> None:
-    def fails(path: Path) -> Mapping[str, Any]:
-        raise DaemonUnreachableError(f"{path}: no matcher answers (refused): start it")
+    def fails(endpoint: Endpoint) -> Mapping[str, Any]:
+        raise DaemonUnreachableError(f"{endpoint}: no matcher answers (refused): start it")
 
-    def breaks(path: Path) -> Mapping[str, Any]:
+    def breaks(endpoint: Endpoint) -> Mapping[str, Any]:
         raise RuntimeError
 
     healthy = {"v": 1, "kind": "ok", "version": __version__, "records": 3}
@@ -235,7 +257,7 @@ def test_daemon_that_answers_and_those_that_do_not() -> None:
         (lambda _: healthy | {"version": "0.0"}, Level.PROBLEM, "is Reprise 0.0"),
         (lambda _: {"v": 1, "kind": "error"}, Level.PROBLEM, "'error'"),
     ):
-        only([doctor_service.daemon(ask, SOCKET, __version__)], level, words)
+        only([doctor_service.daemon(ask, endpoint.DEFAULT, __version__)], level, words)
 
 
 def test_socket_permissions(place: Path) -> None:
@@ -314,11 +336,38 @@ def installation(place: Path) -> Settings:
     return settings
 
 
-def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
-    def ask(path: Path) -> Mapping[str, Any]:
-        raise DaemonUnreachableError(f"{path}: no matcher answers: start it")
+def answering(*endpoints: str) -> Callable[[object], doctor_service.Ask]:
+    """Daemons at these endpoints, and at no others."""
 
-    findings = doctor.examine(installation(place), commands(), ask)
+    def ask(asked: Endpoint) -> Mapping[str, Any]:
+        if str(asked) not in endpoints:
+            raise DaemonUnreachableError(f"{asked}: no matcher answers: start it")
+        return {"v": 1, "kind": "ok", "version": __version__, "records": 3}
+
+    return lambda _: ask
+
+
+@pytest.mark.parametrize(
+    ("answers", "levels", "looks_into_files"),
+    [
+        ([], [Level.PROBLEM, Level.PROBLEM], True),
+        (["tcp:login1:7817"], [Level.WARNING, Level.OK], False),
+        ([str(endpoint.DEFAULT)], [Level.OK, Level.WARNING], True),
+    ],
+    ids=["none", "another host's", "this host's"],
+)
+def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looked_for(
+    place: Path, answers: list[str], levels: list[Level], looks_into_files: bool
+) -> None:
+    stack(place, f"optional spank_reprise.so endpoint={endpoint.DEFAULT} endpoint=tcp:login1:7817\n")
+    slurm = commands(scontrol=Ran(0, f"PlugStackConfig = {place}/plugstack.conf\n"), sbatch=Ran(0, "slurm 22.05.8"))
+    findings = doctor.examine(installation(place), slurm, answering(*answers))
+    assert [finding.level for finding in findings if finding.check == "daemon"] == levels
+    assert ("database" in {finding.check for finding in findings}) is looks_into_files
+
+
+def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
+    findings = doctor.examine(installation(place), commands(), answering())
     assert [finding.check for finding in findings if finding.check != "plugstack"] == [
         "config",
         "slurm",

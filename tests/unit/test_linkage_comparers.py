@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matcher.linkage import comparers
-from matcher.linkage.comparers import SoftTfIdf, tokens
+from matcher.linkage import comparers, kernel
+from matcher.linkage.comparers import SoftTfIdf
+from tests.unit import linkage_oracle
 
 TEXT = st.text(alphabet="abcABC_./-1é", max_size=12)
 OPTIONS = st.dictionaries(TEXT, st.frozensets(TEXT, max_size=3), max_size=4)
@@ -16,11 +19,17 @@ PATHS = st.lists(st.sampled_from(["home", "alice", "solver", "solver_12345678", 
 
 
 def path(text: str) -> tuple[str, ...]:
-    return tokens(text, "/_.")
+    return kernel.tokens(text, "/_.", True)
 
 
 def soft(corpus: list[str], left: str, right: str) -> float:
     return SoftTfIdf.of([path(text) for text in corpus], 0.9).against(path(left))(path(right))
+
+
+@given(st.text(), st.text("/_.-é𝒳", min_size=1, max_size=4), st.booleans())
+def test_tokens_are_what_stands_between_separators(text: str, separators: str, digits: bool) -> None:
+    plain = text if digits else re.sub(r"\d", "", text)
+    assert kernel.tokens(text, separators, digits) == linkage_oracle.tokens(plain, separators)
 
 
 def test_levenshtein_is_normalised_by_the_longer_text() -> None:

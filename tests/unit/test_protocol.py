@@ -60,6 +60,18 @@ def test_lengths_are_judged_as_the_vectors_say(vector: dict[str, Any]) -> None:
         assert (accepted and whole) == vector[side], side
 
 
+@pytest.mark.parametrize("vector", VECTORS["envelopes"], ids=lambda vector: vector["name"])
+def test_a_request_in_a_credential_is_taken_only_behind_a_number(vector: dict[str, Any]) -> None:
+    payload = bytes.fromhex(vector["hex"])
+    if not vector["request"]:
+        with pytest.raises(ProtocolError):
+            protocol.opened_envelope(payload)
+        return
+    number, message = protocol.opened_envelope(payload)
+    assert number == payload[:16]
+    assert message.decode() == vector["text"] if "text" in vector else payload == number + message
+
+
 def documented(row: str) -> int:
     found = re.search(rf"^\| {row} \| ([\d,]+) bytes", DOCUMENT, re.MULTILINE)
     assert found, row
@@ -74,6 +86,9 @@ def test_limits_are_those_of_the_document() -> None:
     told = (explainer.DECISIONS_LIMIT, explainer.TOLD_OUTCOMES_LIMIT)
     assert "At most the {} newest\ndecisions and {} reports".format(*told) in DOCUMENT
     assert documented("script text in a request") == SCRIPT_LIMIT
+    twice = [protocol.CREDENTIAL_FACTOR * limit for limit in (protocol.REQUEST_LIMIT, protocol.REPLY_LIMIT)]
+    assert "({:,} for a request, {:,} for a reply)".format(*twice) in DOCUMENT
+    assert f"| 0 to {protocol.NONCE_BYTES - 1} |" in DOCUMENT
     counts = (protocol.VARIABLE_COUNT_LIMIT, protocol.VARIABLE_NAME_LIMIT, protocol.VARIABLE_VALUE_LIMIT)
     assert "| {}, names at most {} bytes, values at most {:,} bytes |".format(*counts) in DOCUMENT
     assert f"at most {protocol.REASON_LIMIT} bytes" in DOCUMENT

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from matcher import journal, server
+from matcher import journal, listener
 from reprise.config import Config
 
 UNITS = Path(__file__).parents[2] / "etc" / "systemd"
@@ -43,7 +43,7 @@ def test_the_socket_is_the_configured_one_and_open_to_everyone() -> None:
     section = unit("socket")["Socket"]
     assert section["ListenStream"] == str(Config().matcher.socket)
     assert section["SocketMode"] == "0666"
-    assert int(section["Backlog"]) == server.BACKLOG
+    assert int(section["Backlog"]) == listener.BACKLOG
 
 
 def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None:

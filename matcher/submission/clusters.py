@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cluster a job is for: what `-M` says at its submission, or where it has started."""
+
+from __future__ import annotations
+
+import re
+
+from matcher.submission.directives import read_directives
+from matcher.submission.model import ARGV_LIMIT, Submission
+from matcher.submission.options import TABLES, parse_options
+from matcher.submission.work import Work
+
+_VARIABLES = {
+    "sbatch": ("SBATCH_CLUSTERS", "SLURM_CLUSTERS"),
+    "salloc": ("SLURM_CLUSTERS",),
+    "srun": ("SLURM_CLUSTERS",),
+}
+_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # most scripts have none: that is quick to see
+
+
+def named_clusters(submission: Submission) -> str:
+    """The name of the job's cluster, or several (or `all`) of which Slurm takes one; "" if none is named."""
+    if submission.command == "batch":
+        return submission.env.get("SLURM_CLUSTER_NAME", "")
+    options = {}
+    if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):
+        options = read_directives(submission.script.text, Work())
+    for name in reversed(_VARIABLES.get(submission.command, ())):
+        if name in submission.env:
+            options["clusters"] = submission.env[name]
+    if any("M" in word or "--cl" in word for word in submission.argv[1:ARGV_LIMIT]):
+        options |= parse_options(TABLES[submission.command], submission.argv[1:ARGV_LIMIT]).values
+    return options.get("clusters", options.get("cluster", ""))

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a daemon listens: `unix:/path`, `tcp:host:port` or `tcp:[address]:port`.
+#ifndef REPRISE_ENDPOINT_H
+#define REPRISE_ENDPOINT_H
+
+#include <stddef.h>
+#include <sys/un.h>
+
+#include "limits.h"
+
+enum endpoint_kind { ENDPOINT_UNIX, ENDPOINT_TCP };
+
+struct endpoint {
+    enum endpoint_kind kind;
+    char text[ENDPOINT_MAX + 1]; // as it was given, for messages
+    char path[sizeof((struct sockaddr_un *)0)->sun_path];
+    char host[HOST_MAX + 1];
+    char port[6];
+};
+
+// Returns 0, or -1 for a text that names no endpoint.
+int endpoint_parse(struct endpoint *endpoint, const char *text);
+
+#endif

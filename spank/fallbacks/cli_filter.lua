@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- For /etc/slurm/cli_filter.lua (CliFilterPlugins=cli_filter/lua), or to be taken into the one that is there: gives an srun
+-- outside of any job the best settings known for jobs like it. Batch jobs get theirs from the TaskProlog.
+
+local ASK = "exec /usr/local/libexec/reprise/reprise-ask srun 2> /dev/null"
+local answer -- of the first component of a heterogeneous job: they are one job, with one decision
+
+local function is_step(options)
+  return options.jobid ~= "unset" or os.getenv("SLURM_JOB_ID") or os.getenv("SLURM_JOBID")
+end
+
+local function ask()
+  local pipe = io.popen(ASK)
+  local said = pipe and pipe:read("*a") or ""
+  if pipe then
+    pipe:close()
+  end
+  return said
+end
+
+local function give(options)
+  if options.type ~= "srun" or is_step(options) then
+    return
+  end
+  local export = options.export or "ALL"
+  if export == "NONE" or export == "NIL" then
+    return
+  end
+  answer = answer or ask()
+  if answer ~= "" then
+    options.export = export .. answer
+  end
+end
+
+function slurm_cli_setup_defaults(options, early)
+  return slurm.SUCCESS
+end
+
+function slurm_cli_pre_submit(options, offset)
+  pcall(give, options) -- whatever happens: the job runs as it would have
+  return slurm.SUCCESS
+end
+
+function slurm_cli_post_submit(offset, job, step)
+  return slurm.SUCCESS
+end

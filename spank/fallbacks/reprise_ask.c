@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the matcher where Slurm does not load the plugin.
+//   reprise-ask start [ARGUMENT...]   in a TaskProlog: what Slurm is to set for a batch script, as `export NAME=value`
+//   reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of an srun: `,NAME=value,...` to go behind
+//   --export=ALL
+// Arguments are those of the plugstack line, and spool=DIRECTORY, slurm.conf's SlurmdSpoolDir. Where anything is not as
+// it should be this prints nothing; it always exits with 0, since another status of a TaskProlog fails the job.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../ask.h"
+#include "../settings.h"
+#include "batch_step.h"
+
+struct call {
+    struct settings settings;
+    const char *spool;
+    nanoseconds deadline;
+    enum mode mode;
+};
+
+// What is wrong with an argument is seen by nobody here.
+static void pass_over(const char *problem)
+{
+    (void)problem;
+}
+
+static int read_call(struct call *call, int argc, char **argv)
+{
+    int count = 0;
+    call->spool = "/var/spool/slurmd";
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "spool=", 6) == 0) {
+            call->spool = argv[i] + 6;
+        } else {
+            argv[count++] = argv[i];
+        }
+    }
+    settings_read(&call->settings, count, argv, pass_over);
+    enum mode chosen = mode_from_word(getenv(OPTION_TWIN));
+    call->mode = chosen != MODE_UNSET ? chosen : call->settings.mode;
+    call->deadline = deadline_in_ms(call->settings.deadline_ms);
+    return call->mode == MODE_OFF || settings_exclude(&call->settings, getuid()) ? -1 : 0;
+}
+
+static void ask(const struct call *call, const struct submission *submission, const struct job *job,
+                struct decision *decision)
+{
+    const struct question question = {.submission = submission, .mode = call->mode, .slurm_version = "", .job = job};
+    if (ask_decision(&call->settings.matcher, call->deadline, &question, decision) != CLIENT_OK) {
+        decision->verdict = VERDICT_UNREACHABLE;
+    }
+}
+
+// All at once, or nothing: half an answer would be worse than none.
+static void print_variables(const struct decision *decision, const char *before, const char *after,
+                            const char *forbidden)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = decision->verdict == VERDICT_APPLY ? open_memstream(&text, &size) : NULL;
+    if (!out) {
+        return;
+    }
+    bool whole = true;
+    for (size_t i = 0; i < decision->count; i++) {
+        const struct variable *variable = &decision->variables[i];
+        whole = whole && !strpbrk(variable->value, forbidden);
+        if (!getenv(variable->name)) {
+            fprintf(out, "%s%s=%s%s", before, variable->name, variable->value, after);
+        }
+    }
+    fprintf(out, "%s" DECISION_VARIABLE "=%s%s", before, decision->id, after);
+    if (fclose(out) == 0 && whole) {
+        fwrite(text, 1, size, stdout);
+    }
+    free(text);
+}
+
+static void start(const struct call *call)
+{
+    struct submission submission = {0};
+    struct decision decision = {0};
+    struct job job;
+    if (!batch_step_is_ours() || !batch_step_describe(&job)) {
+        return;
+    }
+    char *script = batch_step_script(call->spool, &job);
+    if (collect_batch_step(&submission, environ, script) == 0) {
+        ask(call, &submission, &job, &decision);
+        print_variables(&decision, "export ", "\n", "\n");
+    }
+    free(script);
+    decision_free(&decision);
+    submission_free(&submission);
+}
+
+static void submit_srun(const struct call *call)
+{
+    char parent[24];
+    struct submission submission = {0};
+    struct decision decision = {0};
+    snprintf(parent, sizeof parent, "%ld", (long)getppid());
+    if (collect_command(&submission, "srun", parent, environ) == 0) {
+        ask(call, &submission, NULL, &decision);
+        print_variables(&decision, ",", "", ",\"'"); // these mean something to srun
+    }
+    decision_free(&decision);
+    submission_free(&submission);
+}
+
+int main(int argc, char **argv)
+{
+    struct call call;
+    if (argc >= 2 && read_call(&call, argc - 2, argv + 2) == 0) {
+        if (strcmp(argv[1], "start") == 0) {
+            start(&call);
+        } else if (strcmp(argv[1], "srun") == 0) {
+            submit_srun(&call);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request and one reply over TCP, each in a munge credential (docs/protocol.md).
+#ifndef REPRISE_TCP_H
+#define REPRISE_TCP_H
+
+#include <stddef.h>
+
+#include "deadline.h"
+#include "matcher.h"
+#include "result.h"
+
+// As client_exchange, with one endpoint.
+enum client_result tcp_exchange(const struct matcher *matcher, const struct endpoint *endpoint, nanoseconds deadline,
+                                const char *request, size_t size, char **reply, size_t *reply_size);
+
+#endif

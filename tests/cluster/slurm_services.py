@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a site may have beside slurmctld and slurmd: slurmdbd, another cluster, slurmrestd, scrontab.
+
+All of it ends with the cluster.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cluster.machine import VirtualCluster
+from tests.waiting import wait_for
+
+CONF = "/etc/slurm/slurm.conf"
+FAR = "far"
+FAR_CONF = "/etc/slurm-far/slurm.conf"
+SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
+DATABASE = "/var/lib/slurm-accounting"
+ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=login
+ScronParameters=enable
+DebugFlags=NO_CONF_HASH
+"""
+SLURMDBD = f"""\
+AuthType=auth/munge
+DbdHost=login
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+LogFile=/var/log/slurm/slurmdbd.log
+PidFile=/run/slurmdbd.pid
+# socket of the database: {DATABASE}/socket, by MYSQL_UNIX_PORT
+"""
+
+
+def answers(cluster: VirtualCluster, *argv: str) -> None:
+    """Wait until a command of Slurm's succeeds."""
+    wait_for(" ".join(argv), lambda: cluster.run(argv, check=False).returncode == 0, 30, every_s=0.05)
+
+
+def start_accounting(cluster: VirtualCluster) -> None:
+    """slurmdbd on a database of its own, and the controller told so: `-M` and slurmrestd need it."""
+    for directory in (DATABASE, f"{DATABASE}/data"):
+        cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
+    options = ["--no-defaults", f"--datadir={DATABASE}/data", f"--socket={DATABASE}/socket", "--skip-networking"]
+    fast = ["--skip-grant-tables", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
+    cluster.popen(["mariadbd", *options, *fast], user="reprise", log="/var/log/slurm/mariadbd.out")
+    wait_for("the database", lambda: cluster.path(f"{DATABASE}/socket").exists(), 30)
+    cluster.write("/etc/slurm/slurmdbd.conf", SLURMDBD, mode=0o600)
+    cluster.popen(["slurmdbd", "-D"], env={"MYSQL_UNIX_PORT": f"{DATABASE}/socket"}, log="/var/log/slurm/slurmdbd.out")
+    conf = cluster.path(CONF)
+    conf.write_text(conf.read_text() + ACCOUNTING)
+    answers(cluster, "sacctmgr", "--noheader", "show", "cluster")
+    cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
+    restart_controller(cluster)
+
+
+def restart_controller(cluster: VirtualCluster) -> None:
+    pid = cluster.path("/run/slurmctld.pid").read_text().strip()
+    cluster.run(["kill", pid])
+    wait_for("the controller's end", lambda: not cluster.path(f"/proc/{pid}").exists(), 20)
+    cluster.popen(["slurmctld", "-D"], log="/var/log/slurm/slurmctld.out")
+    listed = ["sinfo", "--noheader", "--format=%T"]
+    wait_for("the nodes", lambda: set(cluster.run(listed, check=False).stdout.split()) == {"idle"}, 30, every_s=0.05)
+
+
+def start_far_cluster(cluster: VirtualCluster) -> None:
+    """Another cluster, `far`, of one node, on the login node; known to slurmdbd, thus to `-M`."""
+    text = cluster.path(CONF).read_text()
+    kept = [line for line in text.splitlines() if not line.startswith(("ClusterName", "NodeName", "Partition"))]
+    text = "\n".join(kept).replace("/var/spool/", "/var/spool/far-").replace("/run/slurm", "/run/far-slurm")
+    text = text.replace("/var/log/slurm/", "/var/log/slurm/far-") + (
+        f"\nClusterName={FAR}\nSlurmctldPort=6827\nSlurmdPort=6828\n"
+        f"NodeName={FAR}0 NodeHostname=login NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000\n"
+        f"PartitionName=main Nodes={FAR}0 Default=YES State=UP\n"
+    )
+    cluster.write(FAR_CONF, text)
+    cluster.run(["mkdir", "-p", "/var/spool/far-slurmctld", f"/var/spool/far-slurmd-{FAR}0"])
+    cluster.popen(["slurmctld", "-D", "-f", FAR_CONF], log="/var/log/slurm/far-slurmctld.out")
+    slurmd = ["slurmd", "-D", "-N", f"{FAR}0", "-f", FAR_CONF]
+    cluster.popen(slurmd, log="/var/log/slurm/far-slurmd.out")
+    listed = ["sinfo", "--clusters", FAR, "--noheader", "--format=%T"]
+    wait_for("the far cluster", lambda: "idle" in cluster.run(listed, check=False).stdout, 30, every_s=0.05)
+
+
+def start_slurmrestd(cluster: VirtualCluster, user: str) -> None:
+    """slurmrestd for one user, on a Unix socket: who connects is who the kernel says (rest_auth/local)."""
+    cluster.run(["install", "-d", "-o", user, "/run/slurmrestd"])
+    argv = ["slurmrestd", "-a", "rest_auth/local", f"unix:{SLURMRESTD_SOCKET}"]
+    cluster.popen(argv, user=user, log="/var/log/slurm/slurmrestd.out")
+    wait_for("slurmrestd", lambda: cluster.path(SLURMRESTD_SOCKET).exists(), 20)
+
+
+def install_scrontab(cluster: VirtualCluster) -> None:
+    """The stand-in for `scrontab`, built against Slurm's full library, where it keeps what it does not promise."""
+    found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
+    assert found, "libslurmfull.so is not where Debian has it"
+    library = found.parent
+    source = "/opt/reprise/source/tests/cluster/scrontab.c"
+    words = ["cc", "-D_GNU_SOURCE", "-o", "/usr/local/bin/scrontab", source, f"-L{library}", "-lslurmfull"]
+    cluster.run([*words, f"-Wl,-rpath,{library}"])

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to submit, with the plugin and the daemon, and without: docs/submissions.md says what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.ways import WAYS, Tried
+from tests.cluster.ways_measured import OURS, PAGE, TABLE, Measured, measure, site, table
+
+pytestmark = pytest.mark.cluster
+
+NAMES = [way.name for way in WAYS]
+GIVEN_NOTHING = {"test-only", "far-cluster", "srun-jobid"}
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[Measured]:
+    with site() as cluster:
+        yield measure(cluster)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_submitted_this_way_is_as_the_page_says(name: str, measured: Measured) -> None:
+    written = TABLE.search(PAGE.read_text())
+    assert written
+    assert measured.rows[name].text in written.group().splitlines(), "run `make docs-submissions` if that is right"
+
+
+def test_the_page_lists_every_way_and_no_other(measured: Measured) -> None:
+    written = TABLE.search(PAGE.read_text())
+    assert written and written.group().count("\n") == table(measured).count("\n")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in GIVEN_NOTHING])
+def test_script_and_tasks_of_a_job_get_its_settings(name: str, measured: Measured) -> None:
+    row = measured.rows[name]
+    assert (row.tasks, row.variable) == ("yes", "yes")
+    assert row.script == ("-" if "srun" in name else "yes")
+
+
+def without_numbers(text: str) -> str:
+    """Job ids, ports, node numbers, times and the course's directory differ from one submission to the next."""
+    return re.sub(r"\d+", "0", re.sub(r"/home/alice/\w+/", "/home/alice/", text))
+
+
+def environments(tried: Tried) -> dict[str, dict[str, str]]:
+    return {
+        name: {key: without_numbers(value) for key, value in environment.items() if key not in OURS}
+        for name, environment in tried.environments.items()
+    }
+
+
+@pytest.mark.parametrize("name", [way.name for way in WAYS if not way.recurs])
+def test_nothing_else_differs_from_a_submission_without_the_plugin(name: str, measured: Measured) -> None:
+    plain, ours = measured.without[name], measured.with_plugin[name]
+    assert not any(OURS & set(environment) for environment in plain.environments.values())
+    assert ours.exit_status == plain.exit_status
+    assert without_numbers(ours.stdout) == without_numbers(plain.stdout)
+    assert without_numbers(ours.stderr) == without_numbers(plain.stderr)
+    assert ours.output == plain.output
+    assert environments(ours) == environments(plain)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher over TCP that a test can make say anything."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from matcher.munge import CredentialError, Munge
+from tests.munged import Munged
+from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly
+
+NONCE = 16
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request as it came: its number, the message in it, who made it."""
+
+    nonce: bytes
+    message: Message
+    uid: int
+
+
+Answer = Callable[[Call], bytes]  # a credential
+
+
+@dataclass
+class TcpDaemon:
+    """Listens on a port of its own; answers `decide` with `reply`, other kinds with `ok`.
+
+    `answer`, if set, makes the credential that is sent; `hangs`: nothing is.
+    """
+
+    munged: Munged
+    reply: Message = field(default_factory=decision)
+    answer: Answer | None = None
+    hangs: bool = False
+    asked: list[Asked] = field(default_factory=list)
+    answered: int = 0
+    unreadable: list[bytes] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[TcpDaemon]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.port = server.getsockname()[1]
+            thread = threading.Thread(target=self._serve, args=(server,), daemon=True)
+            thread.start()
+            yield self
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+    @property
+    def settings(self) -> list[str]:
+        """The plugstack arguments that lead here."""
+        return [self.endpoint, f"matcher_uid={os.geteuid()}", f"munge_socket={self.munged.socket}"]
+
+    @property
+    def endpoint(self) -> str:
+        return f"endpoint=tcp:127.0.0.1:{self.port}"
+
+    def seal(self, call: Call) -> bytes:
+        """An answer as it should be."""
+        message = self.reply if call.message["kind"] == "decide" else OK
+        return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
+
+    def _serve(self, server: socket.socket) -> None:
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
+
+    def _talk(self, peer: socket.socket) -> None:
+        with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or be short of memory
+            body = read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
+            if self.hangs:
+                peer.recv(1)  # until the client has given up
+                return
+            try:
+                opened = Munge(str(self.munged.socket)).open(body)
+            except CredentialError:
+                self.unreadable.append(body)
+                return
+            call = Call(opened.payload[:NONCE], json.loads(opened.payload[NONCE:]), opened.uid)
+            self.asked.append(Asked(call.message, call.uid))
+            answer = (self.answer or self.seal)(call)
+            self.answered += 1
+            peer.sendall(frame(answer))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin's line in plugstack.conf: what is taken, what is ignored, and who is told."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tests.spank.conftest import SPANK, Stub
+from tests.spank.daemon import FakeDaemon
+
+VECTORS = json.loads((SPANK.parent / "tests/vectors/plugstack.json").read_text())
+LEVEL = "error" if os.getuid() == 0 else "verbose"  # an admin's mistake is not shown to users
+
+
+@pytest.mark.parametrize("argument", VECTORS["taken"])
+def test_an_argument_that_is_as_it_should_be_is_taken_without_a_word(stub: Stub, argument: str) -> None:
+    assert stub.play("context remote", f"plugstack {argument}", "call init").log == []
+
+
+@pytest.mark.parametrize("argument", VECTORS["ignored"])
+def test_an_argument_that_is_not_is_ignored_with_one_line(stub: Stub, argument: str) -> None:
+    ((level, line),) = stub.play("context remote", f"plugstack {argument}", "call init").log
+    assert level == LEVEL
+    assert line.startswith(f'reprise: plugstack argument "{argument}" is ignored: ')
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("deadline_ms=soon", "give deadline_ms=VALUE, where VALUE is a number from 1 to 1000"),
+        ("endpoint=tcp:x", "give endpoint=VALUE, where VALUE is unix:/PATH or tcp:HOST:PORT"),
+        ("sokcet=/x", "it is not known (`reprise doctor` names those that are)"),
+        ("x" * 5000, "x" * 200),
+    ],
+)
+def test_the_line_says_what_to_do_and_the_plugin_works_with_the_others(
+    stub: Stub, daemon: FakeDaemon, argument: str, words: str
+) -> None:
+    played = stub.submit(settings=[argument, "deadline_ms=500"])
+    ((_, line),) = played.log
+    assert words in line and len(line) < 500
+    assert played.carried and played.carried["verdict"] == "none"
+
+
+def test_more_endpoints_than_there_is_time_for_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
+    played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
+    ((_, line),) = played.log  # the first of five is the stub's own
+    assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
+    assert len(daemon.asked) == 1

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking over TCP with munge, and asking at several places, within one deadline."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from matcher.munge import Munge
+from tests.munged import Munged
+from tests.spank.conftest import Played, Stub
+from tests.spank.daemon import FakeDaemon, decision, frame, say_nothing
+from tests.spank.tcp_daemon import Call, TcpDaemon
+
+APPLY = decision("apply", {"SRO_A": "1"})
+UNREACHABLE = {"v": 1, "verdict": "unreachable", "env": {}}
+NOBODY = 65534
+SLACK_MS = 150  # of a machine that does other things too; unhurried, it is 2 ms
+
+
+@pytest.fixture(scope="module")
+def munged() -> Iterator[Munged]:
+    with Munged() as running:
+        yield running
+
+
+@pytest.fixture
+def tcp(munged: Munged) -> Iterator[TcpDaemon]:
+    with TcpDaemon(munged, APPLY).listening() as listening:
+        yield listening
+
+
+def submit(stub: Stub, *settings: str, option: str = "") -> Played:
+    """A submission with these plugstack arguments and no others."""
+    own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
+    lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
+    return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")
+
+
+def took_ms(played: Played) -> int:
+    return played.calls[-1][2]
+
+
+def test_a_decision_comes_over_tcp(stub: Stub, tcp: TcpDaemon) -> None:
+    played = submit(stub, *tcp.settings)
+    assert played.carried == {"v": 1, "id": "d-1", "verdict": "apply", "env": {"SRO_A": "1"}}
+    (asked,) = tcp.asked
+    assert asked.uid == os.geteuid() and asked.message["submission"]["argv"] == ["sbatch", "job.sh"]
+    assert played.log == []
+
+
+def test_a_host_may_have_a_name(stub: Stub, tcp: TcpDaemon) -> None:
+    settings = [text.replace("127.0.0.1", "localhost") for text in tcp.settings]
+    assert submit(stub, *settings).carried != UNREACHABLE
+
+
+def test_the_largest_question_and_answer_fit(stub: Stub, tcp: TcpDaemon) -> None:
+    (stub.directory / "job.sh").write_bytes(b"\xff" * 80_000)  # each byte becomes three
+    env = {f"SRO_{i}": os.urandom(450).hex() for i in range(64)}
+    tcp.reply = decision("apply", env, reason="x" * 512)
+    played = submit(stub, *tcp.settings)
+    assert played.carried and played.carried["env"] == env
+    assert len(tcp.asked[0].message["submission"]["script"]["text"].encode()) > 131_000
+
+
+def test_a_job_is_reported_over_tcp(stub: Stub, tcp: TcpDaemon) -> None:
+    lines = ["context remote", *(f"plugstack {s}" for s in (*tcp.settings, "deadline_ms=1000", "kill_switch=/none"))]
+    items = [f"item 0 {os.geteuid()}", "item 2 7", f"item 3 {0xFFFFFFFB}", f"item 31 {0xFFFFFFFE}", "item 13 0"]
+    stub.play(*lines, *items, "call init", "call user_init", "call task_exit", argv=["slurmstepd"])
+    assert [asked.message["kind"] for asked in tcp.asked] == ["decide", "outcome", "outcome"]
+
+
+def other_nonce(call: Call, tcp: TcpDaemon) -> bytes:
+    return tcp.seal(Call(bytes(16), call.message, call.uid))
+
+
+def no_nonce(call: Call, tcp: TcpDaemon) -> bytes:
+    return Munge(str(tcp.munged.socket)).make(json.dumps(APPLY).encode(), call.uid)
+
+
+def nonce_alone(call: Call, tcp: TcpDaemon) -> bytes:
+    return Munge(str(tcp.munged.socket)).make(call.nonce, call.uid)
+
+
+def for_another_reader(call: Call, tcp: TcpDaemon) -> bytes:
+    return tcp.seal(Call(call.nonce, call.message, call.uid + 1))
+
+
+def without_munge(call: Call, tcp: TcpDaemon) -> bytes:
+    return call.nonce + json.dumps(APPLY).encode()
+
+
+def garbage(call: Call, tcp: TcpDaemon) -> bytes:
+    return b"MUNGE:AwQDAAC:"
+
+
+def flipped(call: Call, tcp: TcpDaemon) -> bytes:
+    credential = bytearray(tcp.seal(call))
+    credential[len(credential) // 2] ^= 1
+    return bytes(credential)
+
+
+def with_another_key(call: Call, tcp: TcpDaemon) -> bytes:
+    with Munged() as other:
+        return Munge(str(other.socket)).make(call.nonce + json.dumps(APPLY).encode(), call.uid)
+
+
+def opened_before(call: Call, tcp: TcpDaemon) -> bytes:
+    credential = tcp.seal(call)
+    Munge(str(tcp.munged.socket)).open(credential)
+    return credential
+
+
+def too_long(call: Call, tcp: TcpDaemon) -> bytes:
+    payload = call.nonce + b" " * 65_537 + json.dumps(APPLY).encode()
+    return Munge(str(tcp.munged.socket)).make(payload, call.uid)
+
+
+def longer_than_is_read(call: Call, tcp: TcpDaemon) -> bytes:
+    return tcp.seal(call) + b" " * 131_072
+
+
+def the_question_itself(call: Call, tcp: TcpDaemon) -> bytes:
+    return Munge(str(tcp.munged.socket)).make(call.nonce + json.dumps(call.message).encode(), call.uid)
+
+
+LIES = [
+    other_nonce,
+    no_nonce,
+    nonce_alone,
+    for_another_reader,
+    without_munge,
+    garbage,
+    flipped,
+    with_another_key,
+    opened_before,
+    too_long,
+    longer_than_is_read,
+    the_question_itself,
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_an_answer_that_is_not_the_matchers_to_this_question_gives_nothing(
+    stub: Stub, tcp: TcpDaemon, lie: Callable[[Call, TcpDaemon], bytes]
+) -> None:
+    tcp.answer = lambda call: lie(call, tcp)
+    assert submit(stub, *tcp.settings).carried == UNREACHABLE
+    assert (len(tcp.asked), tcp.answered) == (1, 1)
+
+
+def test_an_answer_to_an_earlier_question_gives_nothing(stub: Stub, tcp: TcpDaemon) -> None:
+    kept: list[bytes] = []
+
+    def answer(call: Call) -> bytes:
+        kept.append(tcp.seal(call))
+        return kept[0]
+
+    tcp.answer = answer
+    assert submit(stub, *tcp.settings).carried != UNREACHABLE
+    assert submit(stub, *tcp.settings).carried == UNREACHABLE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+def test_an_answer_of_another_user_gives_nothing(stub: Stub, tcp: TcpDaemon) -> None:
+    tcp.answer = lambda call: tcp.munged.credential(
+        call.nonce + json.dumps(APPLY).encode(), f"--restrict-uid={call.uid}", user=NOBODY
+    )
+    assert submit(stub, *tcp.settings).carried == UNREACHABLE
+    assert tcp.answered == 1
+    assert submit(stub, *tcp.settings, f"matcher_uid={NOBODY}").carried == UNREACHABLE, "the question was for another"
+    assert len(tcp.unreadable) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+def test_only_the_matcher_can_read_the_question(stub: Stub, tcp: TcpDaemon) -> None:
+    submit(stub, *tcp.settings, f"matcher_uid={NOBODY}")
+    (credential,) = tcp.unreadable
+    words = ["unmunge", "-S", str(tcp.munged.socket), "--no-output"]
+    assert subprocess.run(words, input=credential, check=False).returncode == 18  # EMUNGE_CRED_UNAUTHORIZED
+    assert subprocess.run(words, input=credential, check=False, user=NOBODY).returncode == 0
+
+
+def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) -> None:
+    tcp.answer = lambda call: garbage(call, tcp)
+    played = submit(stub, "endpoint=unix:/nowhere", *tcp.settings, option="explain")
+    ((_, line),) = played.log
+    places = f"unix:/nowhere, tcp:127.0.0.1:{tcp.port}"
+    assert line == (
+        f"reprise: unreachable: {places}: munge vouches for no answer (`reprise doctor` says why); "
+        "the job runs unchanged"
+    )
+
+
+# --- time
+
+
+def test_a_daemon_that_hangs_costs_the_deadline(stub: Stub, tcp: TcpDaemon) -> None:
+    tcp.hangs = True
+    played = submit(stub, *tcp.settings, "deadline_ms=200")
+    assert played.carried == UNREACHABLE
+    assert 200 <= took_ms(played) < 200 + SLACK_MS
+
+
+def test_a_munged_that_hangs_costs_the_deadline(stub: Stub) -> None:
+    with Munged() as own, TcpDaemon(own, APPLY).listening() as tcp:
+        own.signal(signal.SIGSTOP)
+        played = submit(stub, *tcp.settings, "deadline_ms=200")
+    assert played.carried == UNREACHABLE
+    assert 200 <= took_ms(played) < 200 + SLACK_MS
+
+
+def test_a_munged_that_died_costs_the_deadline(stub: Stub, tcp: TcpDaemon, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(tmp_path / "dead"))
+    played = submit(stub, *tcp.settings, f"munge_socket={tmp_path}/dead", "deadline_ms=200")
+    assert played.carried == UNREACHABLE
+    assert took_ms(played) < 200 + SLACK_MS
+
+
+def test_without_munged_there_is_no_waiting(stub: Stub, tcp: TcpDaemon) -> None:
+    played = submit(stub, *tcp.settings, "munge_socket=/nowhere/munge", option="explain")
+    assert played.carried == UNREACHABLE
+    assert took_ms(played) < SLACK_MS
+    assert "munge vouches for no answer" in played.log[0][1]
+
+
+@pytest.mark.parametrize("first", ["endpoint=unix:/nowhere/m.sock", "endpoint=tcp:127.0.0.1:1"])
+def test_where_the_first_is_absent_the_second_is_asked_at_once(stub: Stub, tcp: TcpDaemon, first: str) -> None:
+    played = submit(stub, first, *tcp.settings)
+    assert played.carried and played.carried["verdict"] == "apply"
+    assert took_ms(played) < SLACK_MS
+
+
+def test_the_first_that_answers_is_asked_and_no_other(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
+    submit(stub, f"endpoint=unix:{daemon.path}", *tcp.settings)
+    assert (len(daemon.asked), tcp.asked) == (1, [])
+
+
+def test_one_that_hangs_leaves_their_share_of_the_deadline_to_the_others(
+    stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon
+) -> None:
+    daemon.converse = say_nothing
+    with TcpDaemon(tcp.munged, hangs=True).listening() as second:
+        unix = f"endpoint=unix:{daemon.path}"
+        played = submit(stub, unix, second.endpoint, *tcp.settings, "deadline_ms=900")
+    assert played.carried and played.carried["verdict"] == "apply"
+    assert 600 <= took_ms(played) < 900
+
+
+def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
+    daemon.converse = say_nothing
+    tcp.hangs = True
+    unix = f"endpoint=unix:{daemon.path}"
+    played = submit(stub, unix, tcp.endpoint, unix, *tcp.settings, "deadline_ms=200")
+    assert played.carried == UNREACHABLE
+    assert 200 <= took_ms(played) < 200 + SLACK_MS
+
+
+# --- the command that it happens in
+
+
+@pytest.fixture
+def children_are_not_waited_for() -> Iterator[None]:
+    """What this process ignores, the commands that it starts ignore."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_where_children_are_ignored_it_is_as_ever(
+    stub: Stub, tcp: TcpDaemon, hangs: bool, children_are_not_waited_for: None
+) -> None:
+    tcp.hangs = hangs
+    played = submit(stub, *tcp.settings, "deadline_ms=300")
+    assert (played.carried == UNREACHABLE) is hangs
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1<&-", "2>&-", "0<&- 2>&-"])
+def test_closed_standard_descriptors_are_not_taken(stub: Stub, tcp: TcpDaemon, closed: str, tmp_path: Path) -> None:
+    script = tmp_path / "play"
+    lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
+    script.write_text("\n".join(["context allocator", *lines, "call init", "call init_post_opt", ""]))
+    shell = f"exec -a sbatch {stub.program} job.sh {closed}"
+    env = {"PATH": os.defpath, "STUB_SCRIPT": str(script)}
+    subprocess.run(["bash", "-c", shell], env=env, capture_output=True, timeout=30, check=False)
+    assert [asked.message["kind"] for asked in tcp.asked] == ["decide"]
+
+
+@pytest.mark.parametrize("limit", range(4, 12))
+def test_too_few_descriptors_are_not_felt(stub: Stub, tcp: TcpDaemon, limit: int, tmp_path: Path) -> None:
+    script = tmp_path / "play"
+    lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
+    script.write_text("\n".join(["context allocator", *lines, "call init", "call init_post_opt", ""]))
+    shell = f"ulimit -n {limit}; exec -a sbatch {stub.program} job.sh"
+    env = {"PATH": os.defpath, "STUB_SCRIPT": str(script)}
+    done = subprocess.run(["bash", "-c", shell], env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    verdicts = {"apply", "unreachable"} if limit < 11 else {"apply"}
+    assert any(f'"verdict":"{verdict}"' in done.stdout for verdict in verdicts)
+
+
+def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Path) -> None:
+    failing = Stub(binaries / "stub_oom", stub.directory, stub.socket)
+    lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
+    script = ["context allocator", *lines, "call init", "call init_post_opt"]
+    verdicts: list[object] = []
+    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # past the last of the child's too
+        played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
+        verdicts.append(played.carried and played.carried["verdict"])
+    assert set(verdicts) == {None, "unreachable", "apply"}
+    assert len(verdicts) < 400
+
+
+def frames(*sizes: int) -> Sequence[bytes]:
+    return [size.to_bytes(4, "big") for size in sizes]
+
+
+@pytest.mark.parametrize("header", [*frames(0, 131_073, 2**32 - 1), b"", b"\0\0", frame(b"x" * 9)[:8]])
+def test_a_frame_that_is_refused_or_ends_early_gives_nothing(stub: Stub, tcp: TcpDaemon, header: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(65536)
+                peer.sendall(header)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        endpoint = f"endpoint=tcp:127.0.0.1:{server.getsockname()[1]}"
+        played = submit(stub, endpoint, *tcp.settings[1:])
+        thread.join()
+    assert played.carried == UNREACHABLE
