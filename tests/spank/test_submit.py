@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.spank.conftest import SPANK, Stub
-from tests.spank.daemon import FakeDaemon, decision, frame, say, say_nothing, say_slowly
-from tests.spank.test_wire import VECTORS, body
+from tests.spank.daemon import FakeDaemon, decision, say
+from tests.spank.test_wire import VECTORS
 
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
 UNREACHABLE = {"v": 1, "verdict": "unreachable", "env": {}}
@@ -80,14 +79,6 @@ def test_the_script_is_looked_for_where_sbatch_looks(stub: Stub, daemon: FakeDae
         stub.submit(["sbatch", *argv], env=path)
     texts = [request.message["submission"]["script"]["text"] for request in daemon.asked]
     assert texts == ["sub", "bin", "here", "here", "bin"]
-
-
-@pytest.mark.parametrize("name", ["missing", "pipe", "directory", "unreadable/x"])
-def test_a_script_that_is_no_readable_file_is_null(stub: Stub, daemon: FakeDaemon, name: str) -> None:
-    os.mkfifo(stub.directory / "pipe")
-    (stub.directory / "directory").mkdir()
-    stub.submit(["sbatch", name])
-    assert asked(daemon)["submission"]["script"] is None
 
 
 def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon: FakeDaemon) -> None:
@@ -315,26 +306,6 @@ def test_no_daemon_costs_nothing_and_changes_nothing(stub: Stub) -> None:
     assert played.calls[-1][2] < 100
 
 
-@pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
-def test_what_is_no_socket_is_no_daemon(stub: Stub, kind: str) -> None:
-    if kind == "file":
-        stub.socket.touch()
-    elif kind == "directory":
-        stub.socket.mkdir()
-    else:
-        stub.socket.symlink_to("nowhere")
-    assert stub.submit().carried == UNREACHABLE
-
-
-WHOLE = frame(json.dumps(APPLY).encode())
-
-
-@pytest.mark.parametrize("cut", [0, 1, 3, 4, 5, len(WHOLE) - 1])
-def test_a_daemon_that_dies_while_it_answers_has_not_answered(stub: Stub, daemon: FakeDaemon, cut: int) -> None:
-    daemon.converse = say(WHOLE[:cut])
-    assert stub.submit().carried == UNREACHABLE
-
-
 @pytest.mark.parametrize("vector", VECTORS["frames"], ids=lambda vector: vector["name"])
 def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, vector: dict[str, Any]) -> None:
     padded = json.dumps(APPLY).encode().ljust(vector["pad"]) if "pad" in vector else b""
@@ -342,53 +313,6 @@ def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, 
     carried = stub.submit().carried
     assert carried
     assert (carried["verdict"] == "apply") is vector["reply"]
-
-
-def test_a_wrong_answer_is_no_answer(stub: Stub, daemon: FakeDaemon) -> None:
-    wrong = next(vector for vector in VECTORS["replies"] if vector["name"].startswith("one good name beside"))
-    daemon.converse = say(frame(body(wrong)))
-    assert stub.submit().carried == UNREACHABLE
-
-
-def say_a_header(peer: socket.socket, message: dict[str, Any]) -> None:
-    peer.sendall(WHOLE[:4])
-    say_nothing(peer, message)
-
-
-@pytest.mark.parametrize("converse", [say_nothing, say_slowly(WHOLE, 0.02), say_a_header])
-def test_a_slow_daemon_costs_the_deadline_and_no_more(stub: Stub, daemon: FakeDaemon, converse: Any) -> None:
-    daemon.converse = converse
-    played = stub.submit(settings=["deadline_ms=150"])
-    assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 600
-
-
-def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
-    clients = []
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(stub.socket))
-        server.listen(0)
-        for _ in range(2):
-            client = socket.socket(socket.AF_UNIX)
-            client.setblocking(False)
-            clients.append(client)
-            client.connect_ex(str(stub.socket))
-        played = stub.submit(settings=["deadline_ms=150"])
-        for client in clients:
-            client.close()
-    assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 600
-
-
-def test_closed_standard_descriptors_do_not_matter(stub: Stub, daemon: FakeDaemon) -> None:
-    daemon.reply = APPLY
-    lines = ["context allocator", *stub.settings(), "call init", "call init_post_opt"]
-    (stub.directory / "stub.script").write_text("".join(f"{line}\n" for line in lines))
-    shell = ["bash", "-c", 'exec -a sbatch "$0" job.sh <&- 2>&-', str(stub.program)]
-    env = {"PATH": os.defpath, "STUB_SCRIPT": str(stub.directory / "stub.script")}
-    done = subprocess.run(shell, cwd=stub.directory, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0
-    assert '"verdict":"apply"' in done.stdout
 
 
 @pytest.mark.parametrize("level", ["0", "3"])
