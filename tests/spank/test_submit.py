@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.spank.conftest import SPANK, Stub
-from tests.spank.daemon import FakeDaemon, decision, say
+from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
 from tests.spank.test_wire import VECTORS
 
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
@@ -334,3 +334,87 @@ def test_the_installed_object_exports_only_what_slurm_looks_up() -> None:
     hooks = {f"slurm_spank_{name}" for name in ("init", "init_post_opt", "user_init", "task_exit")}
     marks = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
     assert {line.split()[0] for line in symbols.stdout.splitlines()} == hooks | marks
+
+
+def test_a_script_of_an_absolute_path_is_read(stub: Stub, daemon: FakeDaemon) -> None:
+    script = stub.directory / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    stub.submit(["sbatch", str(script)])
+    assert asked(daemon)["submission"]["script"]["path"] == str(script)
+
+
+@pytest.mark.parametrize("prefix", [("env", "-u", "PATH"), ("env", "PATH=")], ids=["none", "empty"])
+def test_without_a_path_a_script_is_where_it_is(stub: Stub, daemon: FakeDaemon, prefix: tuple[str, ...]) -> None:
+    stub.prefix = prefix
+    stub.submit(["sbatch", "missing.sh"])
+    assert asked(daemon)["submission"]["script"] is None
+
+
+@pytest.mark.parametrize("carried", ["", "nonsense", "x" * 70_000])
+def test_what_a_job_inherits_and_is_no_decision_is_dropped(stub: Stub, daemon: FakeDaemon, carried: str) -> None:
+    played = stub.submit(env={"SLURM_SPANK_REPRISE": carried, "SRO_A": "mine"})
+    assert "SLURM_SPANK_REPRISE" not in played.own
+    assert played.own["SRO_A"] == "mine"
+
+
+def test_a_setting_that_the_outer_job_has_removed_is_not_missed(stub: Stub, daemon: FakeDaemon) -> None:
+    outer = {"v": 1, "id": "d-0", "verdict": "apply", "env": {"SRO_A": "given"}}
+    stub.submit(env={"SLURM_SPANK_REPRISE": json.dumps(outer)})
+    assert asked(daemon)["submission"]["set"] == []
+
+
+def test_an_empty_word_in_the_environment_is_no_word(stub: Stub, daemon: FakeDaemon) -> None:
+    assert stub.submit(env={"REPRISE": ""}).log == []
+
+
+def test_srun_in_a_job_of_an_older_slurm_asks_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+    stub.submit(["srun", "a"], env={"SLURM_JOBID": "7"})
+    assert daemon.asked == []
+
+
+def test_salloc_gives_its_shell_nothing_where_there_is_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+    assert "REPRISE_DECISION" not in stub.submit(["salloc"]).own
+
+
+def test_a_slurm_that_does_not_tell_its_version_is_asked_for(stub: Stub, daemon: FakeDaemon) -> None:
+    stub.submit(before=["lacking all"])
+    assert asked(daemon)["client"]["slurm"] == ""
+
+
+def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("none", score=0.5, reason="a\x7f\u00a0b\u00c2")
+    assert stub.submit(option="explain").log == [("user", "reprise: none: a?\u00a0b\u00c2 (score 0.50)")]
+
+
+@pytest.mark.parametrize(
+    ("converse", "env", "words"),
+    [
+        (say_nothing, {}, "the daemon did not answer in time"),
+        (say(b"\xff" * 8), {}, "the daemon's answer cannot be used: its log says why"),
+        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1"}, "the question could not be sent"),
+    ],
+    ids=["late", "broken", "failed"],
+)
+def test_explain_says_why_there_is_nothing(
+    stub: Stub, daemon: FakeDaemon, converse: Any, env: dict[str, str], words: str
+) -> None:
+    daemon.converse = converse
+    ((_, line),) = stub.submit(option="explain", settings=["deadline_ms=50"], env=env).log
+    assert line == f"reprise: unreachable: unix:{stub.socket}: {words}; the job runs unchanged"
+
+
+@pytest.mark.parametrize("name", ["asprintf", "open_memstream", "fclose"])
+def test_without_memory_for_words_nothing_is_said(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    env = {
+        "FAIL_CALL": name,
+        "FAIL_AT": "1",
+        "FAIL_AFTER": "1",
+        "REPRISE": "bogus" if name == "asprintf" else "explain",
+    }
+    assert stub.submit(env=env).log == []
+    assert asked(daemon)["mode"] == ("on" if name == "asprintf" else "explain")
+
+
+def test_a_wrong_word_is_shown_without_control_characters(stub: Stub, daemon: FakeDaemon) -> None:
+    ((_, line),) = stub.submit(env={"REPRISE": "\udcc2a\x7f"}).log
+    assert line.startswith("reprise: REPRISE=\udcc2a? is ignored")
