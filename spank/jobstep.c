@@ -109,10 +109,13 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
-// Returns how many variables were set: those that the job has already are its user's.
+// All of a decision or, where Slurm cannot set one of its variables, none: nobody has measured half of it. Returns how
+// many were set: those that the job has already are its user's.
 static uint32_t apply(spank_t spank, const struct decision *decision)
 {
     char seen[DECISION_ID_MAX + 1];
+    bool set[VARIABLES_MAX] = {false};
+    bool complete = true;
     uint32_t applied = 0;
     if (decision->verdict != VERDICT_APPLY) {
         return 0;
@@ -122,12 +125,22 @@ static uint32_t apply(spank_t spank, const struct decision *decision)
         strcmp(seen, decision->id) == 0) {
         return 0;
     }
-    for (size_t i = 0; i < decision->count; i++) {
+    for (size_t i = 0; complete && i < decision->count; i++) {
         const struct variable *variable = &decision->variables[i];
-        applied += spank_setenv(spank, variable->name, variable->value, 0) == ESPANK_SUCCESS;
+        spank_err_t error = spank_setenv(spank, variable->name, variable->value, 0);
+        set[i] = error == ESPANK_SUCCESS;
+        complete = set[i] || error == ESPANK_ENV_EXISTS;
+        applied += set[i];
     }
-    spank_setenv(spank, DECISION_VARIABLE, decision->id, 1);
-    return applied;
+    if (complete && spank_setenv(spank, DECISION_VARIABLE, decision->id, 1) == ESPANK_SUCCESS) {
+        return applied;
+    }
+    for (size_t i = 0; i < decision->count; i++) {
+        if (set[i]) {
+            spank_unsetenv(spank, decision->variables[i].name);
+        }
+    }
+    return 0;
 }
 
 static void send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)

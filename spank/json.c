@@ -8,6 +8,14 @@
 static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
 #define REPLACEMENT_SIZE (sizeof replacement - 1)
 
+bool json_has_memory(size_t size)
+{
+    void *volatile memory = malloc(size); // volatile: else compilers take it for granted; nothing is touched
+    bool has = memory;
+    free(memory);
+    return has;
+}
+
 int json_put(struct json_object *object, const char *key, struct json_object *value)
 {
     if (value && json_object_object_add(object, key, value) == 0) {
@@ -54,6 +62,18 @@ static size_t character_length(const unsigned char *bytes, size_t size)
     bool surrogate = first == 0xED && bytes[1] > 0x9F;
     bool beyond = first == 0xF4 && bytes[1] > 0x8F;
     return overlong || surrogate || beyond ? 0 : length;
+}
+
+bool json_is_utf8(const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size;) {
+        size_t length = character_length((const unsigned char *)bytes + i, size - i);
+        if (length == 0) {
+            return false;
+        }
+        i += length;
+    }
+    return true;
 }
 
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut)

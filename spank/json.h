@@ -14,6 +14,13 @@ int json_put(struct json_object *object, const char *key, struct json_object *va
 // The same at the end of an array.
 int json_append(struct json_object *array, struct json_object *value);
 
+// True if so much memory is to be had. What json-c has none for it leaves out as it reads, and tells nobody: it is to
+// read only where there is plenty.
+bool json_has_memory(size_t size);
+
+// True if the bytes are UTF-8 (json-c's own check takes surrogates and more).
+bool json_is_utf8(const char *bytes, size_t size);
+
 // A string from bytes, where each byte that is not UTF-8 becomes U+FFFD. NULL without memory.
 struct json_object *json_text(const char *bytes, size_t size);
 

@@ -26,6 +26,7 @@
 #define ENDPOINT_MAX 265        // characters: tcp:, the longest name and its port
 #define RETRY_CONNECT_MS 1      // pause while the daemon's backlog is full: poll(2) cannot wait for a place in it
 #define REPLY_DEPTH_MAX 16      // nested arrays and objects; bounds the parser's memory and recursion
+#define PARSE_MEMORY 320        // bytes that json-c may take for a byte it reads (264 seen, for `{},` in an array)
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts get so long)
 #define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; those beyond are left out
 #define SET_NAMES_MAX 16384     // bytes of names of set variables sent; those beyond are left out

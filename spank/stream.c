@@ -39,7 +39,7 @@ static enum client_result send_all(int fd, const char *bytes, size_t size, nanos
         if (sent >= 0) {
             bytes += sent;
             size -= (size_t)sent;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        } else if (errno == EAGAIN) {
             enum client_result result = wait_until_ready(fd, POLLOUT, deadline);
             if (result != CLIENT_OK) {
                 return result;
@@ -65,7 +65,7 @@ static enum client_result receive_all(int fd, char *bytes, size_t size, nanoseco
         if (received > 0) {
             bytes += received;
             size -= (size_t)received;
-        } else if (received == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+        } else if (received == 0 || (errno != EAGAIN && errno != EINTR)) {
             return CLIENT_BROKEN;
         }
         if (size > 0 && deadline_left_ms(deadline) == 0) {

@@ -141,16 +141,28 @@ static void carry(spank_t spank, spank_context_t context, const char *text)
     }
 }
 
-// salloc's shell is no step of Slurm's, so nothing but its inherited environment reaches it.
+// salloc's shell is no step of Slurm's, so nothing but its inherited environment reaches it. All or nothing, as there.
 static void give_to_shell(const struct decision *decision)
 {
+    bool set[VARIABLES_MAX] = {false};
+    bool complete = true;
     if (decision->verdict != VERDICT_APPLY) {
         return;
     }
-    for (size_t i = 0; i < decision->count; i++) {
-        setenv(decision->variables[i].name, decision->variables[i].value, 0);
+    for (size_t i = 0; complete && i < decision->count; i++) {
+        const struct variable *variable = &decision->variables[i];
+        if (!getenv(variable->name)) {
+            complete = set[i] = setenv(variable->name, variable->value, 1) == 0;
+        }
     }
-    setenv(DECISION_VARIABLE, decision->id, 1);
+    if (complete && setenv(DECISION_VARIABLE, decision->id, 1) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < decision->count; i++) {
+        if (set[i]) {
+            unsetenv(decision->variables[i].name);
+        }
+    }
 }
 
 static const char *slurm_version(spank_t spank)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,34 +19,59 @@ from tests.spank.daemon import FakeDaemon
 
 HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
-FAILING = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+FAILING_CALLS = (
+    *("malloc", "calloc", "strdup", "asprintf", "getcwd", "open_memstream", "fclose", "setenv", "access", "stat"),
+    *("open", "read"),
+    *("fcntl", "socket", "socketpair", "connect", "poll", "send", "recv", "fork", "waitpid", "getrandom"),
+    *("getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
+)  # of failing.c
+OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
+COVERAGE = "REPRISE_COUNT_BRANCHES" in os.environ  # set by coverage.py
+SANITIZE = (
+    ["--coverage", "-O0", "-DCOUNT_BRANCHES", "-Wl,--wrap=_exit"]
+    if COVERAGE
+    else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+)
 FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
 
 
-def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path:
+def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> None:
     words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return target
 
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the programs that tests run.
+    """A directory with the programs that tests run, made once for all of pytest's processes.
 
-    `stub` is the plugin in a stub Slurm, `stub_oom` the same where allocations fail, `probe` its pure functions, and
-    `getopt_table.so` is for preloading into sbatch.
+    `stub` is the plugin in a stub Slurm, where calls can fail; `stub_oom` the same without sanitizers, where any
+    allocation can fail; `probe` its pure functions, and `getopt_table.so` is for preloading into sbatch.
     """
-    directory = tmp_path_factory.mktemp("spank")
-    sources = sorted(SPANK.glob("*.c"))
-    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
-    build(directory / "stub", HERE / "stub_slurm.c", *sources)
-    build(directory / "stub_oom", HERE / "stub_slurm.c", *sources, flags=FAILING)
-    build(directory / "probe", HERE / "probe.c", *pure)
-    build(directory / "getopt_table.so", HERE / "getopt_table.c", flags=["-shared", "-fPIC"])
+    base = tmp_path_factory.getbasetemp()
+    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "spank-programs"
+    directory.mkdir(exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / "built").exists():
+            build_all(directory)
+            (directory / "built").touch()
     return directory
+
+
+def build_all(directory: Path) -> None:
+    stub = [HERE / "stub_slurm.c", HERE / "failing.c", *sorted(SPANK.glob("*.c"))]
+    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
+    wrapped = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
+    programs: list[tuple[str, list[Path], list[str]]] = [
+        ("stub", stub, [*SANITIZE, *wrapped]),
+        ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),
+        ("probe", [HERE / "probe.c", *pure], SANITIZE),
+        ("getopt_table.so", [HERE / "getopt_table.c"], ["-shared", "-fPIC"]),
+    ]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda program: build(directory / program[0], *program[1], flags=program[2]), programs))
 
 
 @dataclass(frozen=True)
@@ -57,7 +84,7 @@ class Probe:
         lines = "".join(f"{what} {question.hex()}\n" for question in questions)
         done = subprocess.run([self.program], input=lines, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
-        return [None if line == "-" else json.loads(line) for line in done.stdout.splitlines()]
+        return [None if line == "-" else json.loads(line) for line in done.stdout.split("\n")[:-1]]
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +102,7 @@ class Played:
     control: dict[str, str] = field(default_factory=dict)
     job: dict[str, str] = field(default_factory=dict)
     own: dict[str, str] = field(default_factory=dict)
-    allocations: int = 0
+    failing: int = 0
 
     @property
     def carried(self) -> dict[str, Any] | None:
@@ -93,8 +120,10 @@ class Played:
             self.log.append((level, text))
         elif kind == "option":
             self.option = int(rest)
-        elif kind == "allocations":
-            self.allocations = int(rest)
+        elif kind == "failing":
+            self.failing = int(rest)
+        elif kind == "descriptors":
+            assert rest == "as-before", "descriptors were left open"
         elif kind in ("control", "job", "own"):
             name, _, value = rest.partition("=")
             getattr(self, kind)[name] = value
@@ -102,11 +131,21 @@ class Played:
 
 @dataclass
 class Stub:
-    """Plays scripts (see stub_slurm.c) in a process that looks like `argv`."""
+    """Plays scripts (see stub_slurm.c) in a process that looks like `argv`, behind a `prefix` such as prlimit's."""
 
     program: Path
     directory: Path
     socket: Path
+    prefix: tuple[str, ...] = ()
+    says: str = "Submitted batch job 1\n"
+
+    def named(self, command: str) -> Path:
+        """The program under this name."""
+        link = self.directory / f"{self.program.name}-as" / command
+        if not link.exists():
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(self.program)
+        return link
 
     def play(
         self, *lines: str, argv: Sequence[str] = ("sbatch", "job.sh"), env: Mapping[str, str] | None = None
@@ -114,8 +153,8 @@ class Stub:
         script = self.directory / "stub.script"
         script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogateescape")
         done = subprocess.run(
-            argv,
-            executable=self.program,
+            [*self.prefix, str(self.named(argv[0])), *argv[1:]] if self.prefix else argv,
+            executable=None if self.prefix else self.program,
             cwd=self.directory,
             env={"PATH": os.defpath, "STUB_SCRIPT": str(script), **(env or {})},
             capture_output=True,
@@ -125,9 +164,9 @@ class Stub:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert not done.stderr
+        assert (done.stdout, done.stderr) == (self.says, "")
         played = Played()
-        for line in done.stdout.splitlines():
+        for line in Path(f"{script}.report").read_bytes().decode(errors="surrogateescape").split("\n")[:-1]:
             played.read(line)
         assert all(code == 0 for _, code, _ in played.calls)
         return played

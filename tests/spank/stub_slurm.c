@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // As much of Slurm as the plugin sees: a program that is linked with it, plays the script named by STUB_SCRIPT (a line
-// each, see `play`) and prints what came of it: return codes, log lines and the environments that the plugin can write.
+// each, see `play`), says what sbatch says, and writes what came of it beside the script (.report): return codes, log
+// lines, the environments that the plugin can write. Nothing of its own is open while it plays.
 #define _GNU_SOURCE
 #include <errno.h>
-#include <json-c/json.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
@@ -11,57 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "../../spank/deadline.h"
+#include "failing.h"
 
-#ifdef FAIL_ALLOCATIONS
-// The allocation number FAIL_AT that a hook makes fails, and all after it too if FAIL_AFTER is set.
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-static long fail_at;
-static long allocations;
-static bool fail_after;
-static bool in_hook;
-
-static bool fails(void)
-{
-    if (!in_hook) {
-        return false;
-    }
-    allocations++;
-    return fail_after ? allocations >= fail_at : allocations == fail_at;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(count, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __libc_realloc(old, size);
-}
-
-// json-c 0.16 itself does not survive this: json_tokener_parse_ex passes an unchecked strdup(3) on. Linked with --wrap.
-struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
-struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
-{
-    bool was_in_hook = in_hook;
-    in_hook = false;
-    struct json_object *value = __real_json_tokener_parse_ex(tokener, text, size);
-    in_hook = was_in_hook;
-    return value;
-}
-#endif
-
-#define MANY 256
+#define MANY 32768
+#define DESCRIPTORS 64   // that are looked at
 #define ERRNO_BEFORE 117 // an errno that no call of the plugin sets: EUCLEAN
 
 struct environment {
@@ -78,6 +37,9 @@ static uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
 static bool has_item[S_JOB_ARRAY_TASK_ID + 1];
 static char *job_argv[] = {NULL, NULL};
 static char slurm_version[32]; // the headers' own, unless the script says another
+static bool lacking;           // of what a job has: its environment, its arguments, Slurm's version
+static char report_text[1 << 23];
+static FILE *report;
 
 static char **find(struct environment *environment, const char *name)
 {
@@ -143,6 +105,22 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return context == S_CTX_REMOTE ? (spank_err_t)set(&job, name, value, overwrite) : ESPANK_NOT_REMOTE;
 }
 
+static spank_err_t unset(struct environment *environment, const char *name)
+{
+    char **entry = find(environment, name);
+    if (entry) {
+        free(*entry);
+        *entry = environment->entries[--environment->count];
+    }
+    return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_unsetenv(spank_t spank, const char *name)
+{
+    (void)spank;
+    return context == S_CTX_REMOTE ? unset(&job, name) : ESPANK_NOT_REMOTE;
+}
+
 spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char *value, int overwrite)
 {
     (void)spank;
@@ -152,12 +130,7 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char
 spank_err_t spank_job_control_unsetenv(spank_t spank, const char *name)
 {
     (void)spank;
-    char **entry = find(&control, name);
-    if (entry) {
-        free(*entry);
-        *entry = control.entries[--control.count];
-    }
-    return ESPANK_SUCCESS;
+    return unset(&control, name);
 }
 
 spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
@@ -166,7 +139,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     spank_err_t result = ESPANK_SUCCESS;
     va_list arguments;
     va_start(arguments, item);
-    if (item == S_SLURM_VERSION) {
+    if (lacking && (item == S_SLURM_VERSION || item == S_JOB_ENV || item == S_JOB_ARGV)) {
+        result = ESPANK_NOT_AVAIL;
+    } else if (item == S_SLURM_VERSION) {
         *va_arg(arguments, const char **) = slurm_version;
     } else if (context != S_CTX_REMOTE) {
         result = ESPANK_NOT_AVAIL;
@@ -190,17 +165,33 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     {                                                                                                                  \
         va_list arguments;                                                                                             \
         va_start(arguments, format);                                                                                   \
-        printf("log %s ", level);                                                                                      \
-        vprintf(format, arguments);                                                                                    \
-        putchar('\n');                                                                                                 \
+        fprintf(report, "log %s ", level);                                                                             \
+        vfprintf(report, format, arguments);                                                                           \
+        fputc('\n', report);                                                                                           \
         va_end(arguments);                                                                                             \
     }
 LOGGER(slurm_error, "error")
 LOGGER(slurm_verbose, "verbose")
 LOGGER(slurm_spank_log, "user")
 
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+// Signals every 0.2 ms, of which each interrupts what waits.
+static void storm(bool on)
+{
+    const struct timeval often = {.tv_usec = on ? 200 : 0};
+    const struct itimerval timer = {.it_interval = often, .it_value = often};
+    const struct sigaction action = {.sa_handler = ignore};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 static void call(const char *name)
 {
+    const bool stormy = getenv("STUB_STORM");
     static const struct {
         const char *name;
         spank_f *hook;
@@ -213,24 +204,22 @@ static void call(const char *name)
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         if (strcmp(name, hooks[i].name) == 0) {
             nanoseconds before = monotonic_now();
-#ifdef FAIL_ALLOCATIONS
-            in_hook = true;
-#endif
+            storm(stormy);
+            failing_now = true;
             errno = ERRNO_BEFORE;
             int result = hooks[i].hook(NULL, plugstack_count, plugstack);
             bool preserved = errno == ERRNO_BEFORE;
-#ifdef FAIL_ALLOCATIONS
-            in_hook = false;
-#endif
-            printf("call %s %d %lld %s\n", name, result, (long long)(monotonic_now() - before) / 1000000,
-                   preserved ? "errno-preserved" : "errno-changed");
+            failing_now = false;
+            storm(false);
+            fprintf(report, "call %s %d %lld %s\n", name, result, (long long)(monotonic_now() - before) / 1000000,
+                    preserved ? "errno-preserved" : "errno-changed");
         }
     }
 }
 
 static void choose_context(const char *name)
 {
-    static const char *const names[] = {"error", "local", "remote", "allocator", "slurmd", "job_script"};
+    static const char *const names[] = {"error", "local", "remote", "allocator", "slurmd", "job_script", "unheard-of"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i]) == 0) {
             context = (spank_context_t)i;
@@ -255,6 +244,8 @@ static void play(char *line)
         put(&job, rest);
     } else if (strcmp(line, "control") == 0) {
         put(&control, rest);
+    } else if (strcmp(line, "lacking") == 0) {
+        lacking = true;
     } else if (strcmp(line, "script") == 0) {
         job_argv[0] = strdup(rest);
     } else if (strcmp(line, "item") == 0) {
@@ -263,7 +254,7 @@ static void play(char *line)
         items[item] = (uint32_t)strtoul(value, NULL, 10);
         has_item[item] = true;
     } else if (strcmp(line, "option") == 0) {
-        printf("option %d\n", option.cb(option.val, rest, context == S_CTX_REMOTE));
+        fprintf(report, "option %d\n", option.cb(option.val, rest, context == S_CTX_REMOTE));
     } else if (strcmp(line, "call") == 0) {
         call(rest);
     }
@@ -276,47 +267,82 @@ static void release(struct environment *environment)
     }
 }
 
+// The file, as text that is to be freed.
+static char *read_whole(const char *path)
+{
+    FILE *file = path ? fopen(path, "re") : NULL;
+    char *text = NULL;
+    size_t size = 0;
+    if (!file) {
+        return NULL;
+    }
+    ssize_t length = getdelim(&text, &size, '\0', file);
+    fclose(file);
+    return length < 0 ? NULL : text;
+}
+
+static uint64_t open_descriptors(void)
+{
+    uint64_t found = 0;
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        found |= (uint64_t)(fcntl(fd, F_GETFD) >= 0) << fd;
+    }
+    return found;
+}
+
+static void write_environments(void)
+{
+    for (size_t i = 0; i < control.count; i++) {
+        fprintf(report, "control %s\n", control.entries[i]);
+    }
+    for (size_t i = 0; i < job.count; i++) {
+        fprintf(report, "job %s\n", job.entries[i]);
+    }
+    for (char **entry = environ; *entry; entry++) {
+        fprintf(report, "own %s\n", *entry);
+    }
+}
+
+static int write_report(const char *script)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.report", script);
+    fclose(report);
+    FILE *file = fopen(path, "we");
+    if (!file) {
+        return -1;
+    }
+    fputs(report_text, file);
+    return fclose(file);
+}
+
 int main(void)
 {
     const char *path = getenv("STUB_SCRIPT");
-    FILE *script = path ? fopen(path, "re") : NULL;
-    char *line = NULL;
-    size_t size = 0;
-    static char out[1 << 16]; // so that printing allocates nothing
-    setvbuf(stdout, out, _IOFBF, sizeof out);
-#ifdef FAIL_ALLOCATIONS
-    fail_at = strtol(getenv("FAIL_AT"), NULL, 10);
-    fail_after = getenv("FAIL_AFTER");
-#endif
     snprintf(slurm_version, sizeof slurm_version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
              SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
-    if (!script) {
+    char *script = read_whole(path);
+    char *rest = NULL;
+    report = fmemopen(report_text, sizeof report_text, "w");
+    if (!script || !report) {
         fputs("stub_slurm: STUB_SCRIPT names no script\n", stderr);
         return 2;
     }
-    while (getline(&line, &size, script) >= 0) {
-        line[strcspn(line, "\n")] = '\0';
+    const uint64_t opened = open_descriptors();
+    for (char *line = strtok_r(script, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         play(line);
     }
-    free(line);
-    fclose(script);
-    for (size_t i = 0; i < control.count; i++) {
-        printf("control %s\n", control.entries[i]);
-    }
-    for (size_t i = 0; i < job.count; i++) {
-        printf("job %s\n", job.entries[i]);
-    }
-    for (char **entry = environ; *entry; entry++) {
-        printf("own %s\n", *entry);
-    }
-#ifdef FAIL_ALLOCATIONS
-    printf("allocations %ld\n", allocations);
-#endif
+    fprintf(report, "descriptors %s\n", open_descriptors() == opened ? "as-before" : "changed");
+    fprintf(report, "failing %ld\n", failing_count());
+    free(script);
+    write_environments();
     release(&control);
     release(&job);
     for (int i = 0; i < plugstack_count; i++) {
         free(plugstack[i]);
     }
     free(job_argv[0]);
-    return 0;
+    puts("Submitted batch job 1");
+    fflush(stdout); // which may be closed
+    return write_report(path) ? 2 : 0;
 }

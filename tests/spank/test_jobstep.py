@@ -197,8 +197,37 @@ def test_all_that_a_start_asks_shares_one_deadline(stub: Stub, daemon: FakeDaemo
     assert 995 <= waited < 1600
 
 
-@pytest.mark.parametrize("context", ["slurmd", "job_script", "error"])
+@pytest.mark.parametrize("context", ["slurmd", "job_script", "error", "unheard-of"])
 def test_other_contexts_do_nothing(stub: Stub, daemon: FakeDaemon, context: str) -> None:
     hooks = [f"call {hook}" for hook in ("init", "init_post_opt", "user_init", "task_exit")]
     played = stub.play(f"context {context}", *stub.settings(), *hooks)
     assert (played.control, played.job, daemon.asked) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "4x", "4294967296", "9" * 40])
+def test_a_count_that_is_none_is_left_out(stub: Stub, daemon: FakeDaemon, text: str) -> None:
+    start(stub, env=[f"SLURM_NTASKS={text}", "SLURM_NTASKS_PER_NODE=3", "NO_VARIABLE"])
+    (request,) = daemon.of_kind("decide")
+    assert request.message["job"]["tasks"] is None
+
+
+def test_a_job_of_which_slurm_tells_nothing_is_asked_about_all_the_same(stub: Stub, daemon: FakeDaemon) -> None:
+    start(stub, items=["lacking all"])
+    (request,) = daemon.of_kind("decide")
+    assert request.message["client"]["slurm"] == ""
+    assert (request.message["submission"]["env"], request.message["submission"]["cwd"]) == ({}, "")
+
+
+def test_a_job_whose_user_is_not_known_is_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
+    carried = f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}"
+    played = stub.play("context remote", *stub.settings(), carried, "call user_init")
+    assert (given(played), daemon.asked) == ({}, [])
+
+
+def test_the_mark_of_another_decision_keeps_nothing_away(stub: Stub) -> None:
+    assert given(start(stub, CARRIED, step=0, env=["REPRISE_DECISION=d-8"]))["OMPI_MCA_a"] == "1"
+
+
+def test_an_end_without_an_exit_status_is_not_reported(stub: Stub, daemon: FakeDaemon) -> None:
+    start(stub, CARRIED, then=["call task_exit"])
+    assert [asked.message["state"] for asked in daemon.of_kind("outcome")] == ["started"]

@@ -30,7 +30,7 @@ def for_each_allocation(play: Callable[[dict[str, str]], Played], check: Callabl
         for after in ({}, {"FAIL_AFTER": "1"}):
             played = play({"FAIL_AT": str(at), **after})
             check(played)
-        if played.allocations < at:
+        if played.failing < at:
             return at
         at += 1
 
@@ -50,7 +50,9 @@ def test_a_submission_survives_every_failing_allocation(failing: Stub, daemon: F
     daemon.refused.clear()  # json-c leaves out what it has no memory for; the daemon refuses such a request
 
 
-def test_a_job_survives_every_failing_allocation(failing: Stub, daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize("carried", [[f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}"], []], ids=["carried", "asked"])
+def test_a_job_survives_every_failing_allocation(failing: Stub, daemon: FakeDaemon, carried: list[str]) -> None:
+    daemon.reply = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "2"}, id="d-9")
     lines = [
         "context remote",
         *failing.settings(),
@@ -59,13 +61,46 @@ def test_a_job_survives_every_failing_allocation(failing: Stub, daemon: FakeDaem
         f"item {ITEM['step']} {BATCH_STEP}",
         f"item {ITEM['array_task']} {NO_VAL}",
         f"item {ITEM['exit_status']} 0",
-        f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}",
+        *carried,
         *(f"call {hook}" for hook in ("init", "user_init", "task_exit")),
     ]
 
     def check(played: Played) -> None:
         given = {name: value for name, value in played.job.items() if not name.startswith("SLURM_")}
-        assert given.items() <= {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}.items()
+        assert given in ({}, {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"})
 
     assert for_each_allocation(lambda more: failing.play(*lines, argv=["slurmstepd"], env=more), check) > 20
     daemon.refused.clear()
+
+
+def budgets(first: int, last: int, step: int) -> list[dict[str, str]]:
+    return [{"FAIL_BUDGET": str(size)} for size in range(first, last, step)]
+
+
+def test_a_job_gets_a_decision_whole_or_not_at_all_however_little_memory_there_is(failing: Stub) -> None:
+    carried = {"v": 1, "id": "d-9", "verdict": "apply", "env": {f"SRO_{i}": "1234" for i in range(64)}}
+    lines = [
+        "context remote",
+        *failing.settings(),
+        f"item {ITEM['uid']} {os.geteuid()}",
+        f"item {ITEM['step']} 0",
+        f"job SLURM_SPANK_REPRISE={json.dumps(carried)}",
+        "call user_init",
+    ]
+
+    def given(env: dict[str, str]) -> int:
+        return sum(name.startswith("SRO_") for name in failing.play(*lines, argv=["slurmstepd"], env=env).job)
+
+    # json-c alone drops those after the 43rd, of which its table grows, with 76 to 84 KB
+    assert {given(env) for env in [*budgets(70_000, 90_000, 500), *budgets(100_000, 700_000, 50_000)]} == {0, 64}
+
+
+def test_a_script_is_asked_about_whole_or_not_at_all_however_little_memory_there_is(
+    failing: Stub, daemon: FakeDaemon
+) -> None:
+    script = 'a"\n' * 20_000
+    (failing.directory / "job.sh").write_text(script)
+    for env in [*budgets(50_000, 700_000, 10_000)]:
+        failing.submit(env=env)
+    scripts = [asked.message["submission"]["script"] for asked in daemon.asked]
+    assert {text and text["text"] for text in scripts} <= {script, None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,14 @@ def test_more_endpoints_than_there_is_time_for_are_ignored(stub: Stub, daemon: F
     ((_, line),) = played.log  # the first of five is the stub's own
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
+
+
+def test_a_path_that_is_too_long_is_ignored(stub: Stub) -> None:
+    ((_, line),) = stub.play("context remote", f"plugstack kill_switch=/{'x' * 5000}", "call init").log
+    assert "kill_switch=VALUE, where VALUE is an absolute path" in line
+
+
+def test_users_are_not_told_of_an_admins_mistake_unless_they_ask(binaries: Path, stub: Stub) -> None:
+    env = {"FAIL_CALL": "getuid", "FAIL_AT": "1", "FAIL_AFTER": "1"}  # "fails" as a user who is not root
+    ((level, _),) = stub.play("context allocator", "plugstack x", "call init", env=env).log
+    assert level == "verbose"

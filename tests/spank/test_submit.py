@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ from typing import Any
 import pytest
 
 from tests.spank.conftest import SPANK, Stub
-from tests.spank.daemon import FakeDaemon, decision, frame, say, say_nothing, say_slowly
-from tests.spank.test_wire import VECTORS, body
+from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
+from tests.spank.test_wire import VECTORS
 
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
 UNREACHABLE = {"v": 1, "verdict": "unreachable", "env": {}}
@@ -81,14 +80,6 @@ def test_the_script_is_looked_for_where_sbatch_looks(stub: Stub, daemon: FakeDae
         stub.submit(["sbatch", *argv], env=path)
     texts = [request.message["submission"]["script"]["text"] for request in daemon.asked]
     assert texts == ["sub", "bin", "here", "here", "bin"]
-
-
-@pytest.mark.parametrize("name", ["missing", "pipe", "directory", "unreadable/x"])
-def test_a_script_that_is_no_readable_file_is_null(stub: Stub, daemon: FakeDaemon, name: str) -> None:
-    os.mkfifo(stub.directory / "pipe")
-    (stub.directory / "directory").mkdir()
-    stub.submit(["sbatch", name])
-    assert asked(daemon)["submission"]["script"] is None
 
 
 def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon: FakeDaemon) -> None:
@@ -316,26 +307,6 @@ def test_no_daemon_costs_nothing_and_changes_nothing(stub: Stub) -> None:
     assert played.calls[-1][2] < 100
 
 
-@pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
-def test_what_is_no_socket_is_no_daemon(stub: Stub, kind: str) -> None:
-    if kind == "file":
-        stub.socket.touch()
-    elif kind == "directory":
-        stub.socket.mkdir()
-    else:
-        stub.socket.symlink_to("nowhere")
-    assert stub.submit().carried == UNREACHABLE
-
-
-WHOLE = frame(json.dumps(APPLY).encode())
-
-
-@pytest.mark.parametrize("cut", [0, 1, 3, 4, 5, len(WHOLE) - 1])
-def test_a_daemon_that_dies_while_it_answers_has_not_answered(stub: Stub, daemon: FakeDaemon, cut: int) -> None:
-    daemon.converse = say(WHOLE[:cut])
-    assert stub.submit().carried == UNREACHABLE
-
-
 @pytest.mark.parametrize("vector", VECTORS["frames"], ids=lambda vector: vector["name"])
 def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, vector: dict[str, Any]) -> None:
     padded = json.dumps(APPLY).encode().ljust(vector["pad"]) if "pad" in vector else b""
@@ -343,42 +314,6 @@ def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, 
     carried = stub.submit().carried
     assert carried
     assert (carried["verdict"] == "apply") is vector["reply"]
-
-
-def test_a_wrong_answer_is_no_answer(stub: Stub, daemon: FakeDaemon) -> None:
-    wrong = next(vector for vector in VECTORS["replies"] if vector["name"].startswith("one good name beside"))
-    daemon.converse = say(frame(body(wrong)))
-    assert stub.submit().carried == UNREACHABLE
-
-
-def say_a_header(peer: socket.socket, message: dict[str, Any]) -> None:
-    peer.sendall(WHOLE[:4])
-    say_nothing(peer, message)
-
-
-@pytest.mark.parametrize("converse", [say_nothing, say_slowly(WHOLE, 0.02), say_a_header])
-def test_a_slow_daemon_costs_the_deadline_and_no_more(stub: Stub, daemon: FakeDaemon, converse: Any) -> None:
-    daemon.converse = converse
-    played = stub.submit(settings=["deadline_ms=150"])
-    assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 600
-
-
-def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
-    clients = []
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(stub.socket))
-        server.listen(0)
-        for _ in range(2):
-            client = socket.socket(socket.AF_UNIX)
-            client.setblocking(False)
-            clients.append(client)
-            client.connect_ex(str(stub.socket))
-        played = stub.submit(settings=["deadline_ms=150"])
-        for client in clients:
-            client.close()
-    assert played.carried == UNREACHABLE
-    assert 145 <= played.calls[-1][2] < 600
 
 
 def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
@@ -396,17 +331,6 @@ def test_another_version_of_the_same_release_is_served(stub: Stub, daemon: FakeD
     played = stub.submit(before=[f"slurm {release}.99-1"])
     assert played.log == []
     assert daemon.asked[1].message["client"]["slurm"] == f"{release}.99-1"
-
-
-def test_closed_standard_descriptors_do_not_matter(stub: Stub, daemon: FakeDaemon) -> None:
-    daemon.reply = APPLY
-    lines = ["context allocator", *stub.settings(), "call init", "call init_post_opt"]
-    (stub.directory / "stub.script").write_text("".join(f"{line}\n" for line in lines))
-    shell = ["bash", "-c", 'exec -a sbatch "$0" job.sh <&- 2>&-', str(stub.program)]
-    env = {"PATH": os.defpath, "STUB_SCRIPT": str(stub.directory / "stub.script")}
-    done = subprocess.run(shell, cwd=stub.directory, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0
-    assert '"verdict":"apply"' in done.stdout
 
 
 @pytest.mark.parametrize("level", ["0", "3"])
@@ -428,3 +352,87 @@ def test_the_installed_object_exports_only_what_slurm_looks_up() -> None:
     hooks = {f"slurm_spank_{name}" for name in ("init", "init_post_opt", "user_init", "task_exit")}
     marks = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
     assert {line.split()[0] for line in symbols.stdout.splitlines()} == hooks | marks
+
+
+def test_a_script_of_an_absolute_path_is_read(stub: Stub, daemon: FakeDaemon) -> None:
+    script = stub.directory / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    stub.submit(["sbatch", str(script)])
+    assert asked(daemon)["submission"]["script"]["path"] == str(script)
+
+
+@pytest.mark.parametrize("prefix", [("env", "-u", "PATH"), ("env", "PATH=")], ids=["none", "empty"])
+def test_without_a_path_a_script_is_where_it_is(stub: Stub, daemon: FakeDaemon, prefix: tuple[str, ...]) -> None:
+    stub.prefix = prefix
+    stub.submit(["sbatch", "missing.sh"])
+    assert asked(daemon)["submission"]["script"] is None
+
+
+@pytest.mark.parametrize("carried", ["", "nonsense", "x" * 70_000])
+def test_what_a_job_inherits_and_is_no_decision_is_dropped(stub: Stub, daemon: FakeDaemon, carried: str) -> None:
+    played = stub.submit(env={"SLURM_SPANK_REPRISE": carried, "SRO_A": "mine"})
+    assert "SLURM_SPANK_REPRISE" not in played.own
+    assert played.own["SRO_A"] == "mine"
+
+
+def test_a_setting_that_the_outer_job_has_removed_is_not_missed(stub: Stub, daemon: FakeDaemon) -> None:
+    outer = {"v": 1, "id": "d-0", "verdict": "apply", "env": {"SRO_A": "given"}}
+    stub.submit(env={"SLURM_SPANK_REPRISE": json.dumps(outer)})
+    assert asked(daemon)["submission"]["set"] == []
+
+
+def test_an_empty_word_in_the_environment_is_no_word(stub: Stub, daemon: FakeDaemon) -> None:
+    assert stub.submit(env={"REPRISE": ""}).log == []
+
+
+def test_srun_in_a_job_of_an_older_slurm_asks_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+    stub.submit(["srun", "a"], env={"SLURM_JOBID": "7"})
+    assert daemon.asked == []
+
+
+def test_salloc_gives_its_shell_nothing_where_there_is_nothing(stub: Stub, daemon: FakeDaemon) -> None:
+    assert "REPRISE_DECISION" not in stub.submit(["salloc"]).own
+
+
+def test_a_slurm_that_does_not_tell_its_version_is_asked_for(stub: Stub, daemon: FakeDaemon) -> None:
+    stub.submit(before=["lacking all"])
+    assert asked(daemon)["client"]["slurm"] == ""
+
+
+def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("none", score=0.5, reason="a\x7f\u00a0b\u00c2")
+    assert stub.submit(option="explain").log == [("user", "reprise: none: a?\u00a0b\u00c2 (score 0.50)")]
+
+
+@pytest.mark.parametrize(
+    ("converse", "env", "words"),
+    [
+        (say_nothing, {}, "the daemon did not answer in time"),
+        (say(b"\xff" * 8), {}, "the daemon's answer cannot be used: its log says why"),
+        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1"}, "the question could not be sent"),
+    ],
+    ids=["late", "broken", "failed"],
+)
+def test_explain_says_why_there_is_nothing(
+    stub: Stub, daemon: FakeDaemon, converse: Any, env: dict[str, str], words: str
+) -> None:
+    daemon.converse = converse
+    ((_, line),) = stub.submit(option="explain", settings=["deadline_ms=50"], env=env).log
+    assert line == f"reprise: unreachable: unix:{stub.socket}: {words}; the job runs unchanged"
+
+
+@pytest.mark.parametrize("name", ["asprintf", "open_memstream", "fclose"])
+def test_without_memory_for_words_nothing_is_said(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    env = {
+        "FAIL_CALL": name,
+        "FAIL_AT": "1",
+        "FAIL_AFTER": "1",
+        "REPRISE": "bogus" if name == "asprintf" else "explain",
+    }
+    assert stub.submit(env=env).log == []
+    assert asked(daemon)["mode"] == ("on" if name == "asprintf" else "explain")
+
+
+def test_a_wrong_word_is_shown_without_control_characters(stub: Stub, daemon: FakeDaemon) -> None:
+    ((_, line),) = stub.submit(env={"REPRISE": "\udcc2a\x7f"}).log
+    assert line.startswith("reprise: REPRISE=\udcc2a? is ignored")

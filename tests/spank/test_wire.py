@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from database.model import Decision
 from matcher.protocol import decision_reply
 from tests.spank.conftest import SPANK, Probe
+from tests.spank.daemon import decision
 
 ROOT = SPANK.parent
 VECTORS = json.loads((ROOT / "tests/vectors/protocol.json").read_text(encoding="utf-8"))
@@ -148,6 +149,22 @@ def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: b
     assert (text, cut) == (expected, False)
 
 
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        *(b"\xc1\xbf", b"\xc2\x80", b"\xc2\x7f", b"\xdf\xc0", b"\xe0\x9f\xbf", b"\xe0\xa0\x80", b"\xed\x9f\xbf"),
+        *(b"\xed\xa0\x80", b"\xef\xbf\xbf", b"\xf0\x8f\xbf\xbf", b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf"),
+        *(b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xe2\x82", b"\xf0\x9f\x98", b"\xf0\x9f\x98a", b"\x80", b"\xff"),
+    ],
+    ids=bytes.hex,
+)
+def test_the_edges_of_utf8_are_where_they_are(probe: Probe, bytes_: bytes) -> None:
+    ((text, _),) = probe.ask("text", [bytes_])
+    assert text == re.sub("[\udc80-\udcff]", "\ufffd", bytes_.decode("utf-8", "surrogateescape"))
+    (believed,) = probe.ask("reply", [json.dumps(decision(reason="@")).encode().replace(b"@", bytes_)])
+    assert (believed is None) is ("\ufffd" in text)
+
+
 @pytest.mark.parametrize("character", ["x", "\u00e9", "\u2713", "\U0001f600"])
 @pytest.mark.parametrize("offset", range(4))
 def test_a_long_script_is_cut_between_characters(probe: Probe, character: str, offset: int) -> None:
@@ -219,6 +236,8 @@ def test_the_option_tables_are_those_of_the_installed_sbatch(binaries: Path, tmp
         ("--wrap=x", 0, None),
         ("--wr=x job.sh", 0, None),
         ("--wait job.sh", 2, None),
+        ("--no job.sh", 0, None),
+        ("--n 2 job.sh", 0, None),
         ("--job-name --wrap job.sh", 3, None),
         ("-D dir job.sh", 3, "dir"),
         ("-Ddir job.sh", 2, "dir"),

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job from its submission to its end, with the plugin and without it: where something fails, they are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.spank.conftest import Played, Stub
+
+DEADLINE_MS = 60
+BOUND_MS = 150  # more, of a busy machine and the sanitizers; `make bench-plugin` measures it on a quiet one
+BATCH_STEP, NO_VAL = 0xFFFFFFFB, 0xFFFFFFFE
+ITEMS = {0: os.geteuid(), 2: 4711, 3: BATCH_STEP, 13: 0, 31: NO_VAL}  # uid, job, step, exit status, array task
+CARRIED = "SLURM_SPANK_REPRISE"
+OF_THE_STUB = ("STUB_", "FAIL_", "PATH=")
+
+
+@dataclass(frozen=True)
+class Life:
+    """What became of it: the job's environment but for what the plugin carries in it, what was told, and how many
+    milliseconds each hook took. (Standard output and error, exit codes and descriptors: Stub.play asserts them.)"""
+
+    environment: dict[str, str]
+    carried: dict[str, Any] | None
+    log: list[tuple[str, str]]
+    took_ms: dict[str, int]
+    failing: int = 0  # calls of a kind that a test lets fail, in the submission or the job
+
+
+@dataclass
+class Job:
+    """How it is submitted. `settings` go behind those that every job of these tests has."""
+
+    stub: Stub
+    argv: Sequence[str] = ("sbatch", "job.sh")
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: Sequence[str] = ()
+    spooled: Path | None = None
+    deadline_ms: int = DEADLINE_MS
+
+    def live(self, plugin: bool = True) -> Life:
+        if not plugin:  # then nothing is there to be sanitized, which takes time
+            return replace(self, stub=replace(self.stub, program=self.stub.program.with_name("stub_oom")))._live([], [])
+        return self._live(["init", "init_post_opt"], ["init", "user_init", "task_exit"])
+
+    def _live(self, at_submission: Sequence[str], in_the_job: Sequence[str]) -> Life:
+        submitted = self._play("allocator", self.argv, at_submission, self.env)
+        environment = {
+            **{name: value for name, value in submitted.own.items() if not f"{name}=".startswith(OF_THE_STUB)},
+            **{f"SLURM_SPANK_{name}": value for name, value in submitted.control.items()},
+        }
+        items = [f"item {item} {value}" for item, value in ITEMS.items()]
+        items += [f"script {self.spooled}"] if self.spooled else []
+        items += [f"job {name}={value}" for name, value in environment.items()]
+        ran = self._play("remote", ["slurmstepd"], in_the_job, self._failing(), items)
+        carried = ran.job.pop(CARRIED, None)
+        return Life(
+            ran.job,
+            json.loads(carried) if carried else None,
+            submitted.log + ran.log,
+            {name: elapsed for name, _, elapsed in submitted.calls + ran.calls},
+            max(submitted.failing, ran.failing),
+        )
+
+    def _failing(self) -> dict[str, str]:
+        return {name: value for name, value in self.env.items() if name.startswith("FAIL_")}
+
+    def _play(
+        self, context: str, argv: Sequence[str], hooks: Sequence[str], env: Mapping[str, str], items: Sequence[str] = ()
+    ) -> Played:
+        settings = self.stub.settings(f"deadline_ms={self.deadline_ms}", *self.settings)
+        calls = [f"call {hook}" for hook in hooks]
+        return self.stub.play(f"context {context}", *settings, *items, *calls, argv=argv, env=env)
+
+
+def slow_hooks(life: Life, longest_ms: int) -> dict[str, int]:
+    return {hook: elapsed for hook, elapsed in life.took_ms.items() if elapsed > longest_ms}
+
+
+def assert_unharmed(job: Job, waits: bool = False) -> Life:
+    """The job's life is what it is without the plugin. `waits`: a hook may take as long as the deadline."""
+    without = job.live(plugin=False)
+    for _ in range(3):  # a machine that is busy is not so three times
+        life = job.live()
+        assert life.environment == without.environment
+        assert not life.carried or life.carried["env"] == {}
+        assert life.log == []
+        slow = slow_hooks(life, job.deadline_ms * waits + BOUND_MS)
+        if not slow:
+            break
+    assert slow == {}
+    return life

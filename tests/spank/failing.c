@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that fail while a hook runs: the call number FAIL_AT, and all after it too if FAIL_AFTER is set. FAIL_CALL
+// names the function, and FAIL_ERRNO how it fails (or FAIL_DELAY_MS how long it takes); without FAIL_CALL it is any
+// allocation, of libraries too, for which this is to be built with -DFAIL_ALLOCATIONS. So are allocations of more than
+// FAIL_BUDGET bytes together. How many there were is printed at the end, as `failing COUNT`.
+#define _GNU_SOURCE
+#include "failing.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <munge.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool failing_now;
+static const char *fail_call;
+static int fail_errno;
+static long fail_at;
+static bool fail_after;
+static int fail_delay_ms;
+static long calls;
+
+__attribute__((constructor)) static void read_settings(void)
+{
+    const char *at = getenv("FAIL_AT");
+    const char *error = getenv("FAIL_ERRNO");
+    fail_call = getenv("FAIL_CALL");
+    fail_at = at ? strtol(at, NULL, 10) : 0;
+    fail_errno = error ? (int)strtol(error, NULL, 10) : EIO;
+    fail_after = getenv("FAIL_AFTER");
+    fail_delay_ms = getenv("FAIL_DELAY_MS") ? (int)strtol(getenv("FAIL_DELAY_MS"), NULL, 10) : 0;
+}
+
+static bool counts(void)
+{
+    if (!failing_now || fail_at == 0) {
+        return false;
+    }
+    calls++;
+    return fail_after ? calls >= fail_at : calls == fail_at;
+}
+
+long failing_count(void)
+{
+    return calls;
+}
+
+#ifdef FAIL_ALLOCATIONS
+struct json_object;
+struct json_tokener;
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+extern void __libc_free(void *memory);
+static size_t budget = SIZE_MAX;
+static size_t spent;
+
+static bool fails(size_t size)
+{
+    return counts() || (failing_now && size > budget - spent);
+}
+
+static void *spend(void *memory)
+{
+    if (failing_now && memory && budget != SIZE_MAX) {
+        size_t size = malloc_usable_size(memory);
+        spent += size < budget - spent ? size : budget - spent;
+    }
+    return memory;
+}
+
+static void regain(void *memory)
+{
+    if (failing_now && memory) {
+        size_t size = malloc_usable_size(memory);
+        spent -= size < spent ? size : spent;
+    }
+}
+
+void *malloc(size_t size)
+{
+    return fails(size) ? NULL : spend(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails(count * size) ? NULL : spend(__libc_calloc(count, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+    if (fails(size)) {
+        return NULL;
+    }
+    regain(old);
+    return spend(__libc_realloc(old, size));
+}
+
+void free(void *memory)
+{
+    regain(memory);
+    __libc_free(memory);
+}
+
+__attribute__((constructor)) static void read_budget(void)
+{
+    const char *bytes = getenv("FAIL_BUDGET");
+    budget = bytes ? strtoul(bytes, NULL, 10) : SIZE_MAX;
+}
+
+// json-c 0.16 itself does not survive a single failure: json_tokener_parse_ex passes an unchecked strdup(3) on. A
+// budget it must survive. Linked with --wrap.
+struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
+struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
+{
+    bool before = failing_now;
+    failing_now = before && budget != SIZE_MAX;
+    struct json_object *value = __real_json_tokener_parse_ex(tokener, text, size);
+    failing_now = before;
+    return value;
+}
+#else
+static bool fails(const char *name)
+{
+    if (!fail_call || strcmp(name, fail_call) != 0 || !counts()) {
+        return false;
+    }
+    if (fail_delay_ms > 0) {
+        usleep((useconds_t)fail_delay_ms * 1000);
+        return false;
+    }
+    errno = fail_errno;
+    return true;
+}
+
+// Linked with --wrap=NAME for each of these.
+#define FAILING(type, name, failed, parameters, arguments)                                                             \
+    type __real_##name parameters;                                                                                     \
+    type __wrap_##name parameters;                                                                                     \
+    type __wrap_##name parameters                                                                                      \
+    {                                                                                                                  \
+        return fails(#name) ? failed : __real_##name arguments;                                                        \
+    }
+
+FAILING(void *, malloc, NULL, (size_t size), (size))
+FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
+FAILING(char *, strdup, NULL, (const char *text), (text))
+FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
+FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // closed it is even then
+FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
+FAILING(int, access, -1, (const char *path, int mode), (path, mode))
+FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
+FAILING(int, open, -1, (const char *path, int flags, mode_t mode), (path, flags, mode))
+FAILING(ssize_t, read, -1, (int fd, void *bytes, size_t size), (fd, bytes, size))
+FAILING(int, fcntl, -1, (int fd, int command, long argument), (fd, command, argument))
+FAILING(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
+FAILING(int, socketpair, -1, (int domain, int type, int protocol, int *ends), (domain, type, protocol, ends))
+FAILING(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+FAILING(int, poll, -1, (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms))
+FAILING(ssize_t, send, -1, (int fd, const void *bytes, size_t size, int flags), (fd, bytes, size, flags))
+FAILING(ssize_t, recv, -1, (int fd, void *bytes, size_t size, int flags), (fd, bytes, size, flags))
+FAILING(pid_t, fork, -1, (void), ())
+FAILING(pid_t, waitpid, -1, (pid_t child, int *status, int options), (child, status, options))
+FAILING(ssize_t, getrandom, -1, (void *bytes, size_t size, unsigned int flags), (bytes, size, flags))
+FAILING(uid_t, getuid, 65534, (void), ())
+FAILING(munge_ctx_t, munge_ctx_create, NULL, (void), ())
+FAILING(munge_err_t, munge_ctx_set, EMUNGE_SNAFU, (munge_ctx_t context, munge_opt_t option, long value),
+        (context, option, value))
+FAILING(int, getaddrinfo, EAI_AGAIN,
+        (const char *host, const char *port, const struct addrinfo *wanted, struct addrinfo **found),
+        (host, port, wanted, found))
+
+int __wrap_asprintf(char **text, const char *format, ...);
+int __wrap_asprintf(char **text, const char *format, ...)
+{
+    va_list arguments;
+    if (fails("asprintf")) {
+        return -1;
+    }
+    va_start(arguments, format);
+    int length = vasprintf(text, format, arguments);
+    va_end(arguments);
+    return length;
+}
+#endif
+
+#ifdef COUNT_BRANCHES
+// What runs in a child that ends by _exit(2) is to be counted too.
+void __gcov_dump(void);
+_Noreturn void __real__exit(int status);
+_Noreturn void __wrap__exit(int status);
+_Noreturn void __wrap__exit(int status)
+{
+    failing_now = false;
+    __gcov_dump();
+    __real__exit(status);
+}
+#endif
