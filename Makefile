@@ -129,6 +129,14 @@ test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but 
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
+.PHONY: fuzz
+fuzz: deps $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz
+
+.PHONY: fuzz-corpus
+fuzz-corpus: deps $(VENV)/.ready ## the same, then make tests/fuzz/corpus anew: little that reaches all that was reached
+	@$(PYTHON) -m tests.fuzz --keep
+
 .PHONY: bench-match
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
 	@$(PYTHON) -m bench.match
@@ -163,5 +171,5 @@ lock: ## write requirements.lock anew from the ranges in pyproject.toml
 
 .PHONY: clean
 clean: ## remove what was built (the environment stays)
-	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory -C $$dir clean; done
+	@for dir in $(C_DIRS) tests/fuzz; do $(MAKE) --no-print-directory -C $$dir clean; done
 	@rm -rf build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -51,14 +51,14 @@ static bool holds_nul(const char *text, size_t size)
 // Parse one JSON object of version PROTOCOL_VERSION and nothing after it; NULL for anything else.
 static struct json_object *parse_message(const char *text, size_t size)
 {
-    if (size == 0 || size > REPLY_MAX || holds_nul(text, size)) {
+    if (size == 0 || size > REPLY_MAX || holds_nul(text, size) || !json_is_utf8(text, size)) {
         return NULL;
     }
     struct json_tokener *tokener = json_tokener_new_ex(REPLY_DEPTH_MAX);
     if (!tokener) {
         return NULL;
     }
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     struct json_object *message = json_tokener_parse_ex(tokener, text, (int)size);
     json_tokener_free(tokener);
 

@@ -56,6 +56,15 @@ static size_t character_length(const unsigned char *bytes, size_t size)
     return overlong || surrogate || beyond ? 0 : length;
 }
 
+bool json_is_utf8(const char *bytes, size_t size)
+{
+    size_t taken = 1;
+    for (size_t i = 0; taken && i < size; i += taken) {
+        taken = character_length((const unsigned char *)bytes + i, size - i);
+    }
+    return taken;
+}
+
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut)
 {
     size_t longest = size * REPLACEMENT_SIZE;
