@@ -137,6 +137,10 @@ fuzz: deps $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ
 fuzz-corpus: deps $(VENV)/.ready ## the same, then make tests/fuzz/corpus anew: little that reaches all that was reached
 	@$(PYTHON) -m tests.fuzz --keep
 
+.PHONY: sanitize-plugin
+sanitize-plugin: deps $(VENV)/.ready build ## the plugin's tests, with the sanitizers of two compilers and under valgrind
+	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
+
 .PHONY: bench-match
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
 	@$(PYTHON) -m bench.match

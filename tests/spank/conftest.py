@@ -18,13 +18,14 @@ from tests.spank.daemon import FakeDaemon
 HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
 FAILING = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
+COMPILER = os.environ.get("SPANK_CC", "cc")
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
 
 
 def build(target: Path, *sources: Path, flags: Sequence[str] = SANITIZE) -> Path:
-    words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
+    words = [COMPILER, *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
@@ -113,9 +114,10 @@ class Stub:
     ) -> Played:
         script = self.directory / "stub.script"
         script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogateescape")
+        command, executable = self.command(tuple(argv))
         done = subprocess.run(
-            argv,
-            executable=self.program,
+            command,
+            executable=executable,
             cwd=self.directory,
             env={"PATH": os.defpath, "STUB_SCRIPT": str(script), **(env or {})},
             capture_output=True,
@@ -131,6 +133,10 @@ class Stub:
             played.read(line)
         assert all(code == 0 for _, code, _ in played.calls)
         return played
+
+    def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
+        """What to run, and the file that it is in, if not in the one of its name."""
+        return list(argv), self.program
 
     def settings(self, *arguments: str) -> list[str]:
         """Script lines with the plugstack arguments that keep a test to itself."""
