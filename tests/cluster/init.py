@@ -27,17 +27,20 @@ HEAD = "login"
 FIRST_UID = 30001
 SERVICE_UID = 30000
 START_TIMEOUT_S = 60.0
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons die of a cgroup.conf that names one
 
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
 
-    `cpu_group` names the cluster's group of the kernel's scheduler.
+    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
+    all its machines run: "/" for the host's own.
     """
 
     name: str
     cpu_group: str
+    root: str
     source: str
     nodes: int
     rate: str
@@ -71,7 +74,7 @@ def mount(*argv: str) -> None:
 
 
 def enter_private_root(spec: Spec) -> None:
-    """Put an overlay over the host's root and make it this namespace's root.
+    """Put an overlay over the system's root and make it this namespace's root.
 
     It is built on a tmpfs over /run, which only this namespace sees: nothing needs a directory on the host.
     """
@@ -81,7 +84,7 @@ def enter_private_root(spec: Spec) -> None:
     root, upper, work = base / "root", base / "upper", base / "work"
     for directory in (root, upper, work):
         directory.mkdir()
-    mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", "overlay", str(root))
+    mount("-t", "overlay", "-o", f"lowerdir={spec.root},upperdir={upper},workdir={work}", "overlay", str(root))
     mount("--rbind", "/dev", str(root / "dev"))
     mount("--rbind", "/sys", str(root / "sys"))
     mount("-t", "proc", "proc", str(root / "proc"))
@@ -157,10 +160,18 @@ PartitionName=debug Nodes=ALL Default=NO MaxTime=10:00 State=UP OverSubscribe=FO
 """
 
 
+def slurm_release() -> tuple[int, int]:
+    """The release of this root's Slurm, e.g. (22, 5); `slurmd -V` says "slurm-wlm 22.05.8"."""
+    said = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
+    year, month = said.split()[-1].split(".")[:2]
+    return int(year), int(month)
+
+
 def configure_slurm(spec: Spec) -> None:
     shutil.rmtree("/etc/slurm/plugstack.conf.d", ignore_errors=True)
     write("/etc/slurm/slurm.conf", slurm_conf(spec))
-    write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
+    if slurm_release() >= FIRST_WITH_CGROUP_PLUGIN:
+        write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
     write("/etc/slurm/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\n")
     Path("/etc/slurm/plugstack.conf.d").mkdir()
     if spec.plugstack:
@@ -171,8 +182,9 @@ def configure_slurm(spec: Spec) -> None:
 
 def configure_open_mpi() -> None:
     """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured."""
-    with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
-        params.write("mpi_yield_when_idle = 1\n")
+    if Path("/etc/openmpi").is_dir():
+        with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
+            params.write("mpi_yield_when_idle = 1\n")
 
 
 def shape(spec: Spec, device: str) -> list[str]:

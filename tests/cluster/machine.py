@@ -76,7 +76,8 @@ class VirtualCluster:
     """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
 
     `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
-    `reprise` exist too. Use it as a context manager, or `start()` and `stop()`.
+    `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
+    Use it as a context manager, or `start()` and `stop()`.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class VirtualCluster:
         users: Sequence[str] = ("alice", "bob", "carol"),
         cpus: int = 2,
         plugstack: str = "",
+        root: Path = Path("/"),
     ) -> None:
         self.spec = init.Spec(
             name="reprise",
             cpu_group=unique_name("reprise-cluster"),
+            root=str(root),
             source=str(SOURCE),
             nodes=nodes,
             rate=rate,
