@@ -134,6 +134,18 @@ test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but 
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
+.PHONY: fuzz
+fuzz: deps $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz
+
+.PHONY: fuzz-corpus
+fuzz-corpus: deps $(VENV)/.ready ## the same, then make tests/fuzz/corpus anew: little that reaches all that was reached
+	@$(PYTHON) -m tests.fuzz --keep
+
+.PHONY: sanitize-plugin
+sanitize-plugin: deps $(VENV)/.ready build ## the plugin's tests, with the sanitizers of two compilers and under valgrind
+	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
+
 .PHONY: test-matrix
 test-matrix: root all ## the plugin on Slurm 20.11, 22.05 and 24.11 (needs root; 4 minutes, 3 more for the first)
 	@$(PYTHON) -m tests.matrix
@@ -177,5 +189,5 @@ lock: ## write requirements.lock anew from the ranges in pyproject.toml
 
 .PHONY: clean
 clean: ## remove what was built (the environment stays)
-	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory -C $$dir clean; done
+	@for dir in $(C_DIRS) tests/fuzz; do $(MAKE) --no-print-directory -C $$dir clean; done
 	@rm -rf build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building JSON from bytes of any kind.
+// JSON and bytes of any kind.
 #ifndef REPRISE_JSON_H
 #define REPRISE_JSON_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+// True if all of `bytes` is UTF-8. json-c takes surrogates, overlong forms and what lies beyond U+10FFFF for it, too.
+bool json_is_utf8(const char *bytes, size_t size);
 
 // Put `value` under `key` and hand it over. Returns 0, or -1 if `value` is NULL or memory is short; it is released
 // then.

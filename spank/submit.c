@@ -134,9 +134,9 @@ static char *explain(const struct decision *decision, enum client_result result,
 // tasks get what begins with SLURM_ in srun's own environment.
 static void carry(spank_t spank, spank_context_t context, const char *text)
 {
-    if (text && context == S_CTX_LOCAL) {
+    if (*text && context == S_CTX_LOCAL) {
         setenv(CARRY_VARIABLE, text, 1);
-    } else if (text) {
+    } else if (*text) {
         spank_job_control_setenv(spank, CARRY_NAME, text, 1);
     }
 }
@@ -190,7 +190,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
 {
     // Slurm calls once for each component of a heterogeneous job; they are one job, with one decision.
     static bool decided;
-    static char *carried;
+    static char carried[CARRY_MAX + 1]; // not on the heap: there is no last call to release it in
     if (decided) {
         carry(spank, context, carried);
         return;
@@ -203,6 +203,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     struct submission submission = {0};
     struct decision decision = {.verdict = VERDICT_OFF};
     enum client_result result = CLIENT_OK;
+    char *text = NULL;
     if (!command || collect_command(&submission, command, "self", environ) || is_step(command, &submission)) {
         goto done;
     }
@@ -214,7 +215,10 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
     }
-    carried = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
+    text = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
+    if (text) {
+        memcpy(carried, text, strlen(text) + 1);
+    }
     carry(spank, context, carried);
     if (strcmp(command, "salloc") == 0) {
         give_to_shell(&decision);
@@ -223,6 +227,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         words->explanation = explain(&decision, result, settings);
     }
 done:
+    free(text);
     decision_free(&decision);
     submission_free(&submission);
 }

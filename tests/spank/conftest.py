@@ -25,7 +25,9 @@ FAILING_CALLS = (
     *("fcntl", "socket", "socketpair", "connect", "poll", "send", "recv", "fork", "waitpid", "getrandom"),
     *("getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
 )  # of failing.c
+WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
+COMPILER = os.environ.get("SPANK_CC", "cc")
 COVERAGE = "REPRISE_COUNT_BRANCHES" in os.environ  # set by coverage.py
 SANITIZE = (
     ["--coverage", "-O0", "-DCOUNT_BRANCHES", "-Wl,--wrap=_exit"]
@@ -36,10 +38,11 @@ FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra
 VERSION = '-DREPRISE_VERSION="test"'
 
 
-def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> None:
-    words = ["cc", *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
+def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
+    words = [COMPILER, *FLAGS, VERSION, *flags, *map(str, sources), "-o", str(target), "-ljson-c", "-lmunge"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return target
 
 
 @pytest.fixture(scope="session")
@@ -60,12 +63,16 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def sources() -> list[Path]:
+    """Of the stub."""
+    return [HERE / "stub_slurm.c", HERE / "failing.c", *sorted(SPANK.glob("*.c"))]
+
+
 def build_all(directory: Path) -> None:
-    stub = [HERE / "stub_slurm.c", HERE / "failing.c", *sorted(SPANK.glob("*.c"))]
+    stub = sources()
     pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
-    wrapped = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
     programs: list[tuple[str, list[Path], list[str]]] = [
-        ("stub", stub, [*SANITIZE, *wrapped]),
+        ("stub", stub, [*SANITIZE, *WRAPPED]),
         ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),
         ("probe", [HERE / "probe.c", *pure], SANITIZE),
         ("getopt_table.so", [HERE / "getopt_table.c"], ["-shared", "-fPIC"]),
@@ -152,9 +159,10 @@ class Stub:
     ) -> Played:
         script = self.directory / "stub.script"
         script.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="surrogateescape")
+        command, executable = self.command(tuple(argv))
         done = subprocess.run(
-            [*self.prefix, str(self.named(argv[0])), *argv[1:]] if self.prefix else argv,
-            executable=None if self.prefix else self.program,
+            command,
+            executable=executable,
             cwd=self.directory,
             env={"PATH": os.defpath, "STUB_SCRIPT": str(script), **(env or {})},
             capture_output=True,
@@ -170,6 +178,12 @@ class Stub:
             played.read(line)
         assert all(code == 0 for _, code, _ in played.calls)
         return played
+
+    def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
+        """What to run, and the file that it is in, if not in the one of its name."""
+        if self.prefix:
+            return [*self.prefix, str(self.named(argv[0])), *argv[1:]], None
+        return list(argv), self.program
 
     def settings(self, *arguments: str) -> list[str]:
         """Script lines with the plugstack arguments that keep a test to itself."""

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plugin that does nothing but what any would: registers an option, and hands a variable to the job. What valgrind
+// finds in Slurm's commands with it is Slurm's own.
+#include <slurm/spank.h>
+
+SPANK_PLUGIN(bare, 1)
+
+static int take(int value, const char *argument, int remote)
+{
+    (void)value;
+    (void)argument;
+    (void)remote;
+    return 0;
+}
+
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+    static char name[] = "reprise", argument[] = "word", usage[] = "does nothing";
+    struct spank_option option = {.name = name, .arginfo = argument, .usage = usage, .has_arg = 1, .cb = take};
+    (void)argc;
+    (void)argv;
+    spank_option_register(spank, &option);
+    return 0;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    if (spank_context() == S_CTX_ALLOCATOR) {
+        spank_job_control_unsetenv(spank, "BARE");
+        spank_job_control_setenv(spank, "BARE", "1", 1);
+    }
+    return 0;
+}

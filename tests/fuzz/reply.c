@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A daemon's reply: what is believed of it, carried to the job, and said to the user. The last byte says which
+// allocation fails.
+#include "../../spank/submit.c" // for what it keeps to itself; first, as it chooses what libc shows
+
+#include "harness.h"
+
+// A terminal is to show a line as it is: no control characters, of which UTF-8 has 32 more (U+0080 to U+009F).
+static void check_explanation(const struct decision *decision)
+{
+    static const struct settings settings = {.matcher.count = 1, .matcher.endpoints[0].text = "unix:/m.sock"};
+    char *line = explain(decision, CLIENT_OK, &settings);
+    MUST(line);
+    for (const unsigned char *byte = (const unsigned char *)line; *byte; byte++) {
+        MUST(*byte >= ' ' && *byte != 0x7F);
+        MUST(byte[0] != 0xC2 || byte[1] < 0x80 || byte[1] > 0x9F);
+    }
+    free(line);
+}
+
+static void check_carried(const struct decision *decision)
+{
+    struct decision again = {0};
+    char *carried = decision_to_carried(decision);
+    if (!carried) { // a byte below ' ' takes six in JSON
+        return;
+    }
+    MUST(strlen(carried) <= CARRY_MAX);
+    MUST(decision_from_carried(&again, carried, strlen(carried)) == 0);
+    MUST(same_to_the_job(decision, &again));
+    decision_free(&again);
+    free(carried);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    struct decision decision = {0};
+    const unsigned int fail_at = data[--size];
+    char *text = copy_text(data, size);
+    if (decision_from_reply(&decision, text, size) == 0) {
+        MUST(decision.verdict <= VERDICT_DEFER);
+        check_decision(&decision);
+        check_explanation(&decision);
+        if (decision.verdict != VERDICT_DEFER) {
+            check_carried(&decision);
+        }
+    } else {
+        MUST(same_to_the_job(&decision, &(struct decision){0}));
+    }
+    check_without_memory(decision_from_reply, text, size, &decision, fail_at);
+    decision_free(&decision);
+    free(text);
+    return 0;
+}

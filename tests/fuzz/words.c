@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// An sbatch command line, words separated by NUL: what getopt_long(3) makes of it is right.
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#include "../../spank/sbatch_options.c" // for its tables
+
+#define OPTIONS_MAX 256
+enum { WRAP = 1000, CHDIR, OTHER }; // values above any character
+
+static struct option options[OPTIONS_MAX];
+
+static size_t add_options(size_t at, const char *names, int takes)
+{
+    char *copy = strdup(names);
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " ")) {
+        const int value = strcmp(name, "wrap") == 0 ? WRAP : strcmp(name, "chdir") == 0 ? CHDIR : OTHER;
+        MUST(at < OPTIONS_MAX - 1);
+        options[at++] = (struct option){.name = strdup(name), .has_arg = takes, .val = value};
+    }
+    free(copy);
+    return at;
+}
+
+// Returns false where sbatch would refuse the line, or where it leaves open what is meant: nobody minds then.
+static bool read_with_getopt(int argc, char **argv, struct sbatch_words *words)
+{
+    char letters[sizeof short_options + 1] = "+";
+    memcpy(letters + 1, short_options, sizeof short_options);
+    *words = (struct sbatch_words){0};
+    optind = 0;
+    opterr = 0;
+    for (int letter; (letter = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
+        if (letter == '?' || letter == WRAP) {
+            return letter == WRAP;
+        }
+        words->directory = letter == 'D' || letter == CHDIR ? optarg : words->directory;
+    }
+    words->script = optind < argc ? (size_t)optind : 0;
+    return !words->script || strcmp(argv[optind], ":") != 0; // perhaps after a --
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sbatch_words wanted;
+    size_t argc = 0;
+    if (!options[0].name) {
+        add_options(add_options(0, without_word, optional_argument), with_word, required_argument);
+    }
+    char *text = copy_text(data, size);
+    char **argv = split(text, size, '\0', 64, &argc);
+    const struct sbatch_words words = sbatch_read_words(argc, argv);
+    MUST(words.script < argc);
+    if (read_with_getopt((int)argc, argv, &wanted)) {
+        MUST(words.script == wanted.script);
+        MUST(!words.script || words.directory == wanted.directory);
+    }
+    free(argv);
+    free(text);
+    return 0;
+}
