@@ -39,6 +39,7 @@ static char *job_argv[] = {NULL, NULL};
 static bool lacking; // of what a job has: its environment, its arguments, Slurm's version
 static char report_text[1 << 23];
 static FILE *report;
+static char slurm_version[32]; // the headers' own, unless the script says another
 
 static char **find(struct environment *environment, const char *name)
 {
@@ -141,7 +142,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     if (lacking && (item == S_SLURM_VERSION || item == S_JOB_ENV || item == S_JOB_ARGV)) {
         result = ESPANK_NOT_AVAIL;
     } else if (item == S_SLURM_VERSION) {
-        *va_arg(arguments, const char **) = "22.05.8";
+        *va_arg(arguments, const char **) = slurm_version;
     } else if (context != S_CTX_REMOTE) {
         result = ESPANK_NOT_AVAIL;
     } else if (item == S_JOB_ENV) {
@@ -235,6 +236,8 @@ static void play(char *line)
     *rest++ = '\0';
     if (strcmp(line, "context") == 0) {
         choose_context(rest);
+    } else if (strcmp(line, "slurm") == 0) {
+        snprintf(slurm_version, sizeof slurm_version, "%s", rest);
     } else if (strcmp(line, "plugstack") == 0) {
         plugstack[plugstack_count++] = strdup(rest);
     } else if (strcmp(line, "job") == 0) {
@@ -319,6 +322,8 @@ int main(void)
     char *script = read_whole(path);
     char *rest = NULL;
     report = fmemopen(report_text, sizeof report_text, "w");
+    snprintf(slurm_version, sizeof slurm_version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     if (!script || !report) {
         fputs("stub_slurm: STUB_SCRIPT names no script\n", stderr);
         return 2;
