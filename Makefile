@@ -134,14 +134,14 @@ test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but 
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
 
-.PHONY: coverage-plugin
-coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained
-	@$(PYTHON) -m tests.spank.coverage
-
 .PHONY: test-matrix
 test-matrix: root all ## the plugin on Slurm 20.11, 22.05 and 24.11 (needs root; 4 minutes, 3 more for the first)
 	@$(PYTHON) -m tests.matrix
 	@$(PYTHON) -m pytest -v -m matrix tests/matrix
+
+.PHONY: coverage-plugin
+coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained
+	@$(PYTHON) -m tests.spank.coverage
 
 .PHONY: bench-match
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)

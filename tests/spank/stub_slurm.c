@@ -36,10 +36,10 @@ static struct spank_option option;
 static uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
 static bool has_item[S_JOB_ARRAY_TASK_ID + 1];
 static char *job_argv[] = {NULL, NULL};
-static bool lacking; // of what a job has: its environment, its arguments, Slurm's version
+static char slurm_version[32]; // the headers' own, unless the script says another
+static bool lacking;           // of what a job has: its environment, its arguments, Slurm's version
 static char report_text[1 << 23];
 static FILE *report;
-static char slurm_version[32]; // the headers' own, unless the script says another
 
 static char **find(struct environment *environment, const char *name)
 {
@@ -319,11 +319,11 @@ static int write_report(const char *script)
 int main(void)
 {
     const char *path = getenv("STUB_SCRIPT");
+    snprintf(slurm_version, sizeof slurm_version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     char *script = read_whole(path);
     char *rest = NULL;
     report = fmemopen(report_text, sizeof report_text, "w");
-    snprintf(slurm_version, sizeof slurm_version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     if (!script || !report) {
         fputs("stub_slurm: STUB_SCRIPT names no script\n", stderr);
         return 2;
