@@ -231,3 +231,8 @@ def test_the_mark_of_another_decision_keeps_nothing_away(stub: Stub) -> None:
 def test_an_end_without_an_exit_status_is_not_reported(stub: Stub, daemon: FakeDaemon) -> None:
     start(stub, CARRIED, then=["call task_exit"])
     assert [asked.message["state"] for asked in daemon.of_kind("outcome")] == ["started"]
+
+
+def test_slurm_of_another_release_gives_a_job_nothing_of_ours(stub: Stub, daemon: FakeDaemon) -> None:
+    played = start(stub, CARRIED, items=["slurm 20.11.4"], then=[f"item {ITEM['exit_status']} 0", "call task_exit"])
+    assert (given(played), daemon.asked) == ({}, [])

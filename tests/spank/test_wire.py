@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from database.model import Decision
@@ -102,6 +102,7 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
 
 
 @settings(deadline=None)  # a process each
+@example(["/", ":", "@", "[", "`", "{"])  # the neighbours of what is allowed
 @given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
 def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
     patterns = [re.escape(pattern).replace(r"\*", "[A-Za-z0-9_]+") for pattern in documented_patterns()]
