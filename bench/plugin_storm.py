@@ -142,12 +142,13 @@ def storm(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dic
     defaults = {one.script: ran[one.job] for one in sample}
 
     load_plugin(cluster, WAYS["up"])
-    killer = Killer(Daemon(cluster))
+    daemon = Daemon(cluster)
+    before = len(daemon.log())
+    killer = Killer(daemon)
     begun = time.monotonic()
     submitted = submit_all(cluster, scripts, count, killer)
     with_s = time.monotonic() - begun
-    daemon = Daemon(cluster)
-    logged = daemon.log()
+    logged = daemon.log()[before:]
     with daemon:
         sample = [one for one in sample_of(submitted, SAMPLE) if one.script in defaults]
         ran = environments(cluster, sample)
