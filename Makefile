@@ -11,6 +11,10 @@ UNITDIR ?= /lib/systemd/system
 SYSUSERSDIR ?= /usr/lib/sysusers.d
 DESTDIR ?=
 export PREFIX SYSCONFDIR DESTDIR
+# The systems of `make test-matrix`: where they are kept, and a mirror of Debian other than this machine's own.
+MATRIX_CACHE ?= /var/cache/reprise-matrix
+MATRIX_MIRROR ?=
+export MATRIX_CACHE MATRIX_MIRROR
 
 # The system's Python, not one of a user's own: service accounts must be able to run it.
 BASE_PYTHON ?= /usr/bin/python3
@@ -119,15 +123,21 @@ test: root all lint check test-slow test-cluster ## all tests, the ones on virtu
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal -m "not cluster and not slow" tests  # some of them mostly wait
+	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal \
+	  -m "not cluster and not slow and not matrix" tests  # some of them mostly wait
 
 .PHONY: test-slow
 test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
-	@$(PYTEST) -n auto -m "slow and not cluster" tests
+	@$(PYTEST) -n auto -m "slow and not cluster and not matrix" tests
 
 .PHONY: test-cluster
 test-cluster: root all ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -m cluster tests
+
+.PHONY: test-matrix
+test-matrix: root all ## the plugin on Slurm 20.11, 22.05 and 24.11 (needs root; 4 minutes, 3 more for the first)
+	@$(PYTHON) -m tests.matrix
+	@$(PYTHON) -m pytest -v -m matrix tests/matrix
 
 .PHONY: bench-match
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)

@@ -72,6 +72,8 @@ def _openmpi(record: Known, policy: Policy) -> str | None:
 
 
 def _users_choice(record: Known, chosen: Sequence[str]) -> str | None:
+    if not chosen:
+        return None
     name = conflict((*record.terms.conflicts, *record.terms.names), chosen)
     return f"gives way to the user, who sets {name} in this job" if name else None
 

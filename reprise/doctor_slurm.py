@@ -93,5 +93,5 @@ def plugin(slurm: Slurm, entry: Entry | None) -> Finding:
     built = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
     if slurm.version and built[:2] != slurm.version[:2]:
         text = "{} was built for Slurm {}.{:02}, which is {}.{:02} here".format(found, *built[:2], *slurm.version[:2])
-        return problem("plugin", text, "build it again with this release's headers, then `make install-plugin`")
+        return problem("plugin", text, "install this release's headers, then run `make install-plugin`")
     return ok("plugin", "{}, built for Slurm {}.{:02}".format(found, *built[:2]))

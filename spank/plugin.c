@@ -6,8 +6,11 @@
 // compatible with GPL version 3, and "or later" allows version 3 for Slurm: the two together may be conveyed under
 // GPL-3.0.
 #include <errno.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "jobstep.h"
@@ -15,13 +18,15 @@
 #include "settings.h"
 #include "submit.h"
 
-// What Slurm looks up by name; everything else is built hidden.
+// What Slurm looks up by name; everything else is built hidden. `plugin_version`, by which newer releases of Slurm and
+// `reprise doctor` know what this was built for, is the second word with the headers of 20.11, and set by later ones.
 #pragma GCC visibility push(default)
-SPANK_PLUGIN(reprise, 1)
+SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
 #pragma GCC visibility pop
 
 static struct settings settings;
+static bool foreign; // Slurm is of another release than its headers were
 
 static void refuse_option(const char *value)
 {
@@ -29,13 +34,32 @@ static void refuse_option(const char *value)
 }
 
 // An admin's mistake is for admins: root's terminal and slurmd's log. Others see it with -v.
-static void report_setting(const char *problem)
+static void tell_admin(const char *problem)
 {
     if (getuid() == 0) {
         slurm_error("reprise: %s", problem);
     } else {
         slurm_verbose("reprise: %s", problem);
     }
+}
+
+// Slurm 22.05 and newer do not load what was built for another release; 20.11 does (seen), though it has other numbers
+// for errors.
+static void check_release(spank_t spank)
+{
+    char built_for[16], problem[200], *running = NULL;
+    snprintf(built_for, sizeof built_for, "%d.%02d.", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
+    if (spank_get_item(spank, S_SLURM_VERSION, &running) != ESPANK_SUCCESS || !running ||
+        strncmp(running, built_for, strlen(built_for)) == 0) {
+        return;
+    }
+    foreign = true;
+    snprintf(problem, sizeof problem,
+             "built for Slurm %sx, but this is %.20s: run `make install-plugin` with the headers of this release; "
+             "the plugin is off until then",
+             built_for, running);
+    tell_admin(problem);
 }
 
 static void submit_and_tell(spank_t spank, spank_context_t context)
@@ -60,10 +84,11 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
     case S_CTX_LOCAL:
     case S_CTX_REMOTE:
         options_register(spank, refuse_option);
-        settings_read(&settings, argc, argv, report_setting);
+        settings_read(&settings, argc, argv, tell_admin);
+        check_release(spank);
         break;
     case S_CTX_SLURMD:
-        settings_read(&settings, argc, argv, report_setting);
+        settings_read(&settings, argc, argv, tell_admin);
         break;
     case S_CTX_JOB_SCRIPT:
     case S_CTX_ERROR:
@@ -79,7 +104,7 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
     spank_context_t context = spank_context();
     (void)argc;
     (void)argv;
-    if (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL) {
+    if (!foreign && (context == S_CTX_ALLOCATOR || context == S_CTX_LOCAL)) {
         submit_and_tell(spank, context);
     }
     errno = saved;
@@ -91,7 +116,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (spank_context() == S_CTX_REMOTE) {
+    if (!foreign && spank_context() == S_CTX_REMOTE) {
         jobstep_start(spank, &settings);
     }
     errno = saved;
@@ -103,7 +128,7 @@ int slurm_spank_task_exit(spank_t spank, int argc, char *argv[])
     int saved = errno;
     (void)argc;
     (void)argv;
-    if (spank_context() == S_CTX_REMOTE) {
+    if (!foreign && spank_context() == S_CTX_REMOTE) {
         jobstep_end(spank, &settings);
     }
     errno = saved;

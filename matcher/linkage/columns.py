@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rapidfuzz.distance import Hamming, Levenshtein
 from rapidfuzz.process import cdist
 
@@ -21,6 +22,7 @@ from matcher.linkage import comparers, kernel
 from matcher.linkage.arrays import Codes, Growing, Ragged, Reals
 from matcher.linkage.features import FEATURES, Kind
 from matcher.linkage.model import Absolute, Circular, HammingPart, LevenshteinPart, Part, Ratio, SameSide
+from matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
 """Of `bounds` that are not exact."""
@@ -30,6 +32,10 @@ PLAIN_NUMBERS = 2**52
 
 Bounds = tuple[Reals, Reals]
 """The most and the least that similarities can be; the same array twice where they are known."""
+
+
+FEW_OTHERS = 16
+"""Texts among sketches that are none, which may be compared one by one."""
 
 
 class View(ABC):
@@ -117,7 +123,7 @@ class ValueColumn(Column):
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         self._prepare = _preparation(part)
-        self._scorer = _scorer(part)
+        self._is_edited = isinstance(part, LevenshteinPart)
         self._is_number = FEATURES[part.feature].kind is Kind.NUMBER
         self._compare = _comparison(part, cluster_nodes)
         self._many = _comparison_of_many(part, cluster_nodes)
@@ -127,11 +133,37 @@ class ValueColumn(Column):
         return list(map(Memo(lambda value: self._codes[self._prepare(value)]).__getitem__, values))
 
     def freeze(self, records: int) -> View:
-        if self._scorer:
-            return _TextView(self._prepare, self._codes, self._compare, self._scorer)
+        if self._is_edited:
+            return _TextView(self._prepare, self._codes, self._compare, Levenshtein.normalized_similarity)
         if self._is_number:
             return _NumberView(self._prepare, self._codes, self._compare, self._many)
         return ExactView(self._prepare, self._codes, self._compare)
+
+
+class SketchColumn(ValueColumn):
+    """Texts that nearly all have SIZE letters: those are compared as bytes."""
+
+    def __init__(self, part: Part, cluster_nodes: int) -> None:
+        super().__init__(part, cluster_nodes)
+        self._letters = Growing(np.uint8)
+        self._others: list[int] = []  # codes of texts that are no sketches, "" among them
+
+    def codes(self, values: Iterable[Any]) -> list[int]:
+        known = len(self._codes.keys_in_order)
+        codes = super().codes(values)
+        for code, text in enumerate(self._codes.keys_in_order[known:], known):
+            is_sketch = _is_sketch(text)
+            self._letters.extend(np.frombuffer(text.encode() if is_sketch else bytes(SIZE), np.uint8))
+            if not is_sketch:
+                self._others.append(code)
+        return codes
+
+    def freeze(self, records: int) -> View:
+        return _SketchView(self._prepare, self._codes, self._compare, self._letters.view(), tuple(self._others))
+
+
+def _is_sketch(text: str) -> bool:
+    return len(text) == SIZE and text.isascii()
 
 
 def _preparation(part: Part) -> Callable[[Any], Any]:
@@ -148,17 +180,6 @@ def _as_it_is(value: Any) -> Any:
 
 def _clean_letters(text: str) -> str:
     return comparers.without_digits(comparers.clean(text))
-
-
-def _scorer(part: Part) -> Callable[..., float] | None:
-    """What `rapidfuzz.process.cdist` compares many texts with; None where it does not."""
-    match part:
-        case LevenshteinPart():
-            return Levenshtein.normalized_similarity
-        case HammingPart():
-            return Hamming.normalized_similarity
-        case _:
-            return None
 
 
 class ExactView(View):
@@ -227,6 +248,33 @@ class _TextView(ExactView):
             known = self._values
             texts = known[: self.size] if codes is None else list(map(known.__getitem__, codes.tolist()))
             found = cdist([query], texts, scorer=self._scorer, dtype=np.float64, workers=1)[0]
+        return found, found
+
+
+class _SketchView(_TextView):
+    cost_ns = 10.0
+
+    def __init__(
+        self,
+        prepare: Callable[[Any], Any],
+        codes: Numbered,
+        compare: Callable[[Any, Any], float],
+        letters: npt.NDArray[np.uint8],
+        others: Sequence[int],
+    ) -> None:
+        super().__init__(prepare, codes, compare, Hamming.normalized_similarity)
+        self._letters = letters.reshape(-1, SIZE)
+        self._others = others
+        if len(others) > FEW_OTHERS:
+            self.cost_ns = _TextView.cost_ns
+
+    def bounds(self, query: str, codes: Codes | None) -> Bounds:
+        if len(self._others) > FEW_OTHERS or not _is_sketch(query):
+            return super().bounds(query, codes)
+        letters = self._letters if codes is None else self._letters[codes]
+        found = kernel.same_letters(letters.ravel(), query.encode())
+        for code in self._others:
+            found[code if codes is None else codes == code] = self.similarity(query, code)
         return found, found
 
 

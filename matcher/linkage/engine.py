@@ -27,6 +27,9 @@ from matcher.metadata import JobMetadata
 GARBAGE = 4096
 """Rows that removed records may leave behind, beyond as many as there are records, before the table is made anew."""
 
+UNPACKED = 2048
+"""Records that were found, and are kept unpacked for those who find them next: some 3 KiB each."""
+
 
 @dataclass(frozen=True)
 class _Served:
@@ -36,9 +39,15 @@ class _Served:
     packed: Sequence[bytes]
     labels: Sequence[Hashable]
     count: int
+    unpacked: dict[int, LinkableRecord] = dataclasses.field(default_factory=dict)
 
     def record(self, row: int) -> LinkableRecord:
-        return unpacked(self.packed, self.snapshot.order, self.labels[self.snapshot.labels[row]], row)
+        found = self.unpacked.get(row)
+        if found is None:
+            found = unpacked(self.packed, self.snapshot.order, self.labels[self.snapshot.labels[row]], row)
+            if len(self.unpacked) < UNPACKED:
+                self.unpacked[row] = found
+        return found
 
 
 class Engine:

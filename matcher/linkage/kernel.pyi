@@ -7,6 +7,9 @@ adds nothing. Column n of what is ragged are `ids[starts[n]:starts[n + 1]]`.
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from matcher.linkage.arrays import Codes, Indices, Reals
 
 RATIO: int
@@ -23,6 +26,10 @@ def numbers(comparer: int, query: float, values: Reals, first: float, second: fl
 
     `first` and `second` are the comparer's: the maximum, the period, or the start and the end.
     """
+
+def same_letters(letters: npt.NDArray[np.uint8], query: bytes) -> Reals:
+    """The share of places at which `query` has the same letter as each of the texts that stand in `letters`, one after
+    the other, all as long as `query`."""
 
 def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
     """The heights, at these similarities, of straight lines through the points (xs, ys), with xs from 0 to 1."""

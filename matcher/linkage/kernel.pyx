@@ -90,6 +90,22 @@ cdef bint _inside(double value, double start, double end) noexcept:
     return start <= value < end if start <= end else value >= start or value < end
 
 
+def same_letters(const unsigned char[::1] letters, bytes query):
+    cdef Py_ssize_t i, j, width = len(query)
+    cdef const unsigned char *one
+    cdef const unsigned char *of_query = query
+    cdef int same
+    found = np.empty(letters.shape[0] // width if width else 0)
+    cdef double[::1] out = found
+    for i in range(out.shape[0]):
+        one = &letters[i * width]
+        same = 0
+        for j in range(width):
+            same += one[j] == of_query[j]
+        out[i] = 1.0 - (width - same) / <double>width
+    return found
+
+
 def along(const double[::1] similarities, const double[::1] xs, const double[::1] ys):
     cdef Py_ssize_t i, right, count = min(xs.shape[0], ys.shape[0])
     cdef double x

@@ -13,9 +13,9 @@ from operator import attrgetter
 import numpy as np
 
 from matcher.linkage.arrays import Growing
-from matcher.linkage.columns import Column, OptionsColumn, ValueColumn
+from matcher.linkage.columns import Column, OptionsColumn, SketchColumn, ValueColumn
 from matcher.linkage.features import FEATURES
-from matcher.linkage.model import Model, OptionsPart, Part, SoftTfIdfPart
+from matcher.linkage.model import HammingPart, Model, OptionsPart, Part, SoftTfIdfPart
 from matcher.linkage.result import LinkableRecord
 from matcher.linkage.snapshot import Order, Snapshot
 from matcher.linkage.softtfidf import SoftTfIdfColumn
@@ -122,4 +122,6 @@ def _column(part: Part, cluster_nodes: int) -> Column:
         return SoftTfIdfColumn(part)
     if isinstance(part, OptionsPart):
         return OptionsColumn()
+    if isinstance(part, HammingPart):
+        return SketchColumn(part, cluster_nodes)
     return ValueColumn(part, cluster_nodes)

@@ -2,6 +2,7 @@
 """Fixtures of the tests that need a real Slurm: a cluster for the session, and its logs where a test failed."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,12 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install
 
 RUNNING: list[VirtualCluster] = []
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The system that the clusters run: this machine's own (`tests/matrix/` has others)."""
+    return Path("/")
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `keepe
 makes, an overlay over the host's root, a bridge, one namespace per node, the daemons, lives in those namespaces, so
 that nothing is left on the host when this process ends, however it ends.
 
-Only the standard library: it runs with the system's Python. Usage: init.py SPEC (JSON, see `Spec`); ready when it
-writes the line `ready` to standard output; ends when its standard input is closed.
+Only the standard library: it runs with the system's Python. Usage, in the checkout: python3 -m tests.cluster.init SPEC
+(JSON, see `Spec`); ready when it writes the line `ready` to standard output; ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -19,25 +19,29 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
+
+from tests.cluster.daemons import Daemons
 
 HEAD = "login"
 FIRST_UID = 30001
 SERVICE_UID = 30000
-START_TIMEOUT_S = 60.0
+FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons die of a cgroup.conf that names one
+DIED = "/run/cluster/died"  # one line on the daemon without which the cluster could not go on
+DAEMONS = Daemons()
 
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
 
-    `cpu_group` names the cluster's group of the kernel's scheduler.
+    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
+    all its machines run: "/" for the host's own.
     """
 
     name: str
     cpu_group: str
+    root: str
     source: str
     nodes: int
     rate: str
@@ -71,7 +75,7 @@ def mount(*argv: str) -> None:
 
 
 def enter_private_root(spec: Spec) -> None:
-    """Put an overlay over the host's root and make it this namespace's root.
+    """Put an overlay over the system's root and make it this namespace's root.
 
     It is built on a tmpfs over /run, which only this namespace sees: nothing needs a directory on the host.
     """
@@ -81,7 +85,7 @@ def enter_private_root(spec: Spec) -> None:
     root, upper, work = base / "root", base / "upper", base / "work"
     for directory in (root, upper, work):
         directory.mkdir()
-    mount("-t", "overlay", "-o", f"lowerdir=/,upperdir={upper},workdir={work}", "overlay", str(root))
+    mount("-t", "overlay", "-o", f"lowerdir={spec.root},upperdir={upper},workdir={work}", "overlay", str(root))
     mount("--rbind", "/dev", str(root / "dev"))
     mount("--rbind", "/sys", str(root / "sys"))
     mount("-t", "proc", "proc", str(root / "proc"))
@@ -157,10 +161,18 @@ PartitionName=debug Nodes=ALL Default=NO MaxTime=10:00 State=UP OverSubscribe=FO
 """
 
 
+def slurm_release() -> tuple[int, int]:
+    """The release of this root's Slurm, e.g. (22, 5); `slurmd -V` says "slurm-wlm 22.05.8"."""
+    said = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
+    year, month = said.split()[-1].split(".")[:2]
+    return int(year), int(month)
+
+
 def configure_slurm(spec: Spec) -> None:
     shutil.rmtree("/etc/slurm/plugstack.conf.d", ignore_errors=True)
     write("/etc/slurm/slurm.conf", slurm_conf(spec))
-    write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
+    if slurm_release() >= FIRST_WITH_CGROUP_PLUGIN:
+        write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
     write("/etc/slurm/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\n")
     Path("/etc/slurm/plugstack.conf.d").mkdir()
     if spec.plugstack:
@@ -171,8 +183,9 @@ def configure_slurm(spec: Spec) -> None:
 
 def configure_open_mpi() -> None:
     """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured."""
-    with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
-        params.write("mpi_yield_when_idle = 1\n")
+    if Path("/etc/openmpi").is_dir():
+        with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
+            params.write("mpi_yield_when_idle = 1\n")
 
 
 def shape(spec: Spec, device: str) -> list[str]:
@@ -186,13 +199,8 @@ def build_network() -> None:
     run("ip", "address", "add", f"{HEAD_ADDRESS}/24", "dev", "fabric")
 
 
-def start_daemon(argv: list[str], log: str) -> subprocess.Popen[bytes]:
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "ab") as out:
-        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
-
-
 MUNGE_DIRECTORIES = {"/run/munge": 0o755, "/var/log/munge": 0o700, "/var/lib/munge": 0o711, "/etc/munge": 0o700}
+MUNGED = ["munged", "--foreground", "--force"]
 
 
 def start_munge() -> None:
@@ -206,24 +214,20 @@ def start_munge() -> None:
     key.unlink(missing_ok=True)
     key.touch(mode=0o600)
     key.write_bytes(os.urandom(128))
-    start_daemon(["munged", "--foreground", "--force"], "/var/log/munged.out")
-    wait_for("munged", lambda: succeeds("munge", "-n"))
+    DAEMONS.start("munged", MUNGED, "/var/log/munged.out")
+    DAEMONS.wait_for("munged", lambda: succeeds("munge", "-n"))
 
 
 def succeeds(*argv: str) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-def wait_for(what: str, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
-    end = time.monotonic() + timeout_s
-    while not ready():
-        if time.monotonic() > end:
-            raise RuntimeError(f"{what} was not ready after {timeout_s:.0f} s; its log is in /var/log of the cluster")
-        time.sleep(0.05)
-
-
 def start_node(spec: Spec, index: int) -> None:
-    """A namespace of its own for the node, wired to the bridge, with slurmd in it."""
+    """A namespace of its own for the node, wired to the bridge, with munged and slurmd in it.
+
+    With one munged for all nodes, each credential of a step would be opened by several nodes and thus count as
+    replayed; and after a replay, slurmd 22.05 may free the message of libmunge twice when two launches meet.
+    """
     name = node_name(index)
     holder = subprocess.Popen(
         ["unshare", "--mount", "--net", "--uts", "--ipc", "sh", "-c", "echo up; read _; exec sleep infinity"],
@@ -246,11 +250,14 @@ def start_node(spec: Spec, index: int) -> None:
         shape(spec, "eth0"),
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "tmp", "/tmp"],
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "shm", "/dev/shm"],
+        ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "munge", "/run/munge"],
     ):
         run(*inside, *argv)
+    DAEMONS.start(f"munged of {name}", [*inside, *MUNGED], f"/var/log/munged-{name}.out")
+    DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
     Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
     write(f"/run/cluster/{name}.pid", pid)
-    start_daemon([*inside, "slurmd", "-D", "-N", name], f"/var/log/slurm/slurmd-{name}.out")
+    DAEMONS.start(f"slurmd of {name}", [*inside, "slurmd", "-D", "-N", name], f"/var/log/slurm/slurmd-{name}.out")
 
 
 def nodes_ready(spec: Spec) -> bool:
@@ -258,14 +265,19 @@ def nodes_ready(spec: Spec) -> bool:
     return done.stdout.split() == ["idle"] * spec.nodes
 
 
-def reap_until_closed() -> None:
-    """As process 1, collect orphans; return when standard input is closed."""
+def keep_until_closed() -> None:
+    """As process 1, collect what ends; return when standard input is closed.
+
+    A cluster that has lost a daemon would only keep its users waiting: the loss is written to DIED, then everything on
+    the cluster ends, so that nobody waits for it. Its files stay to be read.
+    """
     while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            pass
+        DAEMONS.reap()
+        if not Path(DIED).exists() and (died := DAEMONS.obituary()):
+            write(f"{DIED}.new", died)
+            os.rename(f"{DIED}.new", DIED)
+            if os.getpid() == 1:  # of a namespace of its own: -1 is everybody else there
+                os.kill(-1, signal.SIGKILL)
         readable, _, _ = select.select([0], [], [], 0.2)
         if readable and not os.read(0, 1):
             return
@@ -281,11 +293,11 @@ def build(spec: Spec) -> None:
     configure_open_mpi()
     build_network()
     start_munge()
-    start_daemon(["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
-    wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
+    DAEMONS.start("slurmctld", ["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
+    DAEMONS.wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
     for index in range(spec.nodes):
         start_node(spec, index)
-    wait_for("the nodes", lambda: nodes_ready(spec))
+    DAEMONS.wait_for("the nodes", lambda: nodes_ready(spec))
 
 
 def main() -> None:
@@ -298,7 +310,7 @@ def main() -> None:
         sys.exit("\n".join([*tails, str(error)]))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print("ready", flush=True)
-    reap_until_closed()
+    keep_until_closed()
 
 
 if __name__ == "__main__":

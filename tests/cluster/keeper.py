@@ -58,15 +58,15 @@ def cpu_group(name: str) -> Iterator[Path | None]:
 def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the cluster ends when its input is closed
         signal.signal(number, lambda *_: None)  # unlike SIG_IGN not inherited by the cluster's processes
-    init = Path(__file__).with_name("init.py")
+    checkout = Path(__file__).resolve().parents[2]
     with cpu_group(json.loads(sys.argv[1])["cpu_group"]) as group:
 
         def join() -> None:
             if group:
                 (group / "cgroup.procs").write_text("0")
 
-        argv = ["unshare", *NAMESPACES, sys.executable, str(init), sys.argv[1]]
-        return subprocess.run(argv, check=False, preexec_fn=join).returncode
+        argv = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.cluster.init", sys.argv[1]]
+        return subprocess.run(argv, cwd=checkout, check=False, preexec_fn=join).returncode
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ class VirtualCluster:
     """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
 
     `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
-    `reprise` exist too. Use it as a context manager, or `start()` and `stop()`.
+    `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
+    Use it as a context manager, or `start()` and `stop()`.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class VirtualCluster:
         users: Sequence[str] = ("alice", "bob", "carol"),
         cpus: int = 2,
         plugstack: str = "",
+        root: Path = Path("/"),
     ) -> None:
         self.spec = init.Spec(
             name="reprise",
             cpu_group=unique_name("reprise-cluster"),
+            root=str(root),
             source=str(SOURCE),
             nodes=nodes,
             rate=rate,
@@ -148,6 +151,12 @@ class VirtualCluster:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""
         return Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
 
+    def check_daemons(self) -> None:
+        """Raise ClusterError with the last words of a daemon that has died: everything else ended with it."""
+        died = self.path(init.DIED)
+        if died.exists():
+            raise ClusterError(died.read_text())
+
     def uid(self, user: str) -> int:
         if user == "root":
             return 0
@@ -156,7 +165,10 @@ class VirtualCluster:
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
     ) -> list[str]:
-        """The host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment."""
+        """The host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment.
+
+        Raises ClusterError where the cluster has lost a daemon."""
+        self.check_daemons()
         uid = self.uid(user)
         home = "/root" if user == "root" else f"/home/{user}"
         pid = self.path(f"/run/cluster/{node}.pid").read_text() if node else None
@@ -182,7 +194,7 @@ class VirtualCluster:
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command on the login node (or `node`) to its end. Raises ClusterError where it takes longer than
-        `timeout_s` seconds and, with `check`, where it fails."""
+        `timeout_s` seconds, where the cluster loses a daemon and, with `check`, where it fails."""
         try:
             done = subprocess.run(
                 self.command(argv, user=user, node=node, cwd=cwd, env=env),
@@ -195,6 +207,8 @@ class VirtualCluster:
             )
         except subprocess.TimeoutExpired as error:
             raise ClusterError(f"{user}: {shlex.join(argv)}: not done within {timeout_s:g} s") from error
+        if done.returncode:
+            self.check_daemons()
         if check and done.returncode:
             words = (done.stderr.strip() or done.stdout.strip())[-2000:]
             raise ClusterError(f"{user}: {shlex.join(argv)}: exit {done.returncode}: {words}")
@@ -257,7 +271,7 @@ class VirtualCluster:
         """The ends of all daemons' logs, for a person who looks for the cause of a failure."""
         parts = []
         for log in sorted(self.path("/var/log").rglob("*")):
-            if log.is_file() and (log.parent.name in ("slurm", "reprise") or log.name == "munged.out"):
+            if log.is_file() and (log.parent.name in ("slurm", "reprise") or log.name.startswith("munged")):
                 tail = log.read_text(errors="replace").splitlines()[-lines:]
                 if tail:
                     parts.append(f"==> {log.name} <==\n" + "\n".join(tail))

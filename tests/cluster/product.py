@@ -15,6 +15,7 @@ from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.waiting import wait_for
 
 SOURCE = "/opt/reprise/source"
+BUILD = "/root/build"
 SOCKET = "/run/reprise/matcher.sock"
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
 
@@ -23,6 +24,13 @@ COMMAND = f"""\
 #!/bin/sh
 PYTHONPATH={SOURCE} exec {SOURCE}/.venv/bin/python -m reprise "$@"
 """
+
+
+def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.CompletedProcess[str]:
+    """Build the plugin with the cluster's own compiler and headers, and install it. `words` are for make."""
+    copy = f"rm -rf {BUILD} && mkdir -p {BUILD}/reprise && cp -r {SOURCE}/spank {BUILD} && rm -rf {BUILD}/spank/build"
+    cluster.run(["sh", "-c", f"{copy} && rm -f {BUILD}/spank/*.so && cp {SOURCE}/reprise/__init__.py {BUILD}/reprise"])
+    return cluster.run(["make", "-s", "-j2", "-C", f"{BUILD}/spank", "install", *words], check=False)
 
 
 def install(cluster: VirtualCluster) -> None:

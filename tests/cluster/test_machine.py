@@ -61,6 +61,41 @@ def test_a_command_that_does_not_end_is_named() -> None:
         cluster.run(["sleep", "60"], timeout_s=1)
 
 
+def test_a_daemon_that_dies_ends_what_waits_for_it_and_is_named() -> None:
+    """One slurmd was lost to a fault of its own once, and every test of a run waited for its jobs."""
+    with VirtualCluster(nodes=2) as cluster:
+        endless = cluster.popen(["srun", "-w", "node1", "sleep", "1000"], user="alice")
+        states = ["squeue", "--noheader", "--format=%T"]
+        wait_for("the job's start", lambda: cluster.run(states).stdout.split() == ["RUNNING"], 30)
+        cluster.run(["sh", "-c", "kill -ABRT $(cat /run/slurmd-node0.pid)"], check=False)
+        assert endless.wait(timeout=20)
+        with pytest.raises(ClusterError, match=r"^slurmd of node0 died \(SIGABRT\): .*/slurmd-node0.out of the"):
+            cluster.run(["true"])
+        assert "slurmd-node0.out" in cluster.logs()
+
+
+def test_a_daemon_that_is_told_to_end_may_do_so() -> None:
+    with VirtualCluster(nodes=1) as cluster:
+        pid = cluster.path("/run/slurmd-node0.pid").read_text().strip()
+        cluster.run(["kill", pid])
+        wait_for("the end of slurmd", lambda: not cluster.path(f"/proc/{pid}").exists(), 20)
+        cluster.run(["true"])
+
+
+def test_a_daemon_that_dies_while_the_cluster_starts_is_named() -> None:
+    with pytest.raises(ClusterError, match=r"slurmctld died \(exit 1\): .*fatal"):
+        VirtualCluster(nodes=0).start()
+
+
+def test_nodes_open_a_credential_once_each_as_nodes_with_a_munged_of_their_own_do() -> None:
+    with VirtualCluster(nodes=2) as cluster:
+        credential = cluster.run(["munge", "-n"]).stdout
+        for node in ("node0", "node1"):
+            cluster.run(["unmunge"], node=node, stdin=credential)
+        replayed = cluster.run(["unmunge"], node="node1", stdin=credential, check=False)
+        assert "Replayed credential" in replayed.stderr + replayed.stdout
+
+
 def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
     before = host_state()
     with VirtualCluster(nodes=1) as one, VirtualCluster(nodes=2) as two:

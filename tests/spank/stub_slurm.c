@@ -77,6 +77,7 @@ static struct spank_option option;
 static uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
 static bool has_item[S_JOB_ARRAY_TASK_ID + 1];
 static char *job_argv[] = {NULL, NULL};
+static char slurm_version[32]; // the headers' own, unless the script says another
 
 static char **find(struct environment *environment, const char *name)
 {
@@ -166,7 +167,7 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     va_list arguments;
     va_start(arguments, item);
     if (item == S_SLURM_VERSION) {
-        *va_arg(arguments, const char **) = "22.05.8";
+        *va_arg(arguments, const char **) = slurm_version;
     } else if (context != S_CTX_REMOTE) {
         result = ESPANK_NOT_AVAIL;
     } else if (item == S_JOB_ENV) {
@@ -246,6 +247,8 @@ static void play(char *line)
     *rest++ = '\0';
     if (strcmp(line, "context") == 0) {
         choose_context(rest);
+    } else if (strcmp(line, "slurm") == 0) {
+        snprintf(slurm_version, sizeof slurm_version, "%s", rest);
     } else if (strcmp(line, "plugstack") == 0) {
         plugstack[plugstack_count++] = strdup(rest);
     } else if (strcmp(line, "job") == 0) {
@@ -285,6 +288,8 @@ int main(void)
     fail_at = strtol(getenv("FAIL_AT"), NULL, 10);
     fail_after = getenv("FAIL_AFTER");
 #endif
+    snprintf(slurm_version, sizeof slurm_version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     if (!script) {
         fputs("stub_slurm: STUB_SCRIPT names no script\n", stderr);
         return 2;

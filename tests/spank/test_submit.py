@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -378,6 +379,23 @@ def test_a_full_backlog_costs_the_deadline_and_no_more(stub: Stub) -> None:
             client.close()
     assert played.carried == UNREACHABLE
     assert 145 <= played.calls[-1][2] < 600
+
+
+def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
+    played = stub.submit(before=["slurm 20.11.4"])
+    ((level, line),) = played.log
+    assert level == ("error" if os.getuid() == 0 else "verbose")
+    assert re.fullmatch(r"reprise: built for Slurm \d\d\.\d\d\.x, but this is 20\.11\.4: run `make .*", line)
+    assert (played.carried, daemon.asked) == (None, [])
+
+
+def test_another_version_of_the_same_release_is_served(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    stub.submit()
+    release = daemon.asked[0].message["client"]["slurm"].rpartition(".")[0]
+    played = stub.submit(before=[f"slurm {release}.99-1"])
+    assert played.log == []
+    assert daemon.asked[1].message["client"]["slurm"] == f"{release}.99-1"
 
 
 def test_closed_standard_descriptors_do_not_matter(stub: Stub, daemon: FakeDaemon) -> None:

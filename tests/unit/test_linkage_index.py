@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcher.linkage import Engine, LinkableRecord, Linkage, Model, comparers, load
+from matcher.linkage import columns as columns_module
 from matcher.linkage import engine as engine_module
 from matcher.linkage import snapshot as snapshot_module
 from matcher.linkage.softtfidf import TokensOfLength
@@ -36,6 +37,7 @@ JOBS = st.builds(
     tasks=NUMBERS,
     directory=st.sampled_from(NAMES),
     account=st.sampled_from(["a", "b", ""]),
+    script=st.sampled_from(["", 32 * "x", 16 * "y" + 16 * "x", 31 * "x" + "é", "xy", 33 * "x"]),
 )
 TIES = st.tuples(st.integers(0, 1).map(float), st.sampled_from([0.1, 0.2]))
 
@@ -52,6 +54,7 @@ def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Mod
         {"feature": "user", "comparer": "exact"},
         {"feature": "job_name", "comparer": "levenshtein"},
         {"feature": "directory", "comparer": "levenshtein", "clean": False},
+        {"feature": "script", "comparer": "hamming"},
         {"feature": "path", "comparer": "soft-tfidf", "inner_threshold": 0.8},
         {"feature": "options", "comparer": "options"},
         {"feature": "nodes", "comparer": "ratio"},
@@ -101,6 +104,7 @@ def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
+        monkeypatch.setattr(columns_module, "FEW_OTHERS", 1)
         monkeypatch.setattr(snapshot_module, "MERGED", 3)
         monkeypatch.setattr(engine_module, "GARBAGE", 2)
     return str(request.param)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemons of a virtual cluster as its process 1 has them: started, collected, and missed when they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+START_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """`name` is for people, `log` the file with what it writes to its standard output and error."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def obituary(self) -> str:
+        """One line on how it died and its last words; "" while it runs, and where it ended because it was told to."""
+        status = self.process.returncode
+        if not status:
+            return ""
+        how = signal.Signals(-status).name if status < 0 else f"exit {status}"
+        words = self.log.read_text(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(words) if line.strip()), "no words")
+        return f"{self.name} died ({how}): {last}: read {self.log} of the cluster"
+
+
+@dataclass
+class Daemons:
+    """All that were started. Other children, too, are collected by `reap`: a process 1 inherits orphans."""
+
+    started: list[Daemon] = field(default_factory=list)
+
+    def start(self, name: str, argv: list[str], log: str) -> None:
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        with Path(log).open("ab") as out:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        self.started.append(Daemon(name, Path(log), process))
+
+    def reap(self) -> None:
+        """Collect the children that have ended."""
+        known = {daemon.process.pid: daemon.process for daemon in self.started}
+        try:
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                if ended.si_pid in known:
+                    known[ended.si_pid].wait()  # or its status would be lost
+                else:
+                    os.waitpid(ended.si_pid, 0)
+        except ChildProcessError:  # there are none
+            pass
+
+    def obituary(self) -> str:
+        """One line on the first daemon that has died; "" where none has."""
+        for daemon in self.started:
+            daemon.process.poll()
+        return next(filter(None, (daemon.obituary() for daemon in self.started)), "")
+
+    def wait_for(self, what: str, ready: Callable[[], bool]) -> None:
+        """Wait until `what` is ready. Raises RuntimeError where a daemon dies, and after START_TIMEOUT_S."""
+        end = time.monotonic() + START_TIMEOUT_S
+        while not ready():
+            if died := self.obituary():
+                raise RuntimeError(died)
+            if time.monotonic() > end:
+                raise RuntimeError(f"{what} was not ready after {START_TIMEOUT_S:.0f} s: read /var/log of the cluster")
+            time.sleep(0.05)

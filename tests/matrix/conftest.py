@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what is collected here once for each release, all tests of one release together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.matrix.roots import RELEASES, Release, fill
+
+
+@pytest.fixture(scope="session", params=RELEASES, ids=str)
+def release(request: pytest.FixtureRequest) -> Release:
+    chosen: Release = request.param
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def root(release: Release) -> Path:
+    """The system that the clusters here run."""
+    return fill(release)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """A line for each release."""
+    reports = [report for kind in ("passed", "failed", "error") for report in terminalreporter.getreports(kind)]
+    for release in RELEASES:
+        mine = [report.passed for report in reports if f"[{release}" in report.nodeid]
+        if mine:
+            terminalreporter.write_line(f"{release}: {sum(mine)} of {len(mine)} checks passed")

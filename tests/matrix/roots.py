@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systems that `make test-matrix` tests on: releases of Debian, made by debootstrap and kept in a cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+PACKAGES = SOURCE / "etc" / "packages.debian"
+# The headings there of what a root needs.
+SECTIONS = frozenset(("Building the plugin", "Running: Slurm, munge", "The virtual cluster"))
+CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
+MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")  # the latter has what the former had
+STEP_TIMEOUT_S = 900.0
+PROBE_TIMEOUT_S = 20
+# What is mounted or started while a root is made ends with the process that made it, however that ends.
+APART = ("unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child")
+
+
+class RootError(RuntimeError):
+    """A root cannot be made; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A Debian release and the release of its Slurm."""
+
+    suite: str
+    name: str
+    slurm: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, Slurm {self.slurm}"
+
+    @property
+    def root(self) -> Path:
+        """Where it is kept, once it is whole. Another list of packages is another root: the old one may be in use."""
+        packages_key = hashlib.sha256(" ".join(wanted()).encode()).hexdigest()[:8]
+        return CACHE / f"{self.suite}-{packages_key}"
+
+    @property
+    def log(self) -> Path:
+        return CACHE / f"{self.suite}.log"
+
+
+RELEASES = (
+    Release("bullseye", "Debian 11", "20.11"),
+    Release("bookworm", "Debian 12", "22.05"),
+    Release("trixie", "Debian 13", "24.11"),
+)
+
+
+def packages(text: str) -> list[str]:
+    """The packages under the headings of SECTIONS in the text of `etc/packages.debian`."""
+    heading, found = "", []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ").strip()
+        elif heading in SECTIONS:
+            found += line.partition("#")[0].split()
+    return found
+
+
+def wanted() -> list[str]:
+    """The packages of a root."""
+    return packages(PACKAGES.read_text())
+
+
+def fill(release: Release) -> Path:
+    """The release's root, made where the cache does not have it (about a minute). Raises RootError."""
+    with _lock():
+        if not release.root.exists():
+            _make(release)
+    return release.root
+
+
+@contextlib.contextmanager
+def _lock() -> Iterator[None]:
+    """Two runs do not make the same root at once."""
+    try:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(CACHE / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise RootError(f"{CACHE}: {error.strerror}: run this as root, or give MATRIX_CACHE=DIRECTORY") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make(release: Release) -> None:
+    env = {**os.environ, **proxies(), "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    mirror = _mirror_with(release, env)
+    new = CACHE / f"{release.suite}.new"
+    shutil.rmtree(new, ignore_errors=True)  # of a run that was interrupted
+    release.log.unlink(missing_ok=True)
+    bootstrap = ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.suite, str(new), mirror]
+    _step(release, bootstrap, env)
+    denied = new / "usr/sbin/policy-rc.d"  # the packages' daemons are not to be started
+    denied.write_text("#!/bin/sh\nexit 101\n")
+    denied.chmod(0o755)
+    apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]  # an archive's is over
+    _step(release, [*apt, "update"], env)
+    _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted()], env)
+    _step(release, [*apt, "clean"], env)
+    new.rename(release.root)
+
+
+def _step(release: Release, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    with release.log.open("a") as log:
+        try:
+            done = subprocess.run(
+                [*APART, *argv],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=STEP_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise RootError(f"{release.name}: {argv[0]}: {error}: `make deps`, and look into {release.log}") from error
+    if done.returncode:
+        words = release.log.read_text(errors="replace").strip().splitlines()
+        raise RootError(f"{release.name}: {argv[0]} failed ({words[-1] if words else 'no reason'}): see {release.log}")
+
+
+def _mirror_with(release: Release, env: Mapping[str, str]) -> str:
+    tried = mirrors()
+    for mirror in tried:
+        probe = ["wget", "--spider", "--quiet", "--tries=2", f"--timeout={PROBE_TIMEOUT_S}"]
+        address = f"{mirror}/dists/{release.suite}/Release"
+        if subprocess.run([*probe, address], env=env, capture_output=True, check=False).returncode == 0:
+            return mirror
+    raise RootError(
+        f"{release.name} ({release.suite}) is on no mirror that can be reached ({', '.join(tried)}): "
+        "give one that has it, MATRIX_MIRROR=URL"
+    )
+
+
+def mirrors() -> list[str]:
+    """Where to look for a release: MATRIX_MIRROR if it is set, else this machine's own mirror and Debian's."""
+    if given := os.environ.get("MATRIX_MIRROR"):
+        return [given.rstrip("/")]
+    words = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return list(dict.fromkeys((*main_archives(said), *MIRRORS)))
+
+
+def main_archives(targets: str) -> list[str]:
+    """The addresses in apt's index targets ("URI RELEASE COMPONENT" a line) that are no updates of a release."""
+    rows = [line.split() for line in targets.splitlines()]
+    return [
+        row[0].rstrip("/")
+        for row in rows
+        if len(row) == 3 and row[0].startswith("http") and row[2] == "main" and not set("-/") & set(row[1])
+    ]
+
+
+def proxies() -> dict[str, str]:
+    """The proxies that apt uses, as the variables that debootstrap's wget and the apt in the root read."""
+    found = {}
+    for scheme in ("http", "https"):
+        words = ["apt-config", "--format", "%v%n", "dump", f"Acquire::{scheme}::Proxy"]
+        value = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+        if value and value != "DIRECT":
+            found[f"{scheme}_proxy"] = value
+    return found

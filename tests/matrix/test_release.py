@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What shows on several releases only: builds, what they link and export, a real daemon, a build for another Slurm."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from database import Database
+from reprise import doctor_slurm
+from reprise.doctor_probes import Ran
+from reprise.doctor_report import Finding, Level
+from tests.cluster.machine import JobEnd, VirtualCluster
+from tests.cluster.product import BUILD, SOCKET, install_plugin
+from tests.matrix.roots import RELEASES, Release, fill
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.matrix
+
+PLUGIN = f"{BUILD}/spank/spank_reprise.so"
+PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
+LINE = "optional spank_reprise.so\n"
+EXPORTS = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
+LIBRARIES = r"lib(c|json-c|munge)\.so\.\d+|ld-linux-.*"
+# What differs between any two jobs.
+PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_JOB_(START|END)_TIME|_)=")
+CARRIED = "SLURM_SPANK_REPRISE="  # what a submission hands to its job
+SCRIPT_OF_ONE_NODE = SCRIPT.replace("nodes=4", "nodes=1")
+FAILS = "#!/bin/sh\nenv | sort\nsrun sh -c 'env | grep -v ^SLURM_ | sort'\nexit 7\n"
+
+
+@pytest.fixture(scope="module")
+def cluster(root: Path) -> Iterator[VirtualCluster]:
+    with VirtualCluster(nodes=1, root=root, plugstack=LINE) as machine:
+        machine.run(["mkdir", "-p", "/run/reprise"])
+        machine.write("/home/alice/fails.sh", FAILS, user="alice")
+        machine.write("/home/alice/job.sh", SCRIPT_OF_ONE_NODE, user="alice")
+        machine.write("/usr/local/bin/mpirun", "#!/bin/sh\nenv\nexit 3\n", mode=0o755)
+        yield machine
+
+
+@pytest.fixture
+def installed(cluster: VirtualCluster) -> None:
+    """The plugin, built for this release."""
+    done = install_plugin(cluster)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def plugin_loads(cluster: VirtualCluster) -> bool:
+    return "--reprise=" in cluster.run(["sbatch", "--help"], user="alice").stdout
+
+
+def run(cluster: VirtualCluster, script: str, *options: str) -> JobEnd:
+    return cluster.wait_job(cluster.submit(script, *options))
+
+
+def doctor(cluster: VirtualCluster) -> Finding:
+    """What `reprise doctor` says of the plugin, asking the cluster's Slurm."""
+
+    def ask(argv: Sequence[str]) -> Ran:
+        done = cluster.run(argv, check=False)
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    _, slurm = doctor_slurm.look(ask)
+    places = tuple(cluster.path(place) for place in slurm.plugin_directories)
+    return doctor_slurm.plugin(dataclasses.replace(slurm, plugin_directories=places), None)
+
+
+def test_the_cluster_runs_this_release(cluster: VirtualCluster, release: Release) -> None:
+    assert re.search(rf"\b{release.slurm}\.", cluster.run(["sbatch", "--version"]).stdout)
+    assert f"{release.slurm}." in cluster.run(["scontrol", "show", "config"]).stdout
+
+
+def test_it_compiles_without_a_warning_and_loads(cluster: VirtualCluster, installed: None, release: Release) -> None:
+    assert plugin_loads(cluster)
+    finding = doctor(cluster)
+    assert (finding.level, finding.text.endswith(f"built for Slurm {release.slurm}")) == (Level.OK, True)
+
+
+def test_it_exports_only_what_slurm_looks_up(cluster: VirtualCluster, installed: None) -> None:
+    lines = cluster.run(["nm", "-D", "--defined-only", "--format=posix", PLUGIN]).stdout.splitlines()
+    names = {line.split()[0] for line in lines}
+    assert {"plugin_name", "plugin_type", "plugin_version", "slurm_spank_init"} <= names
+    assert {name for name in names - EXPORTS if not name.startswith("slurm_spank_")} == set()
+
+
+def test_it_links_nothing_but_libc_jsonc_and_libmunge(cluster: VirtualCluster, installed: None) -> None:
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", cluster.run(["readelf", "-d", PLUGIN]).stdout)
+    assert "libc.so.6" in needed
+    assert [name for name in needed if not re.fullmatch(LIBRARIES, name)] == []
+
+
+def test_a_daemon_decides_and_learns_how_the_job_ended(
+    cluster: VirtualCluster, installed: None, tmp_path: Path
+) -> None:
+    daemon = Daemon(tmp_path)
+    daemon.socket = cluster.path(SOCKET)
+    daemon.configure()
+    alice = str(cluster.uid("alice"))  # whom the daemon's host does not know by name
+    context = {"cluster": "test", "nodes": 1, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
+    daemon.add(record(metadata=job(alice, SCRIPT_OF_ONE_NODE).to_json(), context=context))
+    daemon.start()
+    try:
+        end = run(cluster, "job.sh", "--export=NONE")
+
+        def outcome() -> object:
+            with Database.open(daemon.database, read_only=True) as database:
+                return [run.exit_status for run in database.outcomes_of_job("test", end.job_id)]
+
+        assert {f"{name}={value}" for name, value in RULES.items()} <= set(end.output.splitlines()), daemon.text()
+        wait_for("the outcome", lambda: outcome() == [3 << 8], 20)
+    finally:
+        daemon.stop()
+
+
+def test_without_a_daemon_a_job_is_as_without_the_plugin(cluster: VirtualCluster, installed: None) -> None:
+    with_plugin = run(cluster, "fails.sh")
+    cluster.write(PLUGSTACK, "")
+    without = run(cluster, "fails.sh")
+    cluster.write(PLUGSTACK, LINE)
+    assert (with_plugin.state, with_plugin.exit_status) == (without.state, without.exit_status) == ("FAILED", 7)
+    assert lines_of(with_plugin) == lines_of(without) != []
+
+
+def lines_of(end: JobEnd) -> list[str]:
+    return [line for line in end.output.splitlines() if not PER_JOB.match(line) and not line.startswith(CARRIED)]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["the older of the others", "the newer"])
+def test_a_build_for_another_release_is_refused_and_stops_no_job(
+    cluster: VirtualCluster, release: Release, which: int
+) -> None:
+    other = [one for one in RELEASES if one != release][which]
+    headers = f"/root/{other.suite}"
+    shutil.copytree(fill(other) / "usr/include/slurm", cluster.path(headers) / "slurm", dirs_exist_ok=True)
+    refused = install_plugin(cluster, f"CPPFLAGS=-I{headers}")
+    line = refused.stderr.splitlines()[0]
+    assert refused.returncode and f"built for Slurm {other.slurm}" in line and f"{release.slurm} is installed" in line
+
+    forced = install_plugin(cluster, f"CPPFLAGS=-I{headers}", f"SLURM_RELEASE={other.slurm}")
+    assert (forced.returncode, forced.stderr) == (0, "")
+    finding = doctor(cluster)
+    assert f"was built for Slurm {other.slurm}, which is {release.slurm} here" in finding.text
+    assert "make install-plugin" in finding.remedy
+    end = run(cluster, "fails.sh")
+    assert (end.state, end.exit_status, CARRIED in end.output) == ("FAILED", 7, False)
+    said = cluster.run(["srun", "true"]).stderr
+    if release.slurm == "20.11":  # it loads what was built for any release; the plugin itself declines
+        assert f"reprise: built for Slurm {other.slurm}.x, but this is 20.11." in said
+        assert cluster.run(["srun", "true"], user="alice").stderr == ""
+    else:
+        assert re.search(rf"Incompatible Slurm plugin .*spank_reprise\.so version \({other.slurm}\.", said)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin's Makefile, where the headers of Slurm are of another release than they were, or than Slurm is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+SPANK = HERE.parents[1] / "spank"
+HEADERS = Path("/usr/include/slurm")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The built plugin's directory, in a place of its own."""
+    subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
+    (tmp_path / "reprise").mkdir()
+    shutil.copy2(SPANK.parent / "reprise" / "__init__.py", tmp_path / "reprise")
+    return shutil.copytree(SPANK, tmp_path / "spank")
+
+
+def make(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-s", "-C", directory, *words], capture_output=True, text=True, check=False)
+
+
+def test_a_build_for_another_release_than_is_installed_is_not_installed(copy: Path, tmp_path: Path) -> None:
+    done = make(copy, "install", f"DESTDIR={tmp_path}/root", "SLURM_RELEASE=99.05")
+    line, failed = done.stderr.splitlines()
+    assert re.fullmatch(r"spank_reprise\.so: built for Slurm \d\d\.\d\d, .* but 99\.05 is installed: install .*", line)
+    assert (done.returncode, failed.endswith("Error 1")) == (2, True)
+    assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("installed", [[], ["SLURM_RELEASE="]], ids=["the same", "not known"])
+def test_a_build_for_this_release_is_installed(copy: Path, tmp_path: Path, installed: list[str]) -> None:
+    done = make(copy, "install", f"DESTDIR={tmp_path}/root", *installed)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in (tmp_path / "root").rglob("*.so")] == ["spank_reprise.so"]
+
+
+def test_headers_of_a_new_release_build_it_anew_however_old_their_files_are(copy: Path, tmp_path: Path) -> None:
+    headers = shutil.copytree(HEADERS, tmp_path / "include" / "slurm")
+    goal = ["build/allowlist.o", f"CPPFLAGS=-I{tmp_path}/include"]
+    assert make(copy, *goal).returncode == 0
+    assert make(copy, "-q", *goal).returncode == 0, "up to date"
+    for header in headers.iterdir():
+        text = re.sub(r"(#define SLURM_VERSION_NUMBER) 0x\w+", r"\1 0x630500", header.read_text())
+        header.write_text(text)
+        os.utime(header, (0, 0))
+    assert make(copy, "-q", *goal).returncode == 1
+    assert make(copy, *goal).returncode == 0
+    assert [path.name for path in (copy / "build").glob("slurm-*")] == ["slurm-99.05"]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make test-matrix` makes its systems of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.matrix import roots
+from tests.matrix.roots import PACKAGES, RELEASES, SECTIONS, RootError
+
+RELEASE = RELEASES[0]
+
+
+def test_a_root_gets_the_packages_of_the_sections_that_it_needs() -> None:
+    first = "# All of them\n# Building the plugin\ngcc\nmake  # of GNU\n\n"
+    text = f"{first}# Formatting\nclang-format\n# Running: Slurm, munge\nmunge\n"
+    assert roots.packages(text) == ["gcc", "make", "munge"]
+
+
+def test_the_sections_are_those_of_the_list_of_packages() -> None:
+    text = PACKAGES.read_text()
+    assert {line.lstrip("# ") for line in text.splitlines() if line.startswith("#")} >= SECTIONS
+    assert {"libslurm-dev", "libjson-c-dev", "slurmctld", "slurmd", "iproute2"} <= set(roots.packages(text))
+    assert "debootstrap" in text.split()
+
+
+def test_the_mirror_is_the_one_of_this_machines_main_archive() -> None:
+    targets = """\
+http://near.example/debian/ bookworm-updates main
+http://near.example/debian/ bookworm main
+http://near.example/debian/ bookworm contrib
+http://near.example/debian-security/ bookworm-security main
+http://old.example/security/ buster/updates main
+file:/media/cdrom/ bookworm main
+"""
+    assert roots.main_archives(targets) == ["http://near.example/debian"]
+
+
+def test_a_release_that_no_mirror_has_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roots, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("MATRIX_MIRROR", "http://127.0.0.1:9/debian/")
+    with pytest.raises(RootError) as raised:
+        roots.fill(RELEASE)
+    assert str(raised.value) == (
+        "Debian 11 (bullseye) is on no mirror that can be reached (http://127.0.0.1:9/debian): "
+        "give one that has it, MATRIX_MIRROR=URL"
+    )
+    assert not RELEASE.root.exists()
+
+
+def test_another_list_of_packages_is_another_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {release.root for release in RELEASES}
+    more = tmp_path / "packages.debian"
+    more.write_text(f"{PACKAGES.read_text()}# The virtual cluster\nstrace\n")
+    monkeypatch.setattr(roots, "PACKAGES", more)
+    assert len(before | {release.root for release in RELEASES}) == 2 * len(RELEASES)
+
+
+def test_the_administrators_page_names_the_releases() -> None:
+    page = (roots.SOURCE / "docs" / "admin.md").read_text()
+    (header,) = [line for line in page.splitlines() if line.startswith("| tested on a running cluster")]
+    assert [cell.strip() for cell in header.strip("|").split("|")][1:] == [str(release) for release in RELEASES]
