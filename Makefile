@@ -159,6 +159,10 @@ coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take
 bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
 	@$(PYTHON) -m bench.match
 
+.PHONY: bench-plugin
+bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on a virtual cluster (needs root; 4 minutes)
+	@$(PYTHON) -m bench.plugin
+
 .PHONY: lint
 lint: $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)

@@ -50,15 +50,15 @@ BATCH = 2000  # records written in one transaction
 COMPONENTS = ("openmpi-collectives", "sro")
 
 
-def record(rng: random.Random, job: JobMetadata) -> Record:
+def record(rng: random.Random, job: JobMetadata, cluster: str = "test") -> Record:
     """A tuned job, as a campaign leaves it; each has settings of its own."""
     component = rng.choice(COMPONENTS)
     if component == "sro":
-        context: dict[str, Any] = {"cluster": "test", "nodes": job.nodes, "tasks_per_node": job.tasks_per_node}
+        context: dict[str, Any] = {"cluster": cluster, "nodes": job.nodes, "tasks_per_node": job.tasks_per_node}
         environment = {"SRO_BLOCK_SIZE": str(4096 * rng.randint(1, 999)), "SRO_WINDOW": str(rng.randint(1, 999))}
         conflicts = ["SRO_*"]
     else:
-        context = {"cluster": "test", "nodes": job.nodes, "tasks_per_node": job.tasks_per_node, "openmpi": ["4.1.4"]}
+        context = {"cluster": cluster, "nodes": job.nodes, "tasks_per_node": job.tasks_per_node, "openmpi": ["4.1.4"]}
         rules = f"/var/lib/reprise/artifacts/{rng.getrandbits(256):064x}.conf"
         environment = {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -84,13 +84,13 @@ def record(rng: random.Random, job: JobMetadata) -> Record:
     )
 
 
-def fill(path: Path, site: Site, rng: random.Random, count: int) -> dict[str, int]:
+def fill(path: Path, site: Site, rng: random.Random, count: int, cluster: str = "test") -> dict[str, int]:
     """Write so many records; how many distinct values their fields have."""
     jobs: list[JobMetadata] = []
     with Database.open(path, create=True) as database:
         for first in range(0, count, BATCH):
             batch = list(site.jobs(min(BATCH, count - first)))
-            database.add_records([record(rng, job) for job in batch])
+            database.add_records([record(rng, job, cluster) for job in batch])
             jobs += batch
     return distinct(jobs)
 

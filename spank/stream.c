@@ -32,26 +32,17 @@ static enum client_result wait_until_ready(int fd, short events, nanoseconds dea
     }
 }
 
-static enum client_result send_all(int fd, const char *bytes, size_t size, nanoseconds deadline)
+// What is left of a frame, in one call: two would wake the other end twice.
+static ssize_t send_rest(int fd, unsigned char *header, const char *body, size_t size, size_t sent)
 {
-    while (size > 0) {
-        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
-        if (sent >= 0) {
-            bytes += sent;
-            size -= (size_t)sent;
-        } else if (errno == EAGAIN) {
-            enum client_result result = wait_until_ready(fd, POLLOUT, deadline);
-            if (result != CLIENT_OK) {
-                return result;
-            }
-        } else if (errno != EINTR) {
-            return CLIENT_BROKEN;
-        }
-        if (size > 0 && deadline_left_ms(deadline) == 0) {
-            return CLIENT_LATE;
-        }
-    }
-    return CLIENT_OK;
+    const size_t of_header = sent < HEADER_SIZE ? sent : HEADER_SIZE;
+    const size_t of_body = sent - of_header;
+    struct iovec parts[] = {
+        {.iov_base = header + of_header, .iov_len = HEADER_SIZE - of_header},
+        {.iov_base = (char *)body + of_body, .iov_len = size - of_body}, // only read from
+    };
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = sizeof parts / sizeof *parts};
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 static enum client_result receive_all(int fd, char *bytes, size_t size, nanoseconds deadline)
@@ -87,10 +78,26 @@ int stream_above_standard(int fd)
 
 enum client_result stream_send_frame(int fd, const char *body, size_t size, nanoseconds deadline)
 {
-    const unsigned char header[HEADER_SIZE] = {(unsigned char)(size >> 24), (unsigned char)(size >> 16),
-                                               (unsigned char)(size >> 8), (unsigned char)size};
-    enum client_result result = send_all(fd, (const char *)header, sizeof header, deadline);
-    return result == CLIENT_OK ? send_all(fd, body, size, deadline) : result;
+    unsigned char header[HEADER_SIZE] = {(unsigned char)(size >> 24), (unsigned char)(size >> 16),
+                                         (unsigned char)(size >> 8), (unsigned char)size};
+    size_t sent = 0;
+    while (sent < HEADER_SIZE + size) {
+        ssize_t more = send_rest(fd, header, body, size, sent);
+        if (more >= 0) {
+            sent += (size_t)more;
+        } else if (errno == EAGAIN) {
+            enum client_result result = wait_until_ready(fd, POLLOUT, deadline);
+            if (result != CLIENT_OK) {
+                return result;
+            }
+        } else if (errno != EINTR) {
+            return CLIENT_BROKEN;
+        }
+        if (sent < HEADER_SIZE + size && deadline_left_ms(deadline) == 0) {
+            return CLIENT_LATE;
+        }
+    }
+    return CLIENT_OK;
 }
 
 enum client_result stream_receive_frame(int fd, size_t limit, nanoseconds deadline, char **body, size_t *size)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -16,8 +17,6 @@ from tests.waiting import wait_for
 SOURCE = "/opt/reprise/source"
 BUILD = "/root/build"
 SOCKET = "/run/reprise/matcher.sock"
-LOG = "/var/log/reprise/matcher.log"
-PIDFILE = "/run/reprise/matcher.pid"
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
 
 # What `make install-python` would put there; the checkout's own environment saves making another one.
@@ -50,10 +49,18 @@ def install(cluster: VirtualCluster) -> None:
 
 
 class Daemon:
-    """The matcher daemon on a cluster; a context manager, or `start()` and `stop()`."""
+    """The matcher daemon on a cluster; a context manager, or `start()` and `stop()`.
 
-    def __init__(self, cluster: VirtualCluster) -> None:
+    One with another `config` must have its socket at /run/reprise/NAME.sock, where NAME.toml is the file's name.
+    """
+
+    def __init__(self, cluster: VirtualCluster, config: str = "") -> None:
         self.cluster = cluster
+        name = Path(config).stem if config else "matcher"
+        self.socket = f"/run/reprise/{name}.sock"
+        self._pidfile = f"/run/reprise/{name}.pid"
+        self._log = f"/var/log/reprise/{name}.log"
+        self._env = {"REPRISE_CONFIG": config} if config else {}
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Daemon:
@@ -67,23 +74,36 @@ class Daemon:
 
     def start(self) -> None:
         """Start it as the service account and return once it answers on its socket."""
-        script = f"echo $$ > {PIDFILE}; exec reprise -v serve"
-        process = self.cluster.popen(["sh", "-c", script], user="reprise", log=LOG)
+        process = self.spawn()
 
         def answers() -> bool:
             if process.poll() is not None:
                 raise ClusterError(f"reprise serve ended: {self.log()[-500:]}")
             try:
-                return bool(ask(self.cluster.path(SOCKET), PING, 1.0)["kind"] == "ok")
+                return bool(ask(self.cluster.path(self.socket), PING, 1.0)["kind"] == "ok")
             except DaemonUnreachableError:
                 return False
 
         wait_for("the matcher daemon", answers, 30)
-        self._process = process
+
+    def spawn(self) -> subprocess.Popen[str]:
+        """Start it without waiting for it."""
+        script = f"echo $$ > {self._pidfile}; exec reprise -v serve"
+        argv = ["sh", "-c", script]
+        self._process = self.cluster.popen(argv, user="reprise", env=self._env, log=self._log)
+        return self._process
 
     def signal(self, name: str) -> None:
         """Send a signal, e.g. "STOP", to the daemon itself."""
-        self.cluster.run(["kill", f"-{name}", self.cluster.path(PIDFILE).read_text().strip()])
+        self.cluster.run(["kill", f"-{name}", self.cluster.path(self._pidfile).read_text().strip()])
+        if name == "CONT" and self._process:  # nsenter stops with its child
+            self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL, and wait for its end."""
+        if self._process:
+            self.signal("KILL")
+            self._process.wait(timeout=20)
 
     def stop(self) -> None:
         """SIGTERM, and wait for its end. Harmless when it does not run."""
@@ -92,7 +112,7 @@ class Daemon:
             self._process.wait(timeout=20)
 
     def log(self) -> str:
-        path: Path = self.cluster.path(LOG)
+        path: Path = self.cluster.path(self._log)
         return path.read_text(errors="replace") if path.exists() else ""
 
     def log_contains(self, words: str, timeout_s: float = 10.0) -> None:

@@ -66,7 +66,7 @@ def test_a_variable_that_cannot_be_set(job: Job, daemon: FakeDaemon, at: int) ->
     assert given == (mine if at <= 2 else {**GIVEN, **mine, **MARK})
 
 
-@pytest.mark.parametrize("name", ["malloc", "calloc", "strdup", "socket", "connect", "send", "recv", "access"])
+@pytest.mark.parametrize("name", ["malloc", "calloc", "strdup", "socket", "connect", "sendmsg", "recv", "access"])
 def test_calls_that_all_fail(job: Job, daemon: FakeDaemon, name: str) -> None:
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_AFTER": "1"}
     assert_unharmed(job)
@@ -156,7 +156,7 @@ def test_a_file_system_so_slow_that_the_deadline_passes(job: Job, daemon: FakeDa
     assert daemon.asked == []
 
 
-@pytest.mark.parametrize(("name", "bytes_"), [("send", b""), ("recv", b"\0\0")], ids=["send", "recv"])
+@pytest.mark.parametrize(("name", "bytes_"), [("sendmsg", b""), ("recv", b"\0\0")], ids=["sendmsg", "recv"])
 def test_a_conversation_that_is_half_done_at_the_deadline(job: Job, name: str, bytes_: bytes) -> None:
     (job.stub.directory / "job.sh").write_text("\n" * 120_000)
     job.env = {"FAIL_CALL": name, "FAIL_AT": "1", "FAIL_AFTER": "1", "FAIL_DELAY_MS": str(DEADLINE_MS + 20)}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the plugin costs `sbatch`, and whether jobs notice it, on a virtual cluster with a real Slurm (needs root).
+
+    python -m bench.plugin [--rounds 300] [--storm 2000] [--records 10000]
+
+Ordinary users submit held jobs, one after the other: in each round once in every way, in random order. The ways are
+without the plugin (`plain`, and `again` as a check of the measurement itself), with it and a daemon (`up`), without one
+(`absent`), with one that is stopped (`hung`), and over TCP with munge (`tcp_up`). They differ in nothing but the
+plugstack that slurm.conf names.
+
+Added time is the difference of quantiles: the slowest of so many with the plugin less the slowest of as many without,
+the second slowest less the second slowest, and so on; `hung_max_ms` is the largest of all these. A single submission's
+time less the median without it would count as the plugin's what is slow now and then in any case (Slurm's controller,
+this machine): `_over_median_ms` has it for comparison, too much, never too little.
+
+Then the storm (see `bench.plugin_storm`). The last line is a JSON object; keys that end in `_ms` are milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.load import quantile
+from bench.plugin_site import DEADLINE_MS, HUNG, PLAIN, WAYS, Script, conf_of, running, submitter
+from bench.plugin_storm import storm
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import Daemon
+
+PLUGIN = Path(__file__).parents[1] / "spank/spank_reprise.so"
+WARM_UP = 5  # rounds of each user
+PAUSE_S = 0.01
+SHOWN = (0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
+
+
+def stripped_kib() -> float:
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["strip", "-o", file.name, str(PLUGIN)], check=True)
+        return Path(file.name).stat().st_size / 1024
+
+
+def held(way: str, script: Script) -> list[str]:
+    """A submission of a job that does not start, so that nothing runs beside the next."""
+    return [conf_of(way), "/usr/bin/sbatch", "--hold", script.name]
+
+
+def rounds(rng: random.Random, scripts: Sequence[Script], count: int) -> list[tuple[str, Script]]:
+    made = []
+    for _ in range(count):
+        script = rng.choice(scripts)
+        made += [(way, script) for way in rng.sample(list(WAYS), len(WAYS))]
+    return made
+
+
+def one_after_another(cluster: VirtualCluster, scripts: Sequence[Script], count: int) -> dict[str, list[float]]:
+    """Milliseconds of so many submissions in each way; the users take turns at a third of them each."""
+    rng = random.Random(count)  # noqa: S311 - a simulation
+    took: dict[str, list[float]] = {way: [] for way in WAYS}
+    users = cluster.spec.users
+    for user in users:
+        own = [script for script in scripts if script.user == user]
+        order = rounds(rng, own, WARM_UP + -(-count // len(users)))
+        done = submitter(cluster, user, [held(*one) for one in order], pause_s=PAUSE_S)
+        for number, ((way, _), (ms, status, _, error)) in enumerate(zip(order, done, strict=True)):
+            if status or error:
+                raise ValueError(f"sbatch, {way}: exit {status}: {error}")
+            if number >= WARM_UP * len(WAYS):
+                took[way].append(ms)
+        cluster.run(["scancel", "--user", user])
+    return took
+
+
+def added(took: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """What stands for each way, in milliseconds."""
+    plain = sorted(took[PLAIN])
+    median = statistics.median(plain)
+    more = {way: [a - b for a, b in zip(sorted(values), plain, strict=True)] for way, values in took.items()}
+
+    def at(way: str, share: float) -> float:
+        return more[way][min(len(plain) - 1, int(len(plain) * share))]
+
+    return {
+        "up_p50_ms": at("up", 0.5),
+        "up_p99_ms": at("up", 0.99),
+        "absent_p50_ms": at("absent", 0.5),
+        "hung_p50_ms": at("hung", 0.5),
+        "hung_max_ms": max(more["hung"]),
+        "tcp_up_p50_ms": at("tcp_up", 0.5),
+        "again_p50_ms": at("again", 0.5),
+        "again_p99_ms": at("again", 0.99),
+        "plain_p50_ms": median,
+        "plain_p99_over_median_ms": quantile(plain, 0.99) - median,
+        "up_p99_over_median_ms": quantile(took["up"], 0.99) - median,
+        "hung_max_over_median_ms": max(took["hung"]) - median,
+    }
+
+
+def show(took: Mapping[str, Sequence[float]]) -> None:
+    """The distributions themselves."""
+    click.echo("milliseconds of sbatch" + " ".join([""] + [f"{f'p{100 * share:.0f}':>7}" for share in SHOWN]))
+    for way, values in took.items():
+        told = " ".join(f"{quantile(values, share):7.2f}" for share in SHOWN)
+        click.echo(f"{way:8} {len(values):7} times {told}")
+
+
+def measure(count: int, submissions: int, records: int) -> dict[str, Any]:
+    with running(records) as (cluster, scripts):
+        with Daemon(cluster), Daemon(cluster, HUNG) as hung:
+            hung.signal("STOP")
+            try:
+                took = one_after_another(cluster, scripts, count)
+            finally:
+                hung.signal("CONT")
+        show(took)
+        result: dict[str, Any] = {key: round(value, 2) for key, value in added(took).items()}
+        result |= {"deadline_ms": DEADLINE_MS, "so_kib": round(stripped_kib(), 1)}
+        return result | storm(cluster, scripts, submissions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=300, help="submissions in each way")
+    parser.add_argument("--storm", type=int, default=2000, help="submissions at once")
+    parser.add_argument("--records", type=int, default=10_000)
+    arguments = parser.parse_args()
+    click.echo(f"{os.cpu_count()} cores; {arguments.records} records")
+    click.echo(json.dumps(measure(arguments.rounds, arguments.storm, arguments.records)))
+
+
+if __name__ == "__main__":
+    main()
