@@ -178,6 +178,8 @@ class Course:
         """Wait for the end of the job's first run, and let it not start again."""
         directory = self.cluster.path(self.directory(way))
         wait_for(way.shown, lambda: any("finished" in file.read_text() for file in directory.glob("*.out")), 90, 0.1)
+        runs = ["squeue", "--noheader", "--name=scrontab", "--states=running,completing"]  # its end is still reported
+        wait_for(f"the end of {way.shown}", lambda: not self.cluster.run(runs).stdout.strip(), 30, 0.1)
         self.cluster.run(["scrontab", "-r"], user="alice")
 
     def read(self, way: Way, done: subprocess.CompletedProcess[str]) -> Tried:
