@@ -34,6 +34,9 @@ def same_letters(letters: npt.NDArray[np.uint8], query: bytes) -> Reals:
 def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
     """The heights, at these similarities, of straight lines through the points (xs, ys), with xs from 0 to 1."""
 
+def height(similarity: float, xs: Reals, ys: Reals) -> float:
+    """The same at one similarity, to the last bit."""
+
 def holders(ids: Codes, starts: Indices, count: int) -> tuple[Codes, Indices]:
     """The other way round: which rows hold each of `count` ids. Those of id n are `rows[begins[n]:begins[n + 1]]`."""
 

@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.unicode cimport PyUnicode_4BYTE_KIND, PyUnicode_FromKindAndData
 from libc.float cimport DBL_MAX
 from libc.math cimport M_PI, fabs, fmin, fmod, isnan, sin, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
@@ -19,7 +19,12 @@ cdef enum:
     TABLES = 32  # that are added at once
     RANKED = 64  # totals that are kept in order; of more, numpy finds the last
 
-RATIO, ABSOLUTE, CIRCULAR, SAME_SIDE, EQUAL = range(5)
+cpdef enum:
+    RATIO
+    ABSOLUTE
+    CIRCULAR
+    SAME_SIDE
+    EQUAL
 
 
 # --- texts
@@ -60,13 +65,13 @@ def numbers(int comparer, double query, const double[::1] values, double first, 
         value = values[i]
         if isnan(value):
             out[i] = 0.0
-        elif comparer == 0:
+        elif comparer == RATIO:
             out[i] = _ratio(query, value)
-        elif comparer == 1:
+        elif comparer == ABSOLUTE:
             out[i] = max(0.0, 1.0 - fabs(query - value) / first)
-        elif comparer == 2:
+        elif comparer == CIRCULAR:
             out[i] = _circular(query, value, first)
-        elif comparer == 3:
+        elif comparer == SAME_SIDE:
             out[i] = _inside(query, first, second) == _inside(value, first, second)
         else:
             out[i] = query == value
@@ -107,20 +112,25 @@ def same_letters(const unsigned char[::1] letters, bytes query):
 
 
 def along(const double[::1] similarities, const double[::1] xs, const double[::1] ys):
-    cdef Py_ssize_t i, right, count = min(xs.shape[0], ys.shape[0])
-    cdef double x
+    cdef Py_ssize_t i
     heights = np.empty(similarities.shape[0])
     cdef double[::1] out = heights
     for i in range(similarities.shape[0]):
-        x = similarities[i]
-        right = 1
-        while right < count and xs[right] <= x:
-            right += 1
-        if right >= count:
-            out[i] = ys[count - 1]
-        else:
-            out[i] = (ys[right] - ys[right - 1]) / (xs[right] - xs[right - 1]) * (x - xs[right - 1]) + ys[right - 1]
+        out[i] = _height(similarities[i], xs, ys)
     return heights
+
+
+def height(double similarity, const double[::1] xs, const double[::1] ys):
+    return _height(similarity, xs, ys)
+
+
+cdef inline double _height(double x, const double[::1] xs, const double[::1] ys) noexcept:
+    cdef Py_ssize_t right = 1, count = min(xs.shape[0], ys.shape[0])
+    while right < count and xs[right] <= x:
+        right += 1
+    if right >= count:
+        return ys[count - 1]
+    return (ys[right] - ys[right - 1]) / (xs[right] - xs[right - 1]) * (x - xs[right - 1]) + ys[right - 1]
 
 
 cdef class _ById:

@@ -3,13 +3,12 @@
 
 Nothing is left out that could be among the nearest. Parts with few distinct values are added up for every row. Then,
 part by part, only those rows go on that can still be among the nearest, given what the best rows have for certain and
-what the parts to come can add at most. That is done up to a margin; the few rows that are left are reckoned exactly.
-`kernel` has the loops.
+what the parts to come can add at most. That is done up to a margin; rows that are closer than that to each other or to
+the threshold are reckoned exactly. `kernel` has the loops.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -24,7 +23,8 @@ from matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
 from matcher.linkage.model import Curve, Model
 
 TOTAL_DECIMALS = 12
-"""Totals are rounded to this, so that equal jobs score exactly 1 and ties do not hang on the order of a sum."""
+"""Scores, and totals that are reckoned exactly, are rounded to this, so that equal jobs score exactly 1 and ties do not
+hang on the order of a sum."""
 
 MERGED = 8192
 """Parts are looked up together where they have no more combinations: such a table stays in the processor's cache."""
@@ -69,6 +69,10 @@ class _Lines:
     def at(self, places: Reals) -> Reals:
         """The heights at these places."""
         return kernel.along(places, self._xs, self._ys)
+
+    def height(self, place: float) -> float:
+        """The height at one place."""
+        return kernel.height(place, self._xs, self._ys)
 
 
 @dataclass(slots=True)
@@ -150,16 +154,7 @@ class Contribution:
         unknown = self.curve.unknown
         if unknown is not None and (code == self.view.unknown() or self.view.is_unknown(held.query)):
             return similarity, unknown
-        return similarity, self._height(similarity)
-
-    def _height(self, similarity: float) -> float:
-        """As np.interp, which takes longer for one."""
-        xs, ys = self.curve.similarities, self.curve.values
-        right = bisect_right(xs, similarity)
-        if right == len(xs):
-            return ys[-1]
-        x, y = xs[right - 1], ys[right - 1]
-        return (ys[right] - y) / (xs[right] - x) * (similarity - x) + y
+        return similarity, self._along.height(similarity)
 
     def _with_unknown(self, codes: Codes | None, added: Reals) -> Reals:
         if self.curve.unknown is None:
@@ -246,7 +241,7 @@ def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple
 
 @dataclass(frozen=True)
 class Ranked:
-    """The best rows, best first, with their exact totals."""
+    """The best rows, best first, with their totals up to the snapshot's margin."""
 
     rows: Indices
     totals: Reals
