@@ -118,16 +118,16 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     nearest, similar = asked.nearest_and_similar(NEAREST)
     looked_at: list[_Candidate] = []
     used: list[_Candidate] = []
+    clusters = named_clusters(question.submission)
     if policy.mode == "off":
         verdict, reason = "none", "the site has switched the matcher off"
     elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
         verdict = "defer" if denied.until_start and _asks_again(question) else "none"
         reason = f"the site {denied.why}"
-    elif (missing := _not_visible_yet(question)) is not None:
+    elif (missing := _not_visible_yet(question, clusters)) is not None:
         verdict, reason = "defer", missing
     else:
-        there = named_clusters(question.submission) or policy.cluster
-        check = _checker(question, job, dataclasses.replace(policy, cluster=there))
+        check = _checker(question, job, dataclasses.replace(policy, cluster=clusters or policy.cluster))
         looked_at = _candidates(knowledge, check, nearest, asked, similar)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
@@ -164,13 +164,12 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     return Decided(decision, explained)
 
 
-def _not_visible_yet(question: Question) -> str | None:
+def _not_visible_yet(question: Question, clusters: str) -> str | None:
     """At submission, a script on standard input is out of sight, and which of several clusters Slurm will choose; when
     the job starts, they are not."""
     submission = question.submission
-    if question.point != "submit" or submission.command != "sbatch":
+    if not _asks_again(question):
         return None
-    clusters = named_clusters(submission)
     if clusters == "all" or "," in clusters:
         return f"which of the clusters {clusters} runs the job is not known yet: asked again when it starts"
     if submission.script is not None:

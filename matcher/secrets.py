@@ -27,9 +27,14 @@ def names_secret(name: str) -> bool:
     return any(_SECRET_WORDS.fullmatch(word) for word in _WORD.findall(name))
 
 
+def _may_hold_secret(text: str) -> bool:
+    """False for most texts, and quick."""
+    return "=" in text or "://" in text
+
+
 def masked_text(text: str) -> str:
     """`text` without passwords in URLs and without the value of a `secret-name=value` assignment."""
-    if "=" not in text and "://" not in text:
+    if not _may_hold_secret(text):
         return text
     assignment = _ASSIGNMENT.fullmatch(text)
     if assignment and names_secret(assignment["name"]):
@@ -37,18 +42,17 @@ def masked_text(text: str) -> str:
     return _URL_PASSWORD.sub(rf"\g<head>{MASK}", text)
 
 
-def _may_hold_secrets(metadata: JobMetadata) -> bool:
+def _job_may_hold_secret(metadata: JobMetadata) -> bool:
     """False for most jobs, and faster than to mask what there is."""
     texts = [metadata.path, metadata.program, metadata.job_name, metadata.directory]
     for values in metadata.options.values():
         texts += values
-    together = "\n".join(texts)
-    return "=" in together or "://" in together or any(map(names_secret, metadata.options))
+    return _may_hold_secret("\n".join(texts)) or any(map(names_secret, metadata.options))
 
 
 def masked(metadata: JobMetadata) -> JobMetadata:
     """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
-    if not _may_hold_secrets(metadata):
+    if not _job_may_hold_secret(metadata):
         return metadata
     options = {
         key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
