@@ -97,8 +97,8 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
     if (ours >= 0) {
         close(ours); // a child that is still talking ends now
     }
-    if (result ==
-        CLIENT_LATE) { // only then: where SIGCHLD is ignored, a child that has ended is no longer ours to kill
+    // Only then: where SIGCHLD is ignored, a child that has ended is no longer ours to kill.
+    if (result == CLIENT_LATE) {
         kill(child, SIGKILL);
     }
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.life import Job, assert_unharmed
+from tests.faults.links import link_to_itself, link_to_the_zero_device
 from tests.spank.daemon import FakeDaemon
 
 
@@ -29,16 +30,8 @@ def socket_of_a_dead_daemon(path: Path) -> None:
     bound(path).close()
 
 
-def link_to_itself(path: Path) -> None:
-    path.symlink_to(path)
-
-
 def link_to_nothing(path: Path) -> None:
     path.symlink_to("nowhere")
-
-
-def link_to_the_zero_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
 
 
 def long_file(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.life import Job, assert_unharmed
+from tests.faults.links import link_to_itself, link_to_the_zero_device
 from tests.spank.daemon import FakeDaemon, Message
 
 MIB = 1 << 20
@@ -72,16 +73,8 @@ def terminal(script: Path) -> None:
     script.symlink_to("/dev/tty")
 
 
-def endless(script: Path) -> None:
-    script.symlink_to("/dev/zero")
-
-
 def memory_of_this_process(script: Path) -> None:
     script.symlink_to("/proc/self/mem")  # a regular file, but it cannot be read
-
-
-def link_to_itself(script: Path) -> None:
-    script.symlink_to(script)
 
 
 SCRIPTS: dict[str, tuple[Callable[[Path], None], bool]] = {
@@ -95,7 +88,7 @@ SCRIPTS: dict[str, tuple[Callable[[Path], None], bool]] = {
     "in-a-closed-directory": (in_a_closed_directory, False),
     "fifo": (fifo, False),
     "terminal": (terminal, False),
-    "endless-device": (endless, False),
+    "endless-device": (link_to_the_zero_device, False),
     "read-error": (memory_of_this_process, False),
     "missing": (nothing, False),
     "link-to-itself": (link_to_itself, False),

@@ -42,6 +42,27 @@ def read_exactly(peer: socket.socket, size: int) -> bytes:
     return data
 
 
+@contextlib.contextmanager
+def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Iterator[None]:
+    """Each connection gets a thread of its own that talks, until the block is left."""
+
+    def accept() -> None:
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=talk, args=(peer,), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
 @dataclass(frozen=True)
 class Asked:
     """A request, and the user id of who sent it, as the kernel tells it."""
@@ -71,23 +92,12 @@ class FakeDaemon:
         server.bind(str(self.path))
         self.path.chmod(0o666)
         server.listen(64)
-        thread = threading.Thread(target=self._serve, args=(server,), daemon=True)
-        thread.start()
         try:
-            yield self
+            with serving(server, self._talk):
+                yield self
         finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
             server.close()
             self.path.unlink()
-
-    def _serve(self, server: socket.socket) -> None:
-        while True:
-            try:
-                peer, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
 
     def _talk(self, peer: socket.socket) -> None:
         with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or send half a frame

@@ -7,15 +7,13 @@ import contextlib
 import json
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from matcher.munge import CredentialError, Munge
+from matcher.protocol import NONCE_BYTES
 from tests.munged import Munged
-from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly
-
-NONCE = 16
+from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly, serving
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,8 @@ class TcpDaemon:
     def listening(self) -> Iterator[TcpDaemon]:
         with socket.create_server(("127.0.0.1", 0)) as server:
             self.port = server.getsockname()[1]
-            thread = threading.Thread(target=self._serve, args=(server,), daemon=True)
-            thread.start()
-            yield self
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
+            with serving(server, self._talk):
+                yield self
 
     @property
     def settings(self) -> list[str]:
@@ -69,14 +64,6 @@ class TcpDaemon:
         message = self.reply if call.message["kind"] == "decide" else OK
         return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
 
-    def _serve(self, server: socket.socket) -> None:
-        while True:
-            try:
-                peer, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._talk, args=(peer,), daemon=True).start()
-
     def _talk(self, peer: socket.socket) -> None:
         with peer, contextlib.suppress(OSError, ValueError):  # a client may die, or be short of memory
             body = read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
@@ -88,7 +75,7 @@ class TcpDaemon:
             except CredentialError:
                 self.unreadable.append(body)
                 return
-            call = Call(opened.payload[:NONCE], json.loads(opened.payload[NONCE:]), opened.uid)
+            call = Call(opened.payload[:NONCE_BYTES], json.loads(opened.payload[NONCE_BYTES:]), opened.uid)
             self.asked.append(Asked(call.message, call.uid))
             answer = (self.answer or self.seal)(call)
             self.answered += 1

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may stand where a file is expected, and is none that can be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def link_to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def link_to_the_zero_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
