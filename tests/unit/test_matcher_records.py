@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from database.model import Record, RecordStatus, Scope
-from matcher.records import UnreadableError, read
-from matcher.service import readable
+from matcher.records import UnreadableError, read, readable
 from tests.unit.matcher_daemon import job, record, text_of
 
 
