@@ -10,15 +10,17 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from pydantic import Json as JsonText
 
 from database.model import RecordStatus, RecordText, Scope
 from matcher.eventlog import line
 from matcher.linkage.result import LinkableRecord
-from matcher.metadata import JobMetadata
+from matcher.metadata import NOT_QUICK, JobMetadata
 from matcher.protocol import environment_problem
 from matcher.secrets import masked
 
@@ -147,17 +149,29 @@ def read(row: RecordText) -> Known:
     """The record in a row. Raises UnreadableError."""
     where = ""
     try:
-        own = _Own.model_validate(row)
-        names, values = tuple(own.environment), tuple(own.environment.values())
-        problem = environment_problem(own.environment)
+        environment = _environment(row)
+        names, values = tuple(environment), tuple(environment.values())
         shared = (row.component, row.scope, row.status, row.context, row.conflicts)
-        terms = _terms(*shared, names, own.gain_low > 0, problem)
+        terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment))
         where = "metadata."
         metadata = masked(JobMetadata.from_text(row.metadata)) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
-    return Known(row.id, own.created_at, own.gain, own.gain_low, terms, values, metadata)
+    return Known(row.id, row.created_at, row.gain, row.gain_low, terms, values, metadata)
+
+
+_quick_environment = msgspec.json.Decoder(dict[str, str])
+
+
+def _environment(row: RecordText) -> dict[str, str]:
+    """The variables, where the row's numbers are fine too. Raises ValidationError."""
+    try:
+        if isfinite(row.created_at) and isfinite(row.gain) and isfinite(row.gain_low):
+            return _quick_environment.decode(row.environment)
+    except NOT_QUICK:
+        pass
+    return _Own.model_validate(row).environment
 
 
 @lru_cache(maxsize=TERMS)
