@@ -16,6 +16,7 @@ from database.store import Store
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)
 
+FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # that SQLite knows
 _TEXTS = f"SELECT {', '.join(RecordText._fields)} FROM record"  # noqa: S608 (the model's own names)
 _CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
 _GONE = (
@@ -89,9 +90,23 @@ class Records(Store):
         )
         return [RECORD.decode(row) for row in rows]
 
-    def record_texts(self) -> Iterator[RecordText]:
-        """All records, of any status, lowest id first."""
-        return map(RecordText._make, self._rows(f"{_TEXTS} ORDER BY id"))
+    def record_texts(self, first: int = FIRST_ID, last: int = LAST_ID) -> Iterator[RecordText]:
+        """All records, of any status, lowest id first; or those with ids from `first` to `last`."""
+        rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))
+        return map(RecordText._make, rows)
+
+    def record_ids(self) -> Sequence[int]:
+        """The ids of all records, of any status, lowest first."""
+        return sorted(row[0] for row in self._rows("SELECT id FROM record"))
+
+    def last_record_change(self) -> int:
+        """The number of the last change of a record, for `record_changes`; 0: none."""
+        return self._change_numbers()[1]
+
+    def _change_numbers(self) -> tuple[int, int]:
+        """Of the first and the last change that is known of."""
+        first, last = self._read("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM record_change")[0]
+        return first, last
 
     def record_changes(self, since: int | None) -> RecordChanges | None:
         """What became of records after the change with the number `since`; None: nothing.
@@ -99,7 +114,7 @@ class Records(Store):
         All records, where that is None, or so long ago that changes since then have been forgotten. What changes while
         this is read may be among it and come again.
         """
-        first, last = self._read("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM record_change")[0]
+        first, last = self._change_numbers()
         if since is None or not first - 1 <= since <= last:
             return RecordChanges(last, self.record_texts(), (), all_of_them=True)
         if since == last:

@@ -48,7 +48,7 @@ def run(load_config: Callable[[], Config]) -> None:
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
-            journal.start()
+            journal.start(service.load_records())
             try:
                 runner.run(_serve(config, service, journal, listener, over_tcp))
             finally:

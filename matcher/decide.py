@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from database.model import Decision, Record
+from matcher.batch import Batch, batches
 from matcher.choices import chosen_names, hides_names
 from matcher.guards import Policy, refusal
 from matcher.linkage.engine import Asked, Engine
 from matcher.linkage.model import Model
-from matcher.linkage.result import LinkableRecord, Linkage, Match
+from matcher.linkage.prepared import Prepared
+from matcher.linkage.result import Linkage, Match
 from matcher.metadata import JobMetadata
 from matcher.protocol import environment_problem
 from matcher.records import Known, Terms
@@ -64,20 +66,22 @@ class Knowledge:
         """Take records, by their ids, that are new or not as they were. Those that are None are left out, as are those
         with the ids `removed`. To be called by one thread at a time.
         """
+        self.take(batches(records, self.engine.prepare), removed)
+
+    def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
+        """The same with records in batches that `engine.prepare` has prepared."""
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
-        def linkable() -> Iterator[LinkableRecord]:
-            for number, record in records:
-                if record is None:
-                    gone.append(number)
-                elif record.metadata is None:
-                    cluster_wide[number] = record
-                else:
+        def linkable() -> Iterator[Prepared]:
+            for batch in batches:
+                gone.extend(batch.left_out)
+                cluster_wide.update({record.id: record for record in batch.cluster_wide})
+                for record in batch.alike:
                     self.alike.setdefault(record.terms, record)  # before it can be found
-                    yield record.linkable(record.metadata)
+                yield batch.linkable
 
-        self.engine.change(add=linkable(), remove=gone)
+        self.engine.take(linkable(), gone)
         for number in gone:
             cluster_wide.pop(number, None)
         self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))

@@ -84,9 +84,12 @@ class Journal:
         self._service_run = 0
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
 
-    def start(self) -> None:
-        """Open the database, hand out the records, note the daemon's start, and go on in a thread."""
-        self._open()
+    def start(self, seen: int | None = None) -> None:
+        """Open the database, hand out the records, note the daemon's start, and go on in a thread.
+
+        `seen`: the number of the last change of the records that is known already; None: no record is.
+        """
+        self._open(seen)
         self._thread.start()
 
     def put(self, make: MakeEntry) -> None:
@@ -220,11 +223,11 @@ class Journal:
             self._on_records(changes.changed, changes.gone, all_of_them=changes.all_of_them)
             self._seen = changes.number
 
-    def _open(self) -> None:
+    def _open(self, seen: int | None = None) -> None:
         identity = _identity(self._path)
         database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
-            self._seen = None
+            self._seen = seen
             self._look_for_records(database)
             self._service_run = database.begin_service_run(self._version, self._clock())
         except BaseException:

@@ -8,9 +8,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
+import msgspec
 from pydantic import Field, TypeAdapter
 
-Seconds = Annotated[float, Field(ge=0, le=253_402_214_400)]  # until the year 9999, in any time zone
+LAST_SECOND = 253_402_214_400  # of the year 9999, in any time zone
+Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND), msgspec.Meta(ge=0, le=LAST_SECOND)]
+
+NOT_QUICK = (msgspec.MsgspecError, RecursionError, TypeError, ValueError)
+"""What msgspec raises where it reads nothing. Pydantic does then, or says what is wrong, in three times the time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +58,15 @@ class JobMetadata:
     @classmethod
     def from_text(cls, text: str) -> JobMetadata:
         """The same from JSON's text."""
-        return _reader().validate_json(text)
+        try:
+            return _quick_reader().decode(text)
+        except NOT_QUICK:
+            return _reader().validate_json(text)
+
+
+@cache
+def _quick_reader() -> msgspec.json.Decoder[JobMetadata]:
+    return msgspec.json.Decoder(JobMetadata)
 
 
 @cache

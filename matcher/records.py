@@ -6,18 +6,25 @@ One that was written by hand, or by another release, must not stop the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from math import isfinite
+from typing import Any
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from pydantic import Json as JsonText
 
 from database.model import RecordStatus, RecordText, Scope
+from matcher.eventlog import line
 from matcher.linkage.result import LinkableRecord
-from matcher.metadata import JobMetadata
+from matcher.metadata import NOT_QUICK, JobMetadata
 from matcher.protocol import environment_problem
 from matcher.secrets import masked
+
+log = logging.getLogger(__name__)
 
 TERMS = 65_536  # different ones that are remembered; where there are more, equal ones are kept several times
 
@@ -36,9 +43,11 @@ class Context:
     openmpi: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # equal terms are one object, see `_terms`
+@dataclass(frozen=True, slots=True, eq=False)
 class Terms:
     """All that the guards look at of a record: records of the same terms are refused together, or not at all.
+
+    Equal terms are one object, from another process too: they are made by `_the_terms`.
 
     `names` are those of its variables; `problem` is why the plugin would not set them.
     """
@@ -51,6 +60,14 @@ class Terms:
     names: tuple[str, ...]
     gains: bool
     problem: str | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _the_terms, tuple(getattr(self, field.name) for field in fields(self))
+
+
+@lru_cache(maxsize=TERMS)
+def _the_terms(*values: Any) -> Terms:
+    return Terms(*values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +149,29 @@ def read(row: RecordText) -> Known:
     """The record in a row. Raises UnreadableError."""
     where = ""
     try:
-        own = _Own.model_validate(row)
-        names, values = tuple(own.environment), tuple(own.environment.values())
-        problem = environment_problem(own.environment)
+        environment = _environment(row)
+        names, values = tuple(environment), tuple(environment.values())
         shared = (row.component, row.scope, row.status, row.context, row.conflicts)
-        terms = _terms(*shared, names, own.gain_low > 0, problem)
+        terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment))
         where = "metadata."
         metadata = masked(JobMetadata.from_text(row.metadata)) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
-    return Known(row.id, own.created_at, own.gain, own.gain_low, terms, values, metadata)
+    return Known(row.id, row.created_at, row.gain, row.gain_low, terms, values, metadata)
+
+
+_quick_environment = msgspec.json.Decoder(dict[str, str])
+
+
+def _environment(row: RecordText) -> dict[str, str]:
+    """The variables, where the row's numbers are fine too. Raises ValidationError."""
+    try:
+        if isfinite(row.created_at) and isfinite(row.gain) and isfinite(row.gain_low):
+            return _quick_environment.decode(row.environment)
+    except NOT_QUICK:
+        pass
+    return _Own.model_validate(row).environment
 
 
 @lru_cache(maxsize=TERMS)
@@ -157,13 +186,17 @@ def _terms(
     problem: str | None,
 ) -> Terms:
     shared = _Shared.model_validate({"component": component, "context": context, "conflicts": conflicts})
-    return Terms(
-        component=component,
-        scope=Scope(scope),
-        status=RecordStatus(status),
-        context=Context(**shared.context.model_dump(exclude_unset=True)),
-        conflicts=shared.conflicts,
-        names=names,
-        gains=gains,
-        problem=problem,
-    )
+    where = Context(**shared.context.model_dump(exclude_unset=True))
+    return _the_terms(component, Scope(scope), RecordStatus(status), where, shared.conflicts, names, gains, problem)
+
+
+def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
+    """The records by their ids; None for the retired ones, and for those that cannot be read, which are logged."""
+    for text in records:
+        record = None
+        if text.status != RecordStatus.RETIRED:
+            try:
+                record = read(text)
+            except UnreadableError as error:
+                log.warning(line("record-unreadable", record=text.id, error=error))
+        yield text.id, record

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import gc
 import logging
@@ -19,8 +20,8 @@ from typing import Any
 
 from database import Database
 from database.decisions import DECISION
-from database.model import Outcome, RecordStatus, RecordText
-from matcher import protocol
+from database.model import Outcome, RecordText
+from matcher import protocol, workers
 from matcher.access import access_of
 from matcher.decide import Decided, Knowledge, Question, answered
 from matcher.errors import ProtocolError
@@ -31,7 +32,7 @@ from matcher.journal import Entry, MakeEntry
 from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
-from matcher.records import Known, UnreadableError, read
+from matcher.records import readable
 from matcher.submission import JobFacts
 from reprise import __version__
 from reprise.config import Config
@@ -76,18 +77,6 @@ def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) ->
     return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
-def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
-    """The records by their ids; None for the retired ones, and for those that cannot be read, which are logged."""
-    for text in records:
-        record = None
-        if text.status != RecordStatus.RETIRED:
-            try:
-                record = read(text)
-            except UnreadableError as error:
-                log.warning(line("record-unreadable", record=text.id, error=error))
-        yield text.id, record
-
-
 def new_decision_id(at: float) -> str:
     """Unique, and in the order of time; the hyphen tells it from a job id."""
     return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
@@ -122,15 +111,28 @@ class Service:
 
         With `all_of_them`, nothing is known of any before, and a new model is used.
         """
-        gc.disable()  # nothing of this is garbage, and looking for some would take longer than the rest
-        try:
+        with _nothing_is_garbage():
             if all_of_them:
                 self._knowledge = knowledge_of(changed, self._model, self._config)
             else:
                 self._knowledge.change(readable(changed), gone)
-        finally:
-            gc.freeze()  # nor is it looked through when requests leave some
-            gc.enable()
+        self._look_at_records()
+
+    def load_records(self) -> int | None:
+        """All records by several processes, as `use_records`; the number of the last change that is among them. None:
+        that does not pay, or cannot be done, and nothing was.
+        """
+        plan = workers.plan(self._config.database.path)
+        if plan is None:
+            return None
+        with _nothing_is_garbage():
+            knowledge = knowledge_of((), self._model, self._config)
+            knowledge.take(plan.batches(knowledge.engine.prepare))
+            self._knowledge = knowledge
+        self._look_at_records()
+        return plan.number
+
+    def _look_at_records(self) -> None:
         engine = self._knowledge.engine
         took_ms = _linkage_ms(engine)
         self._inline = took_ms <= INLINE_LIMIT_MS
@@ -198,6 +200,17 @@ class Service:
                 return str(uid)
             self._names[uid] = entry.pw_name
         return self._names[uid]
+
+
+@contextlib.contextmanager
+def _nothing_is_garbage() -> Iterator[None]:
+    """While records are taken: to look for garbage among them would take longer than the rest."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # nor are they looked through when requests leave some
+        gc.enable()
 
 
 def _linkage_ms(engine: Engine) -> float:

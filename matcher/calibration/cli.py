@@ -83,7 +83,7 @@ def calibrate(
 
 def _tuned(config: Config) -> Sequence[JobMetadata]:
     from database import Database
-    from matcher.service import readable
+    from matcher.records import readable
 
     with Database.open(config.database.path, read_only=True) as database:
         records = [record for _, record in readable(database.record_texts())]

@@ -64,8 +64,26 @@ class Ragged:
     def lengths(self) -> Indices:
         return np.diff(self.starts)
 
+    def in_order(self) -> Ragged:
+        """The same with the ids of each row in order."""
+        keys: Indices = self.owners() << 32 | self.ids
+        keys.sort()
+        return Ragged((keys & 0xFFFFFFFF).astype(np.int32), self.starts)
+
+    def counted(self) -> tuple[Ragged, Indices]:
+        """The same with each id of a row once, where ids are in order; and how often each is there."""
+        first = np.ones(len(self.ids), np.bool_)
+        first[1:] = self.ids[1:] != self.ids[:-1]
+        first[self.starts[:-1][self.lengths() > 0]] = True
+        places = np.flatnonzero(first)
+        starts = np.searchsorted(places, self.starts)
+        return Ragged(self.ids[places], starts), np.diff(places, append=len(self.ids))
+
+    def owners(self) -> Indices:
+        """The row of each id."""
+        return np.repeat(np.arange(len(self)), self.lengths())
+
     def sums(self, values: Reals) -> Reals:
         """Of each row, given a value for each of all rows' ids."""
-        owners = np.repeat(np.arange(len(self)), self.lengths())
-        summed: Reals = np.bincount(owners, values, minlength=len(self)).astype(np.float64)
+        summed: Reals = np.bincount(self.owners(), values, minlength=len(self)).astype(np.float64)
         return summed

@@ -8,9 +8,9 @@ many distinct values at once, and `similarity` one of them, exactly as `comparer
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from matcher.linkage import comparers, kernel
 from matcher.linkage.arrays import Codes, Growing, Ragged, Reals
 from matcher.linkage.features import FEATURES, Kind
 from matcher.linkage.model import Absolute, Circular, HammingPart, LevenshteinPart, Part, Ratio, SameSide
+from matcher.linkage.prepared import Items, Numbered, Values, items, preparation
 from matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
@@ -74,38 +75,12 @@ class View(ABC):
         """The code of the unknown value, -1 where no record has it."""
 
 
-class Numbered(dict[Any, int]):
-    """Numbers for keys, in the order in which they are first looked up; `keys_in_order[n]` has number n."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.keys_in_order: list[Any] = []
-
-    def __missing__(self, key: Any) -> int:
-        number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # first: whoever reads meanwhile must find what it is told of
-        self[key] = number
-        return number
-
-
-class Memo(dict[Any, int]):
-    """The codes of values, each found once."""
-
-    def __init__(self, code: Callable[[Any], int]) -> None:
-        super().__init__()
-        self._code = code
-
-    def __missing__(self, value: Any) -> int:
-        code = self[value] = self._code(value)
-        return code
-
-
 class Column(ABC):
     """The distinct values of one part, and how many records hold what of them."""
 
     @abstractmethod
-    def codes(self, values: Iterable[Any]) -> list[int]:
-        """Of records' values; new values get new ones."""
+    def put(self, values: Values) -> Codes:
+        """The codes of the distinct values; new values get new ones."""
 
     def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count
         """One record more (1) or less (-1) for each of `codes`."""
@@ -122,15 +97,15 @@ class ValueColumn(Column):
     """Values that are compared as they are, once prepared."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
-        self._prepare = _preparation(part)
+        self._prepare = preparation(part)
         self._is_edited = isinstance(part, LevenshteinPart)
         self._is_number = FEATURES[part.feature].kind is Kind.NUMBER
         self._compare = _comparison(part, cluster_nodes)
         self._many = _comparison_of_many(part, cluster_nodes)
         self._codes = Numbered()
 
-    def codes(self, values: Iterable[Any]) -> list[int]:
-        return list(map(Memo(lambda value: self._codes[self._prepare(value)]).__getitem__, values))
+    def put(self, values: Values) -> Codes:
+        return np.array([self._codes[value] for value in values.distinct], np.int32)
 
     def freeze(self, records: int) -> View:
         if self._is_edited:
@@ -148,9 +123,9 @@ class SketchColumn(ValueColumn):
         self._letters = Growing(np.uint8)
         self._others: list[int] = []  # codes of texts that are no sketches, "" among them
 
-    def codes(self, values: Iterable[Any]) -> list[int]:
+    def put(self, values: Values) -> Codes:
         known = len(self._codes.keys_in_order)
-        codes = super().codes(values)
+        codes = super().put(values)
         for code, text in enumerate(self._codes.keys_in_order[known:], known):
             is_sketch = _is_sketch(text)
             self._letters.extend(np.frombuffer(text.encode() if is_sketch else bytes(SIZE), np.uint8))
@@ -164,22 +139,6 @@ class SketchColumn(ValueColumn):
 
 def _is_sketch(text: str) -> bool:
     return len(text) == SIZE and text.isascii()
-
-
-def _preparation(part: Part) -> Callable[[Any], Any]:
-    if not isinstance(part, LevenshteinPart) or (part.digits and not part.clean):
-        return _as_it_is
-    if part.digits:
-        return comparers.clean
-    return _clean_letters if part.clean else comparers.without_digits
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _clean_letters(text: str) -> str:
-    return comparers.without_digits(comparers.clean(text))
 
 
 class ExactView(View):
@@ -361,56 +320,56 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
             return compare(kernel.EQUAL)
 
 
-# --- options
+# --- bags of items
 
 
-class OptionsColumn(Column):
-    """Sets of items, as bytes of their numbers in order. An item is a key with its distinct values in order."""
+class BagColumn(Column):
+    """Bags of items, as bytes of their numbers in order."""
 
     def __init__(self) -> None:
         self._items = Numbered()
+        self._bags = Numbered()
+
+    def put(self, values: Values) -> Codes:
+        if values.bags is None:
+            raise TypeError("these values are no bags")
+        of_items = np.array([self._items[item] for item in values.distinct], np.int32)
+        bags = Ragged(of_items[values.bags.ids], values.bags.starts).in_order()
+        data, ends = bags.ids.tobytes(), (bags.starts * bags.ids.itemsize).tolist()
+        known = len(self._bags.keys_in_order)
+        codes = np.array([self._bags[data[begin:end]] for begin, end in pairwise(ends)], np.int32)
+        new = self._bags.keys_in_order[known:]
+        starts = np.cumsum([0, *[len(bag) // bags.ids.itemsize for bag in new]], dtype=np.int64)
+        self._extend(Ragged(np.frombuffer(b"".join(new), np.int32), starts))
+        return codes
+
+    @abstractmethod
+    def _extend(self, new: Ragged) -> None:
+        """Bags have come, and items perhaps."""
+
+
+class OptionsColumn(BagColumn):
+    """Sets of items. An item is a key with its distinct values in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._keys = Numbered()
-        self._sets = Numbered()
         self._several: dict[tuple[str, str], list[int]] = {}  # items of several values, by key and each value
-        self._counted = 0
-        self._of_keys: dict[tuple[str, ...], int] = {}  # sets of keys without values
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
         self._starts = Growing(np.int64)
         self._starts.extend([0])
 
-    def codes(self, values: Iterable[Mapping[str, Sequence[str]]]) -> list[int]:
-        known = len(self._sets.keys_in_order)
-        codes = [self._code(value) for value in values]
-        self._key_of_item.extend([self._keys[key] for key, _ in self._items.keys_in_order[len(self._key_of_item) :]])
-        new = self._sets.keys_in_order[known:]
-        self._ids.extend(np.frombuffer(b"".join(new), np.int32))
-        self._starts.extend(self._starts.view()[-1] + np.cumsum([len(one) // 4 for one in new], dtype=np.int64))
-        return codes
-
-    def _code(self, options: Mapping[str, Sequence[str]]) -> int:
-        if any(options.values()):
-            return self._set(options)
-        keys = tuple(options)  # many records have the same, in the same order
-        code = self._of_keys.get(keys)
-        if code is None:
-            code = self._of_keys[keys] = self._set(options)
-        return code
-
-    def _set(self, options: Mapping[str, Sequence[str]]) -> int:
-        items = self._items
-        numbers = [items[key, tuple(v)] if len(v) < 2 else self._several_values(key, v) for key, v in options.items()]
-        numbers.sort()
-        return self._sets[array("i", numbers).tobytes()]
-
-    def _several_values(self, key: str, values: Sequence[str]) -> int:
-        distinct = tuple(sorted(set(values)))
-        number = self._items[key, distinct]
-        if len(distinct) > 1 and number >= self._counted:
-            self._counted = number + 1
-            for value in distinct:
-                self._several.setdefault((key, value), []).append(number)
-        return number
+    def _extend(self, new: Ragged) -> None:
+        known = len(self._key_of_item)
+        come = self._items.keys_in_order[known:]
+        for number, (key, values) in enumerate(come, known):
+            if len(values) > 1:
+                for value in values:
+                    self._several.setdefault((key, value), []).append(number)
+        self._key_of_item.extend([self._keys[key] for key, _ in come])
+        self._ids.extend(new.ids)
+        self._starts.extend(self._starts.view()[-1] + new.starts[1:])
 
     def freeze(self, records: int) -> View:
         sets = Ragged(self._ids.view(), self._starts.view())
@@ -447,9 +406,9 @@ class _OptionsView(View):
         self._holders = kernel.holders(sets.ids, sets.starts, self._item_count)
 
     def prepared(self, value: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return tuple((key, tuple(values)) for key, values in value.items())
+        return items(value)
 
-    def query(self, prepared: tuple[tuple[str, tuple[str, ...]], ...]) -> _OptionsQuery:
+    def query(self, prepared: Items) -> _OptionsQuery:
         return _OptionsQuery(prepared)
 
     def bounds(self, query: _OptionsQuery, codes: Codes | None) -> Bounds:

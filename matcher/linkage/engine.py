@@ -19,6 +19,7 @@ import numpy as np
 
 from matcher.linkage.features import FEATURES
 from matcher.linkage.model import Model, ModelField
+from matcher.linkage.prepared import Preparation, Prepared
 from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
 from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
 from matcher.linkage.table import Table, unpacked
@@ -81,8 +82,18 @@ class Engine:
 
         All of it is in force when this returns, and nothing of it before. Who links meanwhile does not wait.
         """
+        self.take(self.prepare.chunks(add), remove)
+
+    @property
+    def prepare(self) -> Preparation:
+        """Prepares records for `take`, in any process."""
+        return self._table.prepare
+
+    def take(self, prepared: Iterable[Prepared], remove: Iterable[int] = ()) -> None:
+        """As `change`, with records that are prepared."""
         with self._changing:
-            self._table.add(add)
+            for some in prepared:
+                self._table.put(some)
             self._table.remove(remove)
             if self._table.garbage > len(self._table) + GARBAGE:
                 records = self._table.living()

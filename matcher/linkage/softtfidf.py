@@ -8,9 +8,7 @@ reckoned anew whenever records have come or gone.
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -19,8 +17,9 @@ from rapidfuzz.process import cdist
 
 from matcher.linkage import comparers, kernel
 from matcher.linkage.arrays import Codes, Growing, Indices, Ragged, Reals
-from matcher.linkage.columns import Bounds, Column, Memo, Numbered, View
+from matcher.linkage.columns import BagColumn, Bounds, View
 from matcher.linkage.model import SoftTfIdfPart
+from matcher.linkage.prepared import Numbered, preparation
 
 MOST_LIKES = 4096
 """Tokens of new jobs whose likes are kept: most have been seen before."""
@@ -80,59 +79,50 @@ class TokensOfLength:
                 yield self._numbers[places[found]], float(likenesses[found])
 
 
-def _tokens(part: SoftTfIdfPart, value: str) -> comparers.Tokens:
-    return kernel.tokens(value, part.separators, part.digits)
-
-
-class SoftTfIdfColumn(Column):
-    """Bags of tokens, as bytes of their numbers in order."""
+class SoftTfIdfColumn(BagColumn):
+    """Bags of tokens."""
 
     def __init__(self, part: SoftTfIdfPart) -> None:
+        super().__init__()
         self._part = part
-        self._tokens = Numbered()
-        self._bags = Numbered()
         self._by_length: dict[int, TokensOfLength] = {}
+        self._placed = 0  # tokens that are in these
         self._frequency = np.zeros(16, np.int64)
         self._entries = Growing(np.int32)
         self._weights = Growing(np.float64)  # ln(1 + tf)
         self._starts = Growing(np.int64)
         self._starts.extend([0])
 
-    def codes(self, values: Iterable[str]) -> list[int]:
-        known_bags, known_tokens = len(self._bags.keys_in_order), len(self._tokens.keys_in_order)
-        codes = list(map(Memo(self._code).__getitem__, values))
-        new: dict[int, list[int]] = {}
-        for token_id in range(known_tokens, len(self._tokens.keys_in_order)):
-            new.setdefault(len(self._tokens.keys_in_order[token_id]), []).append(token_id)
-        for length, ids in new.items():
+    def _extend(self, new: Ragged) -> None:
+        come: dict[int, list[int]] = {}
+        tokens = self._items.keys_in_order
+        for number in range(self._placed, len(tokens)):
+            come.setdefault(len(tokens[number]), []).append(number)
+        self._placed = len(tokens)
+        for length, numbers in come.items():
             same = self._by_length.setdefault(length, TokensOfLength(length))
-            same.extend(ids, [self._tokens.keys_in_order[token_id] for token_id in ids])
-        counted = [Counter(np.frombuffer(bag, np.int32).tolist()) for bag in self._bags.keys_in_order[known_bags:]]
-        self._entries.extend([token for bag in counted for token in bag])
-        self._weights.extend(np.log1p([count for bag in counted for count in bag.values()]))
-        self._starts.extend(self._starts.view()[-1] + np.cumsum([len(bag) for bag in counted], dtype=np.int64))
-        return codes
-
-    def _code(self, value: str) -> int:
-        tokens = sorted(map(self._tokens.__getitem__, _tokens(self._part, value)))
-        return self._bags[array("i", tokens).tobytes()]
+            same.extend(numbers, [tokens[number] for number in numbers])
+        bags, counts = new.counted()
+        self._entries.extend(bags.ids)
+        self._weights.extend(np.log1p(counts))
+        self._starts.extend(self._starts.view()[-1] + bags.starts[1:])
 
     def count(self, codes: Codes, change: int) -> None:
-        if len(self._frequency) < len(self._tokens):
-            self._frequency = np.concatenate([self._frequency, np.zeros(len(self._tokens), np.int64)])
+        if len(self._frequency) < len(self._items):
+            self._frequency = np.concatenate([self._frequency, np.zeros(len(self._items), np.int64)])
         bags = Ragged(self._entries.view(), self._starts.view())
         held = np.bincount(bags.of(codes), minlength=len(self._frequency))
         self._frequency += change * held
 
     def freeze(self, records: int) -> View:
-        tokens = len(self._tokens.keys_in_order)
+        tokens = len(self._items.keys_in_order)
         frequency = np.zeros(tokens, np.int64)
         frequency[: len(self._frequency)] = self._frequency[:tokens]
         return _SoftTfIdfView(
             self._part,
             records,
             frequency,
-            self._tokens,
+            self._items,
             [(same, len(same)) for same in self._by_length.values()],
             Ragged(self._entries.view(), self._starts.view()),
             self._weights.view(),
@@ -171,6 +161,7 @@ class _SoftTfIdfView(View):
     ) -> None:
         self.size = len(bags)
         self._part = part
+        self._tokens_of = preparation(part)
         self._vocabulary = len(frequency)
         self._frequency = frequency
         self._tokens, self._by_length = tokens, by_length
@@ -191,7 +182,8 @@ class _SoftTfIdfView(View):
         return 0 if number is None else int(self._frequency[number])
 
     def prepared(self, value: str) -> comparers.Tokens:
-        return _tokens(self._part, value)
+        tokens: comparers.Tokens = self._tokens_of(value)
+        return tokens
 
     def query(self, prepared: comparers.Tokens) -> _Query:
         return _Query(prepared, self._soft)

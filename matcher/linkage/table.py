@@ -3,46 +3,30 @@
 
 from __future__ import annotations
 
-import dataclasses
-import marshal
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import tzinfo
-from itertools import islice
-from operator import attrgetter
 
 import numpy as np
 
 from matcher.linkage.arrays import Growing
 from matcher.linkage.columns import Column, OptionsColumn, SketchColumn, ValueColumn
-from matcher.linkage.features import FEATURES
 from matcher.linkage.model import HammingPart, Model, OptionsPart, Part, SoftTfIdfPart
+from matcher.linkage.prepared import Numbered, Preparation, Prepared, contents
 from matcher.linkage.result import LinkableRecord
 from matcher.linkage.snapshot import Order, Snapshot
 from matcher.linkage.softtfidf import SoftTfIdfColumn
-from matcher.metadata import JobMetadata
-
-_NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name != "options")
-_VALUES = attrgetter(*_NAMES)
-
-CHUNK = 1024  # records that are put into the columns at once
 
 
 class Table:
-    """Rows are only added. A removed record's is left behind, as are the values that only it had.
-
-    A record's metadata is kept packed: as an object it takes three times as much memory.
-    """
+    """Rows are only added. A removed record's is left behind, as are the values that only it had."""
 
     def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
+        self.prepare = Preparation(model, zone)
         self.packed: list[bytes] = []
-        self.labels: list[Hashable] = []
         self._model = model
-        self._zone = zone
-        parts = [part for field in model.fields for part in field.parts]
-        self._features = [FEATURES[part.feature].of for part in parts]
-        self._columns = [_column(part, cluster_nodes) for part in parts]
-        self._codes = [Growing(np.int32) for _ in parts]
-        self._label_codes: dict[Hashable, int] = {}
+        self._columns = [_column(part, cluster_nodes) for field in model.fields for part in field.parts]
+        self._codes = [Growing(np.int32) for _ in self._columns]
+        self._label_codes = Numbered()
         self._labelled = Growing(np.int32)
         self._created_at, self._gain, self._ids = Growing(np.float64), Growing(np.float64), Growing(np.int64)
         self._alive = Growing(np.bool_)
@@ -56,6 +40,10 @@ class Table:
         return record_id in self._rows
 
     @property
+    def labels(self) -> list[Hashable]:
+        return self._label_codes.keys_in_order
+
+    @property
     def garbage(self) -> int:
         """How many rows are of no record any more."""
         return len(self.packed) - len(self._rows)
@@ -66,29 +54,25 @@ class Table:
 
     def add(self, records: Iterable[LinkableRecord]) -> None:
         """Add records; one whose id is there takes its place."""
-        waiting = iter(records)
-        while chunk := list(islice(waiting, CHUNK)):
-            self._add(chunk)
+        for prepared in self.prepare.chunks(records):
+            self.put(prepared)
 
-    def _add(self, records: Sequence[LinkableRecord]) -> None:
-        self.remove(record.id for record in records)
-        for of, column, codes in zip(self._features, self._columns, self._codes, strict=True):
-            more = np.array(column.codes([of(record.metadata, self._zone) for record in records]), np.int32)
+    def put(self, prepared: Prepared) -> None:
+        """The same with records that are prepared."""
+        ids = prepared.ids.tolist()
+        self.remove(ids)
+        for column, codes, values in zip(self._columns, self._codes, prepared.parts, strict=True):
+            more = column.put(values)[values.codes]
             column.count(more, 1)
             codes.extend(more)
-        for record in records:
-            if record.label not in self._label_codes:
-                self._label_codes[record.label] = len(self.labels)
-                self.labels.append(record.label)
-        self._labelled.extend([self._label_codes[record.label] for record in records])
-        self._created_at.extend([record.created_at for record in records])
-        self._gain.extend([record.gain for record in records])
-        self._ids.extend([record.id for record in records])
-        self._alive.extend([True] * len(records))
-        for record in records:
-            self._rows[record.id] = len(self.packed)
-            options = dict(record.metadata.options)
-            self.packed.append(marshal.dumps((record.more, options, *_VALUES(record.metadata))))
+        labels = np.array([self._label_codes[label] for label in prepared.labels.distinct], np.int32)
+        self._labelled.extend(labels[prepared.labels.codes])
+        self._created_at.extend(prepared.created_at)
+        self._gain.extend(prepared.gain)
+        self._ids.extend(prepared.ids)
+        self._alive.extend(np.ones(len(ids), np.bool_))
+        self._rows.update(zip(ids, range(len(self.packed), len(self.packed) + len(ids)), strict=True))
+        self.packed += prepared.packed
 
     def remove(self, ids: Iterable[int]) -> None:
         """Remove the records with these ids; others are not looked at."""
@@ -111,8 +95,7 @@ class Table:
 
 def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
     """The record of a row as it was given."""
-    more, options, *values = marshal.loads(packed[row])  # noqa: S302 - this process's own
-    metadata = JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
+    more, metadata = contents(packed[row])
     created_at, gain = float(order.created_at[row]), float(order.gain[row])
     return LinkableRecord(int(order.ids[row]), metadata, created_at, gain, label, more)
 

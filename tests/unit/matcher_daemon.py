@@ -23,7 +23,7 @@ from matcher.decide import Knowledge
 from matcher.errors import MatcherError
 from matcher.linkage.model import Model
 from matcher.metadata import JobMetadata
-from matcher.service import readable
+from matcher.records import readable
 from matcher.submission import Submission, parse
 from tests.waiting import wait_for
 

@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from database.model import Record, RecordStatus, Scope
-from matcher.records import UnreadableError, read
-from matcher.service import readable
+from matcher.metadata import JobMetadata
+from matcher.records import UnreadableError, read, readable
 from tests.unit.matcher_daemon import job, record, text_of
 
 
@@ -62,3 +67,34 @@ def test_keys_of_a_newer_release_are_ignored() -> None:
     newer: Record = record(**metadata(energy=3))
     newer = dataclasses.replace(newer, context={**newer.context, "gpus": 2})
     assert read(text_of(newer)).terms.context.nodes == 4
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [({"nodes": "4"}, {"nodes": 4}), ({"submit_time": "5"}, {"submit_time": 5.0}), ({"energy": float("nan")}, {})],
+)
+def test_values_that_can_only_mean_one_thing_are_read_as_that(written: dict[str, Any], meant: dict[str, Any]) -> None:
+    known = read(text_of(record(**metadata(**written))))
+    assert known.metadata == dataclasses.replace(job(), **meant)
+
+
+SLOWLY = TypeAdapter(JobMetadata)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from([4.0, "4", 1e300]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*job().to_json(), "energy"]), JSON, max_size=3))
+def test_what_is_read_quickly_is_what_is_read_slowly(changes: dict[str, Any]) -> None:
+    text = json.dumps({"user": "alice"} | changes)
+    assert attempt(lambda: JobMetadata.from_text(text)) == attempt(lambda: SLOWLY.validate_json(text))
+
+
+def attempt(reading: Callable[[], JobMetadata]) -> str:
+    """What is read; where nothing can be, the first thing that is wrong."""
+    try:
+        return repr(reading())
+    except ValidationError as error:
+        return str(error.errors()[0]["loc"])
