@@ -71,7 +71,7 @@ static int read_carried(spank_t spank, struct decision *decision)
     return result;
 }
 
-// Ask again, now that the job is all there. Later steps are to find the answer, as if it had been carried.
+// Ask again, now that the job is all there. Later steps are to find their settings as if they had been carried.
 static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
                                           char *const *environment, struct decision *decision)
 {
@@ -101,7 +101,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     if (decision->verdict == VERDICT_DEFER) { // there is no later point to wait for
         decision->verdict = VERDICT_NONE;
     }
-    char *text = decision_to_carried(decision);
+    char *text = decision->verdict == VERDICT_APPLY ? decision_to_carried(decision) : NULL;
     if (text) {
         spank_setenv(spank, CARRY_VARIABLE, text, 1);
     }
@@ -175,7 +175,7 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     report.watched = true;
     report.started = monotonic_now();
     report.job = describe_job(spank, environment, uid);
-    if (!carried || decision.verdict == VERDICT_UNREACHABLE) {
+    if (!carried) {
         result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
     report.applied = apply(spank, &decision);

@@ -150,11 +150,16 @@ def test_off_holds_at_the_start_too(
     assert (only.message["kind"], only.message["verdict"]) == ("outcome", "off")
 
 
-def test_defer_at_the_start_is_none(stub: Stub, daemon: FakeDaemon) -> None:
-    daemon.reply = decision("defer")
-    played = start(stub)
-    assert json.loads(played.job["SLURM_SPANK_REPRISE"])["verdict"] == "none"
-    assert daemon.of_kind("outcome")[0].message["verdict"] == "none"
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "defer"])
+def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
+    daemon.reply = decision(verdict)
+    assert start(stub).job == {}
+    reported = "none" if verdict == "defer" else verdict  # there is no later point to wait for
+    assert daemon.of_kind("outcome")[0].message["verdict"] == reported
+
+
+def test_a_job_that_no_daemon_can_be_asked_about_is_not_changed(stub: Stub) -> None:
+    assert start(stub).job == {}
 
 
 def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: FakeDaemon) -> None:

@@ -22,7 +22,6 @@ from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
 from tests.spank.test_wire import VECTORS
 
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
-UNREACHABLE = {"v": 1, "verdict": "unreachable", "env": {}}
 OFF = {"v": 1, "verdict": "off", "env": {}}
 
 
@@ -156,6 +155,17 @@ def test_huge_surroundings_are_capped(stub: Stub, daemon: FakeDaemon) -> None:
 def test_other_verdicts_are_carried_without_variables(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert stub.submit().carried == {"v": 1, "id": "d-1", "verdict": verdict, "env": {}}
+
+
+@pytest.mark.parametrize("command", ["salloc", "srun"])
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "off"])
+def test_a_job_without_a_batch_step_carries_only_what_it_is_given(
+    stub: Stub, daemon: FakeDaemon, command: str, verdict: str
+) -> None:
+    daemon.reply = decision(verdict)
+    played = stub.submit([command, "a"], option="off" if verdict == "off" else "")
+    assert (played.control, set(played.own)) == ({}, {"PATH", "STUB_SCRIPT"})
+    assert len(daemon.asked) == (verdict != "off")
 
 
 def test_defer_carries_nothing(stub: Stub, daemon: FakeDaemon) -> None:
@@ -302,7 +312,7 @@ def test_a_job_submitted_from_a_job_inherits_no_decision(stub: Stub, daemon: Fak
 
 def test_no_daemon_costs_nothing_and_changes_nothing(stub: Stub) -> None:
     played = stub.submit()
-    assert played.carried == UNREACHABLE
+    assert played.carried is None
     assert played.log == []
     assert played.calls[-1][2] < 100
 
@@ -312,8 +322,7 @@ def test_frames_are_judged_as_the_protocol_says(stub: Stub, daemon: FakeDaemon, 
     padded = json.dumps(APPLY).encode().ljust(vector["pad"]) if "pad" in vector else b""
     daemon.converse = say(bytes.fromhex(vector["header"]) + padded)
     carried = stub.submit().carried
-    assert carried
-    assert (carried["verdict"] == "apply") is vector["reply"]
+    assert (carried is not None and carried["verdict"] == "apply") is vector["reply"]
 
 
 def test_slurm_of_another_release_is_told_in_one_line_and_left_alone(stub: Stub, daemon: FakeDaemon) -> None:
