@@ -19,9 +19,9 @@ NOT_BELIEVED = (
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
-def explain_request(job: str) -> dict[str, Any]:
-    """Why a job of the caller's got what it got."""
-    return {"v": protocol.VERSION, "kind": "explain", "job": job}
+def explain_request(job: str, cluster: str | None = None) -> dict[str, Any]:
+    """Why a job of the caller's got what it got; of another cluster than the matcher's own, if one is given."""
+    return {"v": protocol.VERSION, "kind": "explain", "job": job, "cluster": cluster}
 
 
 def ask(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
@@ -76,7 +76,7 @@ class Section(BaseModel):
 class Site(Section):
     """What is true of the machine."""
 
-    cluster: str = Field(
+    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # as Slurm does
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used"
     )
     nodes: int = Field(

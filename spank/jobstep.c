@@ -47,6 +47,7 @@ static struct job describe_job(spank_t spank, char *const *environment, uid_t ui
     job.array_task = number_item(spank, S_JOB_ARRAY_TASK_ID, NO_VAL);
     job.in_array = job.array_task != NO_VAL;
     job.restarts = number_item(spank, S_SLURM_RESTART_COUNT, 0);
+    job_set_cluster(&job, environment);
     job.has_tasks = count_variable(environment, "SLURM_NTASKS", &job.tasks);
     if (!count_variable(environment, "SLURM_JOB_NUM_NODES", &job.nodes)) {
         job.nodes = number_item(spank, S_JOB_NNODES, 1);
