@@ -95,8 +95,8 @@ def explain(
     """Say why JOB got what it got, or what a script would be given now.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
-    --script FILE, nothing is submitted or logged. Who may not read the database is told of their own jobs, by the
-    daemon, without other users' words.
+    --script FILE, nothing is submitted or logged. Who may not read the database, or is not on its host, is told of
+    their own jobs, by the daemon, without other users' words.
     """
     from matcher import report
     from matcher.hidden import hide
@@ -160,11 +160,11 @@ def top(
 def _known(config: Config, job: str, cluster: str | None) -> Story:
     """What is known of a job: all that the database has, or what the daemon tells its user."""
     from database import Database
-    from database.errors import AccessError
+    from database.errors import AccessError, MissingError
 
     try:
         database = Database.open(config.database.path, read_only=True)
-    except AccessError as error:
+    except (AccessError, MissingError) as error:  # it is another user's, or on another host
         return _told(config, job, cluster, error)
     with database:
         return _of_job(database, config, job, cluster)
@@ -190,13 +190,21 @@ def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception
 
 
 def _asked(config: Config, job: str, cluster: str | None) -> Story:
-    from matcher.client import ask, explain_request
+    from matcher.client import ask_in_order, explain_request
+    from matcher.endpoint import configured
     from matcher.protocol import EXPLANATION_LIMIT
     from matcher.story import Story
 
-    reply = ask(config.matcher.socket, explain_request(job, cluster), DAEMON_TIMEOUT_S, EXPLANATION_LIMIT)
+    endpoint, reply = ask_in_order(
+        configured(config.matcher),
+        explain_request(job, cluster),
+        matcher_uid=config.matcher.uid,
+        munge_socket=str(config.matcher.munge_socket or ""),
+        timeout_s=DAEMON_TIMEOUT_S,
+        limit=EXPLANATION_LIMIT,
+    )
     if reply.get("kind") != "explanation":
-        raise MatcherError(f"{config.matcher.socket}: the matcher does not say why: {reply.get('reason')}")
+        raise MatcherError(f"{endpoint}: the matcher does not say why: {reply.get('reason')}")
     return Story.from_json(reply.get("story"))
 
 

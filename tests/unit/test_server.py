@@ -25,7 +25,8 @@ from matcher.client import PING
 from matcher.decide import Decided, answered
 from matcher.errors import ServiceError
 from matcher.linkage.engine import Engine
-from matcher.listener import SOCKET_PATH_LIMIT, listen
+from matcher.listener import listen
+from reprise.config import SOCKET_PATH_LIMIT
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request, text_of
 from tests.waiting import wait_for
