@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from tests.cluster import init, keeper
 from tests.waiting import wait_for
@@ -77,8 +78,10 @@ class VirtualCluster:
 
     `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
     `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
-    Use it as a context manager, or `start()` and `stop()`.
+    Use it as a context manager, or `start()` and `stop()`. `running` are those of this process.
     """
+
+    running: ClassVar[list[VirtualCluster]] = []
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class VirtualCluster:
     ) -> None:
         self.spec = init.Spec(
             name="reprise",
-            cpu_group=unique_name("reprise-cluster"),
+            cpu_group=unique_name(keeper.GROUP_PREFIX),
             root=str(root),
             source=str(SOURCE),
             nodes=nodes,
@@ -130,11 +133,16 @@ class VirtualCluster:
         if line != "ready":
             words = self._process.stderr.read().strip().splitlines()
             self.stop()
-            raise ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
+            error = ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
+            error.add_note("\n".join(words[:-1]))
+            raise error
         self.pid = only_child(only_child(self._process.pid))  # keeper, unshare, process 1
+        VirtualCluster.running.append(self)
 
     def stop(self) -> None:
         """Stop everything; harmless when it is not running."""
+        if self in VirtualCluster.running:
+            VirtualCluster.running.remove(self)
         if self._process:
             assert self._process.stdin and self._process.stdout and self._process.stderr
             self._process.stdin.close()
