@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.cluster import init, keeper
+from tests.cluster.spec import FIRST_UID, SERVICE_UID, Spec
 from tests.waiting import wait_for
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -92,7 +93,7 @@ class VirtualCluster:
         plugstack: str = "",
         root: Path = Path("/"),
     ) -> None:
-        self.spec = init.Spec(
+        self.spec = Spec(
             name="reprise",
             cpu_group=unique_name(keeper.GROUP_PREFIX),
             root=str(root),
@@ -168,7 +169,7 @@ class VirtualCluster:
     def uid(self, user: str) -> int:
         if user == "root":
             return 0
-        return init.SERVICE_UID if user == "reprise" else init.FIRST_UID + self.spec.users.index(user)
+        return SERVICE_UID if user == "reprise" else FIRST_UID + self.spec.users.index(user)
 
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None
