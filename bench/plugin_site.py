@@ -17,9 +17,9 @@ from pathlib import Path
 from bench.match import fill, script_of
 from bench.match_site import CLUSTER_NODES, Site
 from matcher.metadata import JobMetadata
-from tests.cluster.init import HEAD_ADDRESS, SERVICE_UID
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOCKET, SOURCE, install
+from tests.cluster.spec import HEAD_ADDRESS, SERVICE_UID
 
 PEOPLE, USERS, NODES = 100, 3, 2
 SCRIPTS = 8  # of each user, different jobs of the user's codes

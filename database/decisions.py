@@ -34,17 +34,19 @@ class Decisions(Store):
             )
         return DECISION.decode(rows[0])
 
-    def link_job(self, decision_id: str, job_id: int, array_task: int | None, *, uid: int | None = None) -> bool:
-        """Note that a decision was for this job; returns whether that was noted.
+    def link_job(
+        self, decision_id: str, cluster: str, job_id: int, array_task: int | None, *, uid: int | None = None
+    ) -> bool:
+        """Note that a decision was for this job, and on which cluster it runs; returns whether that was noted.
 
         The first job wins: tasks of a job array share one decision, and are found through their outcomes. A decision id
         comes from the job, so from its user: with `uid`, another user's decision is left alone.
         """
         with self._write() as connection:
             changed = connection.execute(
-                "UPDATE decision SET job_id = :job, array_task = :task"
+                "UPDATE decision SET cluster = :cluster, job_id = :job, array_task = :task"
                 " WHERE id = :id AND job_id IS NULL AND (:uid IS NULL OR uid = :uid)",
-                {"id": decision_id, "job": job_id, "task": array_task, "uid": uid},
+                {"id": decision_id, "cluster": cluster, "job": job_id, "task": array_task, "uid": uid},
             ).rowcount
         return changed > 0
 

@@ -5,23 +5,64 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from matcher import protocol
-from matcher.errors import DaemonUnreachableError, ProtocolError
+from matcher.endpoint import Endpoint
+from matcher.errors import DaemonUnreachableError, MatcherError, ProtocolError
 from matcher.munge import Munge
 
 NOT_BELIEVED = (
-    "set matcher_uid= to the user id in its log's line `serving-tcp`, and compare munge's keys and the clocks"
+    "set matcher_uid= and matcher.uid to the user id in its log's line `serving-tcp`, and compare munge's keys and the "
+    "clocks"
 )
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
-def explain_request(job: str) -> dict[str, Any]:
-    """Why a job of the caller's got what it got."""
-    return {"v": protocol.VERSION, "kind": "explain", "job": job}
+def explain_request(job: str, cluster: str | None = None) -> dict[str, Any]:
+    """Why a job of the caller's got what it got; of another cluster than the matcher's own, if one is given."""
+    return {"v": protocol.VERSION, "kind": "explain", "job": job, "cluster": cluster}
+
+
+def ask_in_order(
+    endpoints: Sequence[Endpoint],
+    message: Mapping[str, Any],
+    *,
+    matcher_uid: int,
+    munge_socket: str = "",
+    timeout_s: float = 1.0,
+    limit: int = protocol.REPLY_LIMIT,
+) -> tuple[Endpoint, dict[str, Any]]:
+    """Ask at the first endpoint that answers; the others are for when it does not, or is not believed.
+
+    Raises what was wrong where none does: DaemonUnreachableError for several.
+    """
+    failed: list[MatcherError] = []
+    for endpoint in endpoints:
+        try:
+            return endpoint, ask_at(endpoint, message, matcher_uid, munge_socket, timeout_s, limit)
+        except MatcherError as error:
+            failed.append(error)
+    if len(failed) == 1:
+        raise failed[0]
+    raise DaemonUnreachableError("; ".join(map(str, failed)))
+
+
+def ask_at(
+    endpoint: Endpoint,
+    message: Mapping[str, Any],
+    matcher_uid: int,
+    munge_socket: str = "",
+    timeout_s: float = 1.0,
+    limit: int = protocol.REPLY_LIMIT,
+) -> dict[str, Any]:
+    """Ask at one endpoint, as `ask` or `ask_over_tcp` does."""
+    if endpoint.path:
+        return ask(endpoint.path, message, timeout_s, limit)
+    where = (endpoint.host, endpoint.port)
+    return ask_over_tcp(*where, message, Munge(munge_socket), matcher_uid=matcher_uid, timeout_s=timeout_s, limit=limit)
 
 
 def ask(
@@ -49,7 +90,14 @@ def ask(
 
 
 def ask_over_tcp(
-    host: str, port: int, message: Mapping[str, Any], munge: Munge, *, matcher_uid: int, timeout_s: float = 1.0
+    host: str,
+    port: int,
+    message: Mapping[str, Any],
+    munge: Munge,
+    *,
+    matcher_uid: int,
+    timeout_s: float = 1.0,
+    limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
     """The same over TCP, where the matcher runs as `matcher_uid`; munge may take longer than `timeout_s`.
 
@@ -60,8 +108,8 @@ def ask_over_tcp(
     request = munge.make(nonce + protocol.body(message, protocol.REQUEST_LIMIT), matcher_uid)
     try:
         with socket.create_connection((host, port), timeout_s) as connection:
-            limit = protocol.CREDENTIAL_FACTOR * protocol.REPLY_LIMIT
-            reply = _exchange(connection, request, limit, f"{where}: does not believe this host: {NOT_BELIEVED}")
+            longest = protocol.CREDENTIAL_FACTOR * limit
+            reply = _exchange(connection, request, longest, f"{where}: does not believe this host: {NOT_BELIEVED}")
     except OSError as error:
         raise DaemonUnreachableError(
             f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host and let this "
@@ -70,7 +118,8 @@ def ask_over_tcp(
     opened = munge.open(reply)
     if opened.uid != matcher_uid or not opened.payload.startswith(nonce):
         raise ProtocolError(
-            f"{where}: what answers runs as user {opened.uid}: set matcher_uid= to the user that runs the matcher"
+            f"{where}: what answers runs as user {opened.uid}: set matcher_uid= and matcher.uid to the user that runs "
+            "the matcher"
         )
     return protocol.read_message(opened.payload.removeprefix(nonce))
 

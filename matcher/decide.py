@@ -122,7 +122,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     nearest, similar = asked.nearest_and_similar(NEAREST)
     looked_at: list[_Candidate] = []
     used: list[_Candidate] = []
-    clusters = named_clusters(question.submission)
+    started_on = question.facts.cluster if question.facts else None
+    clusters = started_on or named_clusters(question.submission)
     if policy.mode == "off":
         verdict, reason = "none", "the site has switched the matcher off"
     elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
@@ -141,7 +142,7 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         id=decision_id,
         at=question.at,
         point=question.point,
-        cluster=policy.cluster,
+        cluster=started_on or policy.cluster,
         uid=question.uid,
         user=question.user,
         mode=question.mode,

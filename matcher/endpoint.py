@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from matcher.listener import SOCKET_PATH_LIMIT
-from reprise.config import SOCKET_PATH, host_and_port
+from reprise import config
 
 
 @dataclass(frozen=True)
@@ -24,18 +22,18 @@ class Endpoint:
         return f"unix:{self.path}" if self.path else f"tcp:{host}:{self.port}"
 
 
-DEFAULT = Endpoint(SOCKET_PATH)
+DEFAULT = Endpoint(config.SOCKET_PATH)
 
 
 def parse(text: str) -> Endpoint | None:
     """`unix:/path`, `tcp:host:port` or `tcp:[address]:port`; None for anything else."""
-    kind, _, rest = text.partition(":")
-    if kind == "unix" and rest.startswith("/") and len(os.fsencode(rest)) <= SOCKET_PATH_LIMIT:
-        return Endpoint(Path(rest))
-    if kind == "tcp":
-        try:
-            host, port = host_and_port(rest)
-        except ValueError:
-            return None
-        return Endpoint(None, host, port)
-    return None
+    try:
+        return Endpoint(*config.path_or_host(text))
+    except ValueError:
+        return None
+
+
+def configured(matcher: config.Matcher) -> list[Endpoint]:
+    """Where commands ask, in this order."""
+    named = [parse(text) for text in matcher.endpoints]
+    return [one for one in named if one] or [Endpoint(matcher.socket)]

@@ -44,6 +44,13 @@ def _asks(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
         click.option("--json", "as_json", is_flag=True, help="For programs."),
         click.option(
+            "-M",
+            "--cluster",
+            metavar="NAME",
+            callback=lambda _context, _option, name: name and name.lower(),
+            help="With JOB: where it ran, if not on the site's cluster.",
+        ),
+        click.option(
             "--directory",
             type=click.Path(path_type=Path, file_okay=False),
             help="With --script: as if submitted from there.",
@@ -60,11 +67,15 @@ def _asks(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _checked(words: tuple[str, ...], script: Path | None, user: str | None, directory: Path | None) -> None:
+def _checked(
+    words: tuple[str, ...], script: Path | None, user: str | None, directory: Path | None, cluster: str | None
+) -> None:
     if script is None and len(words) != 1:
         raise click.UsageError("give one JOB, or --script FILE")
     if script is None and (user or directory):
         raise click.UsageError("--user and --directory go with --script FILE")
+    if script and cluster:
+        raise click.UsageError("--cluster goes with JOB; for a script, -M follows after `--`")
 
 
 @click.command(cls=_WithScript)
@@ -77,25 +88,26 @@ def explain(
     script: Path | None,
     user: str | None,
     directory: Path | None,
+    cluster: str | None,
     as_json: bool,
     hide_others: bool,
 ) -> None:
     """Say why JOB got what it got, or what a script would be given now.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
-    --script FILE, nothing is submitted or logged. Who may not read the database is told of their own jobs, by the
-    daemon, without other users' words.
+    --script FILE, nothing is submitted or logged. Who may not read the database, or is not on its host, is told of
+    their own jobs, by the daemon, without other users' words.
     """
     from matcher import report
     from matcher.hidden import hide
 
-    _checked(words, script, user, directory)
+    _checked(words, script, user, directory, cluster)
     config = settings.config
     if script:
         with _open(config) as database:
             story = _of_script(database, config, _question(script, words, user, directory))
     else:
-        story = _known(config, words[0])
+        story = _known(config, words[0], cluster)
     if hide_others:
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
@@ -116,6 +128,7 @@ def top(
     script: Path | None,
     user: str | None,
     directory: Path | None,
+    cluster: str | None,
     count: int,
     as_json: bool,
 ) -> None:
@@ -126,14 +139,14 @@ def top(
     from matcher.service import policy_of
     from matcher.submission import parse
 
-    _checked(words, script, user, directory)
+    _checked(words, script, user, directory, cluster)
     config = settings.config
     with _open(config) as database:
         if script:
             asked = _question(script, words, user, directory)
             job = masked(parse(asked.submission, user=asked.user, submit_time=asked.at))
         else:
-            decisions = _of_job(database, config, words[0]).decisions
+            decisions = _of_job(database, config, words[0], cluster).decisions
             if not decisions:
                 raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
             job = JobMetadata.from_json(decisions[0].decision.metadata)
@@ -144,31 +157,31 @@ def top(
         report.show_top(report.console(), found)
 
 
-def _known(config: Config, job: str) -> Story:
+def _known(config: Config, job: str, cluster: str | None) -> Story:
     """What is known of a job: all that the database has, or what the daemon tells its user."""
     from database import Database
-    from database.errors import AccessError
+    from database.errors import AccessError, MissingError
 
     try:
         database = Database.open(config.database.path, read_only=True)
-    except AccessError as error:
-        return _told(config, job, error)
+    except (AccessError, MissingError) as error:  # it is another user's, or on another host
+        return _told(config, job, cluster, error)
     with database:
-        return _of_job(database, config, job)
+        return _of_job(database, config, job, cluster)
 
 
-def _told(config: Config, job: str, why_not_read: Exception) -> Story:
+def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
     from matcher.explain import unknown_text
     from matcher.slurm_job import slurm_says
     from matcher.story import check_name
 
     check_name(job)
     try:
-        story = _asked(config, job)
+        story = _asked(config, job, cluster)
         if not story:
-            said = slurm_says(job)
+            said = slurm_says(job, cluster)
             if said.get("JobId", job) != job:  # as in _of_job
-                story = _asked(config, said["JobId"])
+                story = _asked(config, said["JobId"], cluster)
     except DaemonUnreachableError as error:
         raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
     if not story:
@@ -176,29 +189,38 @@ def _told(config: Config, job: str, why_not_read: Exception) -> Story:
     return story
 
 
-def _asked(config: Config, job: str) -> Story:
-    from matcher.client import ask, explain_request
+def _asked(config: Config, job: str, cluster: str | None) -> Story:
+    from matcher.client import ask_in_order, explain_request
+    from matcher.endpoint import configured
     from matcher.protocol import EXPLANATION_LIMIT
     from matcher.story import Story
 
-    reply = ask(config.matcher.socket, explain_request(job), DAEMON_TIMEOUT_S, EXPLANATION_LIMIT)
+    endpoint, reply = ask_in_order(
+        configured(config.matcher),
+        explain_request(job, cluster),
+        matcher_uid=config.matcher.uid,
+        munge_socket=str(config.matcher.munge_socket or ""),
+        timeout_s=DAEMON_TIMEOUT_S,
+        limit=EXPLANATION_LIMIT,
+    )
     if reply.get("kind") != "explanation":
-        raise MatcherError(f"{config.matcher.socket}: the matcher does not say why: {reply.get('reason')}")
+        raise MatcherError(f"{endpoint}: the matcher does not say why: {reply.get('reason')}")
     return Story.from_json(reply.get("story"))
 
 
-def _of_job(database: Database, config: Config, job: str) -> Story:
+def _of_job(database: Database, config: Config, job: str, cluster: str | None) -> Story:
     """Raises NothingKnownError, with what is known of why there is nothing."""
     from matcher import story
     from matcher.slurm_job import slurm_says
 
     model = _model(config)
-    told = story.of_job(database, config.site.cluster, job, model)
+    ran_on = cluster or config.site.cluster
+    told = story.of_job(database, ran_on, job, model)
     if told:
         return told
-    said = slurm_says(job)
+    said = slurm_says(job, cluster)
     if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
-        told = story.of_job(database, config.site.cluster, said["JobId"], model)
+        told = story.of_job(database, ran_on, said["JobId"], model)
     if not told:
         raise NothingKnownError(_silence(database, job, said))
     return told

@@ -27,7 +27,7 @@ TOLD_OUTCOMES_LIMIT = 100
 
 
 class Explainer:
-    """What the database at `path` knows of jobs of `cluster`."""
+    """What the database at `path` knows of jobs, of `cluster` unless another is named."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Explainer:
         self._throttle = Throttle()
         self._waiting = 0
 
-    async def reply(self, job: str, uid: int, model: Model) -> dict[str, Any]:
+    async def reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
         """The reply to `uid`: of another user's job nothing is known to them; root is told everything.
 
         `model` is the one in force.
@@ -45,18 +45,18 @@ class Explainer:
             return protocol.error_reply(f"{self._waiting} others are waiting to be told why: ask again")
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self._reply, job, uid, model)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._reply, asked, uid, model)
         except DatabaseError as error:
             self._throttle.warning(log, "explain-failed", uid=uid, error=error)
             return protocol.error_reply("the matcher cannot read its database; its log says why")
         finally:
             self._waiting -= 1
 
-    def _reply(self, job: str, uid: int, model: Model) -> dict[str, Any]:
+    def _reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
         limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)
         with Database.open(self._path, read_only=True) as database:
             try:
-                story = of_job(database, self._cluster, job, model, limits)
+                story = of_job(database, asked.cluster or self._cluster, asked.job, model, limits)
             except NothingKnownError:
                 story = Story()
         told = story.outcomes[:TOLD_OUTCOMES_LIMIT]

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from matcher.errors import ServiceError
 from matcher.eventlog import line
-from reprise.config import host_and_port
+from reprise.config import SOCKET_PATH_LIMIT, host_and_port
 
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
-SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
 
 def listen(path: Path) -> socket.socket:

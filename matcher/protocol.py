@@ -100,6 +100,7 @@ def _without_nul(text: str) -> str:
 Text = Annotated[str, AfterValidator(_without_nul)]
 Id32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
 DecisionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,64}$")]
 ReportedVerdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
 
 
@@ -149,6 +150,7 @@ class StartedJob(_Message):
     nodes: Annotated[int, Field(ge=1, le=2**31 - 1)]
     tasks: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
     restarts: Id32
+    cluster: ClusterName | None = None
 
 
 class Decide(_Message):
@@ -171,6 +173,7 @@ class ReportedJob(_Message):
     id: Id32
     array_task: Id32 | None
     uid: Id32
+    cluster: ClusterName | None = None
 
 
 class Outcome(_Message):
@@ -192,9 +195,13 @@ class Outcome(_Message):
 
 
 class Explain(_Message):
-    """Why a job of the caller's got what it got. `job`: its number, an array's task (`4711_3`), or a decision's id."""
+    """Why a job of the caller's got what it got. `job`: its number, an array's task (`4711_3`), or a decision's id.
+
+    `cluster`: where the job ran; the configured one, unless given.
+    """
 
     job: DecisionId
+    cluster: ClusterName | None = None
 
 
 class Ping(_Message):

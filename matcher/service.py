@@ -149,7 +149,7 @@ class Service:
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
             if isinstance(request, protocol.Explain):
-                return await self._explainer.reply(request.job, uid, self._knowledge.engine.model), None
+                return await self._explainer.reply(request, uid, self._knowledge.engine.model), None
             uptime = time.monotonic() - self._started
             records = len(self._knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
@@ -172,7 +172,7 @@ class Service:
             point=request.point,
             mode=request.mode,
             at=at,
-            facts=JobFacts(nodes=job.nodes, tasks=job.tasks) if job else None,
+            facts=JobFacts(job.nodes, job.tasks, job.cluster) if job else None,
             job_id=job.id if job else None,
             array_task=job.array_task if job else None,
         )
@@ -244,10 +244,11 @@ def _decision_entry(made: Decided, elapsed_ms: float) -> Entry:
 
 
 def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
+    """`cluster` is the configured one."""
     job = outcome.job
     ended = outcome.state == "ended"
     row = Outcome(
-        cluster=cluster,
+        cluster=job.cluster or cluster,
         job_id=job.id,
         array_task=job.array_task,
         uid=job.uid,
@@ -266,7 +267,7 @@ def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
         else:
             database.report_start(row)
         if row.decision_id:  # another user's decision is left alone, and so is one that has its job
-            database.link_job(row.decision_id, job.id, job.array_task, uid=job.uid)
+            database.link_job(row.decision_id, row.cluster, job.id, job.array_task, uid=job.uid)
 
     told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
     return Entry(told, write)

@@ -10,11 +10,15 @@ from datetime import datetime
 SCONTROL_TIMEOUT_S = 5.0
 
 
-def slurm_says(job: str) -> dict[str, str]:
-    """What `scontrol show job` says; nothing where it does not know the job, or is not there."""
+def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
+    """What `scontrol show job` says; nothing where it does not know the job, or is not there.
+
+    `cluster` is another one than Slurm's own here.
+    """
+    where = [f"--clusters={cluster}"] if cluster else []
     try:
         told = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", job],
+            ["scontrol", "--oneliner", *where, "show", "job", job],
             capture_output=True,
             text=True,
             errors="replace",

@@ -8,6 +8,7 @@ defaults; a test compares it with this module.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
 HOST_LIMIT = 253  # characters of a name in the DNS
+SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
 
 class ConfigError(Exception):
@@ -57,6 +59,21 @@ def host_and_port(text: str) -> tuple[str, int]:
     return host, int(found[3])
 
 
+def path_or_host(text: str) -> tuple[Path | None, str, int]:
+    """What `unix:/path`, `tcp:host:port` or `tcp:[address]:port` names: a path, or host and port. Raises ValueError."""
+    kind, _, rest = text.partition(":")
+    if kind == "unix" and rest.startswith("/") and len(os.fsencode(rest)) <= SOCKET_PATH_LIMIT:
+        return Path(rest), "", 0
+    if kind == "tcp":
+        return None, *host_and_port(rest)
+    raise ValueError(f"{text!r} is not unix:/PATH, tcp:HOST:PORT or tcp:[ADDRESS]:PORT")
+
+
+def _endpoint(text: str) -> str:
+    path_or_host(text)
+    return text
+
+
 def _host_and_port_or_nothing(text: str) -> str:
     if text:
         host_and_port(text)
@@ -76,7 +93,7 @@ class Section(BaseModel):
 class Site(Section):
     """What is true of the machine."""
 
-    cluster: str = Field(
+    cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # as Slurm does
         "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used"
     )
     nodes: int = Field(
@@ -94,6 +111,10 @@ class Matcher(Section):
     listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
         "", description="HOST:PORT for hosts that share munge's key; '' is none"
     )
+    endpoints: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
+        default_factory=list, description="where commands ask, like the plugin's endpoint=; empty: at `socket`"
+    )
+    uid: UserId = Field(0, description="user id of the daemon, which commands believe over TCP")
     munge_socket: AbsolutePath | None = Field(None, description="munged's socket, where it is not the usual one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import click
 
@@ -72,15 +71,9 @@ def _service(config: Config, run: Run) -> list[Finding]:
 
 
 def _asker(entry: Entry | None) -> Ask:
-    from matcher.client import PING, ask, ask_over_tcp
-    from matcher.munge import Munge
+    from matcher.client import PING, ask_at
 
     uid = int((entry and entry.value("matcher_uid")) or 0)
     munge_socket = (entry and entry.value("munge_socket")) or ""
 
-    def ping(endpoint: Endpoint) -> Mapping[str, Any]:
-        if endpoint.path:
-            return ask(endpoint.path, PING, timeout_s=1.0)
-        return ask_over_tcp(endpoint.host, endpoint.port, PING, Munge(munge_socket), matcher_uid=uid)
-
-    return ping
+    return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

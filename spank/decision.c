@@ -22,7 +22,7 @@ static const struct {
     {VERDICT_HOLDOUT, "holdout", true, true},
     {VERDICT_DEFER, "defer", true, false},
     {VERDICT_OFF, "off", false, true},
-    {VERDICT_UNREACHABLE, "unreachable", false, true},
+    {VERDICT_UNREACHABLE, "unreachable", false, false},
 };
 
 const char *verdict_word(enum verdict verdict)
@@ -207,7 +207,7 @@ static int read_carried(struct decision *decision, struct json_object *message)
     if (read_verdict(decision, message, true) || read_variables(decision, message)) {
         return -1;
     }
-    if (decision->verdict == VERDICT_OFF || decision->verdict == VERDICT_UNREACHABLE) {
+    if (decision->verdict == VERDICT_OFF) {
         return json_object_object_get_ex(message, "id", NULL) ? -1 : 0;
     }
     return read_id(decision, message);
@@ -253,8 +253,11 @@ char *decision_to_carried(const struct decision *decision)
 {
     char *text = NULL;
     size_t size = 0;
-    struct json_object *message = json_object_new_object();
     struct json_object *env = NULL;
+    if (!verdicts[decision->verdict].carried) {
+        return NULL;
+    }
+    struct json_object *message = json_object_new_object();
     if (!message || json_put(message, "v", json_object_new_int(PROTOCOL_VERSION)) ||
         (decision->id[0] && json_put(message, "id", json_object_new_string(decision->id))) ||
         json_put(message, "verdict", json_object_new_string(verdict_word(decision->verdict))) ||

@@ -52,7 +52,8 @@ int decision_from_reply(struct decision *decision, const char *text, size_t size
 // The same for the text of CARRY_VARIABLE, which is the user's word.
 int decision_from_carried(struct decision *decision, const char *text, size_t size);
 
-// The text to carry, to be freed; NULL if it would be longer than CARRY_MAX, or without memory.
+// The text to carry, to be freed; NULL for a verdict with which the batch step is to ask again, if the text would be
+// longer than CARRY_MAX, or without memory.
 char *decision_to_carried(const struct decision *decision);
 
 void decision_free(struct decision *decision);

@@ -47,6 +47,7 @@ static struct job describe_job(spank_t spank, char *const *environment, uid_t ui
     job.array_task = number_item(spank, S_JOB_ARRAY_TASK_ID, NO_VAL);
     job.in_array = job.array_task != NO_VAL;
     job.restarts = number_item(spank, S_SLURM_RESTART_COUNT, 0);
+    job_set_cluster(&job, environment);
     job.has_tasks = count_variable(environment, "SLURM_NTASKS", &job.tasks);
     if (!count_variable(environment, "SLURM_JOB_NUM_NODES", &job.nodes)) {
         job.nodes = number_item(spank, S_JOB_NNODES, 1);
@@ -71,7 +72,7 @@ static int read_carried(spank_t spank, struct decision *decision)
     return result;
 }
 
-// Ask again, now that the job is all there. Later steps are to find the answer, as if it had been carried.
+// Ask again, now that the job is all there. Later steps are to find their settings as if they had been carried.
 static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
                                           char *const *environment, struct decision *decision)
 {
@@ -101,7 +102,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     if (decision->verdict == VERDICT_DEFER) { // there is no later point to wait for
         decision->verdict = VERDICT_NONE;
     }
-    char *text = decision_to_carried(decision);
+    char *text = decision->verdict == VERDICT_APPLY ? decision_to_carried(decision) : NULL;
     if (text) {
         spank_setenv(spank, CARRY_VARIABLE, text, 1);
     }
@@ -175,7 +176,7 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     report.watched = true;
     report.started = monotonic_now();
     report.job = describe_job(spank, environment, uid);
-    if (!carried || decision.verdict == VERDICT_UNREACHABLE) {
+    if (!carried) {
         result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
     report.applied = apply(spank, &decision);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if all of `bytes` is UTF-8. json-c takes surrogates, overlong forms and what lies beyond U+10FFFF for it, too.
+// True if the bytes are UTF-8. json-c's own check takes surrogates, overlong forms and what lies beyond U+10FFFF, too.
 bool json_is_utf8(const char *bytes, size_t size);
 
 // Put `value` under `key` and hand it over. Returns 0, or -1 if `value` is NULL or memory is short; it is released
@@ -20,9 +20,6 @@ int json_append(struct json_object *array, struct json_object *value);
 // True if so much memory is to be had. What json-c has none for it leaves out as it reads, and tells nobody: it is to
 // read only where there is plenty.
 bool json_has_memory(size_t size);
-
-// True if the bytes are UTF-8 (json-c's own check takes surrogates and more).
-bool json_is_utf8(const char *bytes, size_t size);
 
 // A string from bytes, where each byte that is not UTF-8 becomes U+FFFD. NULL without memory.
 struct json_object *json_text(const char *bytes, size_t size);

@@ -14,6 +14,7 @@
 #define VARIABLE_NAME_MAX 128   // bytes; a longer name: none is set
 #define VARIABLE_VALUE_MAX 4096 // bytes; a longer value: none is set
 #define DECISION_ID_MAX 64      // characters
+#define CLUSTER_NAME_MAX 64     // characters; Slurm has 40 at most. A longer name is not told
 #define REASON_MAX 512          // bytes
 #define NONCE_SIZE 16           // bytes, random: nobody can guess what a reply will have to repeat
 // A credential is base64 (4/3) with a header and padding: twice what is in it is enough, and what is read at most.

@@ -23,6 +23,16 @@ static bool begins_with_one_of(const char *entry, const char *const *prefixes)
     return false;
 }
 
+// Slurm sets it over whatever a batch job's user has set (seen on 20.11, 22.05 and 24.11), to the name in lower case.
+void job_set_cluster(struct job *job, char *const *environment)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *name = environment_value(environment, "SLURM_CLUSTER_NAME");
+    const size_t length = name ? strspn(name, allowed) : 0;
+    const bool usable = length <= CLUSTER_NAME_MAX && name && name[length] == '\0';
+    memcpy(job->cluster, usable ? name : "", usable ? length + 1 : 1);
+}
+
 static bool is_sent(const char *entry)
 {
     return begins_with_one_of(entry, sent_prefixes) && !begins_with_one_of(entry, never_sent_prefixes);
@@ -134,6 +144,11 @@ static int put_client(struct json_object *message, const char *slurm_version)
     return !client || put_text(client, "plugin", REPRISE_VERSION) || put_text(client, "slurm", slurm_version) ? -1 : 0;
 }
 
+static int put_cluster(struct json_object *body, const struct job *job)
+{
+    return *job->cluster ? put_text(body, "cluster", job->cluster) : json_object_object_add(body, "cluster", NULL);
+}
+
 static int put_job(struct json_object *message, const struct job *job)
 {
     struct json_object *body = put_new(message, "job", json_object_new_object());
@@ -141,7 +156,7 @@ static int put_job(struct json_object *message, const struct job *job)
                    put_optional(body, "array_task", job->in_array, job->array_task) ||
                    put_optional(body, "nodes", true, job->nodes) ||
                    put_optional(body, "tasks", job->has_tasks, job->tasks) ||
-                   put_optional(body, "restarts", true, job->restarts)
+                   put_optional(body, "restarts", true, job->restarts) || put_cluster(body, job)
                ? -1
                : 0;
 }
@@ -186,7 +201,7 @@ static int put_outcome_job(struct json_object *message, const struct job *job)
     struct json_object *body = put_new(message, "job", json_object_new_object());
     return !body || put_optional(body, "id", true, job->id) ||
                    put_optional(body, "array_task", job->in_array, job->array_task) ||
-                   put_optional(body, "uid", true, job->uid)
+                   put_optional(body, "uid", true, job->uid) || put_cluster(body, job)
                ? -1
                : 0;
 }

@@ -20,7 +20,11 @@ struct job {
     uint32_t tasks;
     uint32_t restarts;
     uint32_t uid;
+    char cluster[CLUSTER_NAME_MAX + 1]; // "": unknown
 };
+
+// Note the job's cluster by what Slurm says in its environment. What no cluster is called is no name.
+void job_set_cluster(struct job *job, char *const *environment);
 
 // What to give a job. `job` NULL: it is only being submitted.
 struct question {

@@ -215,7 +215,10 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
     }
-    text = decision.verdict == VERDICT_DEFER ? NULL : decision_to_carried(&decision);
+    // A batch step asks again where it finds no answer; jobs that have none need to know what they are given, no more.
+    if (decision.verdict == VERDICT_APPLY || strcmp(command, "sbatch") == 0) {
+        text = decision_to_carried(&decision);
+    }
     if (text) {
         memcpy(carried, text, strlen(text) + 1);
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cluster a job is for: what `-M` says at its submission, or where it has started."""
+"""Which cluster a job is for, by what `-M` says at its submission."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # most sc
 
 
 def named_clusters(submission: Submission) -> str:
-    """The name of the job's cluster, or several (or `all`) of which Slurm takes one; "" if none is named."""
-    if submission.command == "batch":
-        return submission.env.get("SLURM_CLUSTER_NAME", "")
+    """The name of the job's cluster, or several (or `all`) of which Slurm takes one; "" if none is named.
+
+    In lower case, as Slurm has them whatever its users write (seen on 22.05).
+    """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):
         options = read_directives(submission.script.text, Work())
@@ -30,4 +31,4 @@ def named_clusters(submission: Submission) -> str:
             options["clusters"] = submission.env[name]
     if any("M" in word or "--cl" in word for word in submission.argv[1:ARGV_LIMIT]):
         options |= parse_options(TABLES[submission.command], submission.argv[1:ARGV_LIMIT]).values
-    return options.get("clusters", options.get("cluster", ""))
+    return options.get("clusters", options.get("cluster", "")).lower()

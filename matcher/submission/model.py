@@ -60,3 +60,4 @@ class JobFacts:
 
     nodes: int | None = None
     tasks: int | None = None
+    cluster: str | None = None

@@ -65,6 +65,7 @@ bool batch_step_describe(struct job *job)
     job->in_array = number_variable("SLURM_ARRAY_TASK_ID", &job->array_task);
     job->has_tasks = number_variable("SLURM_NTASKS", &job->tasks) && job->tasks > 0;
     number_variable("SLURM_RESTART_COUNT", &job->restarts);
+    job_set_cluster(job, environ);
     return number_variable("SLURM_JOB_ID", &job->id) && number_variable("SLURM_JOB_NUM_NODES", &job->nodes) &&
            job->nodes > 0;
 }

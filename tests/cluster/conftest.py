@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests that need a real Slurm: a cluster for the session, and its logs where a test failed."""
+"""Fixtures of the tests that need a real Slurm: a cluster for the session; the logs of all where a test failed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,6 @@ import pytest
 
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install
-
-RUNNING: list[VirtualCluster] = []
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +21,8 @@ def root() -> Path:
 def cluster() -> Iterator[VirtualCluster]:
     """Four nodes, three users, Reprise installed, its daemon not running."""
     with VirtualCluster() as running:
-        RUNNING.append(running)
         install(running)
         yield running
-        RUNNING.clear()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -35,5 +31,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     outcome = yield
     report = outcome.get_result()
     if report.failed:
-        for running in RUNNING:
+        for running in VirtualCluster.running:
             report.sections.append(("logs of the virtual cluster", running.logs()))

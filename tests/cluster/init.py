@@ -11,56 +11,20 @@ Only the standard library: it runs with the system's Python. Usage, in the check
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.cluster.configuration import add_users, configure_open_mpi, configure_slurm, write, write_hosts
 from tests.cluster.daemons import Daemons
+from tests.cluster.spec import HEAD, HEAD_ADDRESS, Spec, node_address, node_name
 
-HEAD = "login"
-FIRST_UID = 30001
-SERVICE_UID = 30000
-FIRST_WITH_CGROUP_PLUGIN = (22, 5)  # earlier daemons die of a cgroup.conf that names one
 DIED = "/run/cluster/died"  # one line on the daemon without which the cluster could not go on
 DAEMONS = Daemons()
-
-
-@dataclasses.dataclass(frozen=True)
-class Spec:
-    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
-
-    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
-    all its machines run: "/" for the host's own.
-    """
-
-    name: str
-    cpu_group: str
-    root: str
-    source: str
-    nodes: int
-    rate: str
-    burst: str
-    latency_ms: int
-    users: list[str]
-    cpus: int
-    plugstack: str
-
-
-def node_name(index: int) -> str:
-    return f"node{index}"
-
-
-def node_address(index: int) -> str:
-    return f"10.99.0.{index + 1}"
-
-
-HEAD_ADDRESS = "10.99.0.254"
 
 
 def run(*argv: str) -> None:
@@ -102,90 +66,6 @@ def enter_private_root(spec: Spec) -> None:
     os.chdir("/")
     run("umount", "-l", "/run/old-root")
     os.rmdir("/run/old-root")
-
-
-def write(path: str, text: str, mode: int = 0o644) -> None:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text)
-    target.chmod(mode)
-
-
-def write_hosts(spec: Spec) -> None:
-    lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} {HEAD}"]
-    lines += [f"{node_address(i)} {node_name(i)}" for i in range(spec.nodes)]
-    write("/etc/hosts", "\n".join(lines) + "\n")
-
-
-def add_users(spec: Spec) -> None:
-    """The service account `reprise` and the ordinary users, in the private /etc only."""
-    for uid, user in [(SERVICE_UID, "reprise"), *enumerate(spec.users, FIRST_UID)]:
-        with open("/etc/group", "a") as group, open("/etc/passwd", "a") as passwd:
-            group.write(f"{user}:x:{uid}:\n")
-            passwd.write(f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash\n")
-        home = Path("/home") / user
-        home.mkdir(mode=0o755)
-        os.chown(home, uid, uid)
-
-
-def slurm_conf(spec: Spec) -> str:
-    return f"""\
-ClusterName={spec.name}
-SlurmctldHost={HEAD}({HEAD_ADDRESS})
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,sched_interval=2
-StateSaveLocation=/var/spool/slurmctld
-SlurmdSpoolDir=/var/spool/slurmd-%n
-SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd-%n.pid
-SlurmctldLogFile=/var/log/slurm/slurmctld.log
-SlurmdLogFile=/var/log/slurm/slurmd-%n.log
-PlugStackConfig=/etc/slurm/plugstack.conf
-ReturnToService=2
-InactiveLimit=0
-KillWait=5
-MinJobAge=3600
-JobRequeue=1
-RebootProgram=/bin/true
-NodeName=node[0-{spec.nodes - 1}] CPUs={spec.cpus} RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=60:00 State=UP OverSubscribe=NO
-PartitionName=debug Nodes=ALL Default=NO MaxTime=10:00 State=UP OverSubscribe=FORCE:4
-"""
-
-
-def slurm_release() -> tuple[int, int]:
-    """The release of this root's Slurm, e.g. (22, 5); `slurmd -V` says "slurm-wlm 22.05.8"."""
-    said = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
-    year, month = said.split()[-1].split(".")[:2]
-    return int(year), int(month)
-
-
-def configure_slurm(spec: Spec) -> None:
-    shutil.rmtree("/etc/slurm/plugstack.conf.d", ignore_errors=True)
-    write("/etc/slurm/slurm.conf", slurm_conf(spec))
-    if slurm_release() >= FIRST_WITH_CGROUP_PLUGIN:
-        write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
-    write("/etc/slurm/plugstack.conf", "include /etc/slurm/plugstack.conf.d/*.conf\n")
-    Path("/etc/slurm/plugstack.conf.d").mkdir()
-    if spec.plugstack:
-        write("/etc/slurm/plugstack.conf.d/test.conf", spec.plugstack)
-    for path in ("/var/spool/slurmctld", "/var/log/slurm"):
-        Path(path).mkdir(parents=True, exist_ok=True)
-
-
-def configure_open_mpi() -> None:
-    """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured."""
-    if Path("/etc/openmpi").is_dir():
-        with open("/etc/openmpi/openmpi-mca-params.conf", "a") as params:
-            params.write("mpi_yield_when_idle = 1\n")
 
 
 def shape(spec: Spec, device: str) -> list[str]:

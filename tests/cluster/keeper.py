@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMESPACES = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+GROUP_PREFIX = "reprise-cluster"
 RELEASE_TIMEOUT_S = 5.0  # the kernel lets go of a group's last process a moment after its end
 
 
@@ -29,9 +31,18 @@ def cpu_groups() -> Path | None:
     return second if control.exists() and "cpu" in control.read_text().split() else None
 
 
+def remove_left_over(groups: Path) -> None:
+    """Remove the groups of clusters whose keeper was killed: they are named after it, who would have removed them."""
+    for group in groups.glob(f"{GROUP_PREFIX}-*-*"):
+        keeper = group.name.rpartition("-")[2]
+        if not Path("/proc", keeper).exists():
+            with contextlib.suppress(OSError):  # it is gone already, or the cluster has yet to end
+                group.rmdir()
+
+
 @contextlib.contextmanager
 def cpu_group(name: str) -> Iterator[Path | None]:
-    """One group of the scheduler for a whole cluster; None where this machine has no such groups.
+    """One group of the scheduler for a whole cluster, `name`-PID; None where this machine has no such groups.
 
     Outside of any group the kernel makes one for every session (sched_autogroup), so that ranks of different nodes,
     which share a core here, cannot yield to each other: all that is measured then is the tick (4 ms at 250 Hz).
@@ -40,7 +51,8 @@ def cpu_group(name: str) -> Iterator[Path | None]:
     if groups is None:
         yield None
         return
-    group = groups / name
+    remove_left_over(groups)
+    group = groups / f"{name}-{os.getpid()}"
     group.mkdir()
     try:
         yield group

@@ -20,8 +20,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from tests.cluster import init, keeper
+from tests.cluster.spec import FIRST_UID, SERVICE_UID, Spec
 from tests.waiting import wait_for
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -77,8 +79,10 @@ class VirtualCluster:
 
     `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
     `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
-    Use it as a context manager, or `start()` and `stop()`.
+    Use it as a context manager, or `start()` and `stop()`. `running` are those of this process.
     """
+
+    running: ClassVar[list[VirtualCluster]] = []
 
     def __init__(
         self,
@@ -89,9 +93,9 @@ class VirtualCluster:
         plugstack: str = "",
         root: Path = Path("/"),
     ) -> None:
-        self.spec = init.Spec(
+        self.spec = Spec(
             name="reprise",
-            cpu_group=unique_name("reprise-cluster"),
+            cpu_group=unique_name(keeper.GROUP_PREFIX),
             root=str(root),
             source=str(SOURCE),
             nodes=nodes,
@@ -130,11 +134,16 @@ class VirtualCluster:
         if line != "ready":
             words = self._process.stderr.read().strip().splitlines()
             self.stop()
-            raise ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
+            error = ClusterError(f"the virtual cluster did not start: {words[-1] if words else 'no reason given'}")
+            error.add_note("\n".join(words[:-1]))
+            raise error
         self.pid = only_child(only_child(self._process.pid))  # keeper, unshare, process 1
+        VirtualCluster.running.append(self)
 
     def stop(self) -> None:
         """Stop everything; harmless when it is not running."""
+        if self in VirtualCluster.running:
+            VirtualCluster.running.remove(self)
         if self._process:
             assert self._process.stdin and self._process.stdout and self._process.stderr
             self._process.stdin.close()
@@ -160,7 +169,7 @@ class VirtualCluster:
     def uid(self, user: str) -> int:
         if user == "root":
             return 0
-        return init.SERVICE_UID if user == "reprise" else init.FIRST_UID + self.spec.users.index(user)
+        return SERVICE_UID if user == "reprise" else FIRST_UID + self.spec.users.index(user)
 
     def command(
         self, argv: Sequence[str], *, user: str, node: str = "", cwd: str = "", env: Mapping[str, str] | None = None

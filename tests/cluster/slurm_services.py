@@ -74,7 +74,6 @@ def start_far_cluster(cluster: VirtualCluster) -> None:
     text = "\n".join(kept).replace("/var/spool/", "/var/spool/far-").replace("/run/slurm", "/run/far-slurm")
     text = text.replace("/var/log/slurm/", "/var/log/slurm/far-") + (
         f"\nClusterName={FAR}\nSlurmctldPort=6827\nSlurmdPort=6828\n"
-        "FirstJobId=100001\n"  # one matcher cannot yet tell two clusters' jobs of the same number apart
         f"NodeName={FAR}0 NodeHostname=login NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000\n"
         f"PartitionName=main Nodes={FAR}0 Default=YES State=UP\n"
     )

@@ -81,7 +81,14 @@ def test_a_batch_script_and_its_steps_get_the_settings_of_one_decision(
     (asked,) = submissions(daemon)
     assert (asked["command"], asked["argv"], asked["cwd"]) == ("batch", [], "/home/alice")
     assert asked["script"]["text"] == SCRIPT
-    assert asked["job"] == {"id": end.job_id, "array_task": None, "nodes": 2, "tasks": 2, "restarts": 0}
+    assert asked["job"] == {
+        "id": end.job_id,
+        "array_task": None,
+        "nodes": 2,
+        "tasks": 2,
+        "restarts": 0,
+        "cluster": "reprise",
+    }
     assert daemon.asked[0].uid == cluster.uid("alice")
 
 

@@ -74,6 +74,21 @@ def test_a_daemon_that_dies_ends_what_waits_for_it_and_is_named() -> None:
         assert "slurmd-node0.out" in cluster.logs()
 
 
+@pytest.mark.parametrize("part", ["cluster", "matrix"])
+def test_the_logs_of_a_cluster_are_shown_where_a_test_fails(tmp_path: Path, part: str) -> None:
+    (tmp_path / "conftest.py").write_text(f"from tests.{part}.conftest import pytest_runtest_makereport\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\nfrom tests.cluster.machine import VirtualCluster\n"
+        "@pytest.fixture\ndef cluster():\n    with VirtualCluster(nodes=1) as running:\n        yield running\n"
+        "def test_it(cluster):\n    assert False\n"
+    )
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert "1 failed" in done.stdout, done.stdout + done.stderr
+    assert "logs of the virtual cluster" in done.stdout and "==> slurmctld.log <==" in done.stdout
+
+
 def test_a_daemon_that_is_told_to_end_may_do_so() -> None:
     with VirtualCluster(nodes=1) as cluster:
         pid = cluster.path("/run/slurmd-node0.pid").read_text().strip()
@@ -123,7 +138,23 @@ def test_the_cluster_ends_when_its_owner_is_killed() -> None:
     owner.wait()
     wait_for("the cluster's end", lambda: not alive(pid), 15)
     if groups := keeper.cpu_groups():
-        wait_for("its group's end", lambda: not (groups / group).exists(), 15)
+        wait_for("its group's end", lambda: not any(groups.glob(f"{group}-*")), 15)
+
+
+@pytest.mark.skipif(keeper.cpu_groups() is None, reason="this machine has no groups of the scheduler")
+def test_what_a_killed_keeper_has_left_the_next_one_removes() -> None:
+    groups = keeper.cpu_groups()
+    assert groups
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    theirs = [groups / f"{machine.unique_name(keeper.GROUP_PREFIX)}-{pid}" for pid in (dead.pid, os.getpid())]
+    for group in theirs:
+        group.mkdir()
+    try:
+        with keeper.cpu_group(machine.unique_name(keeper.GROUP_PREFIX)):
+            assert [group.exists() for group in theirs] == [False, True]
+    finally:
+        theirs[1].rmdir()
 
 
 def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing() -> None:

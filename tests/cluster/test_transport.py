@@ -158,6 +158,27 @@ def test_the_doctor_on_a_compute_node_finds_the_matcher(cluster: VirtualCluster,
     assert "the plugin ignores 'deadline=1000': unknown argument" in done.stdout
 
 
+def test_a_user_on_a_node_without_the_socket_is_told_why(cluster: VirtualCluster, daemon: Daemon) -> None:
+    uid = cluster.uid("reprise")
+    text = (
+        f'[matcher]\nendpoints = ["{ABSENT}", "tcp:{HOST}:{PORT}"]\nuid = {uid}\n[database]\npath = "/nowhere/r.db"\n'
+    )
+    cluster.write("/etc/reprise/node.toml", text)
+    end = cluster.wait_job(cluster.submit("job.sh"))
+    decision(cluster, end.job_id)
+
+    def told(user: str) -> subprocess.CompletedProcess[str]:
+        argv = ["reprise", "--config", "/etc/reprise/node.toml", "match", "explain", str(end.job_id)]
+        return cluster.run(argv, user=user, node="node1", check=False)
+
+    assert "apply" in told("alice").stdout
+    assert (told("bob").returncode, told("bob").stdout) == (3, "")
+    daemon.stop()
+    silent = told("alice")
+    assert silent.returncode == 4
+    assert all(where in silent.stderr for where in ("/nowhere/r.db", ABSENT.removeprefix("unix:"), f"{HOST}:{PORT}"))
+
+
 def test_without_a_daemon_jobs_run_as_ever(cluster: VirtualCluster) -> None:
     end = cluster.wait_job(cluster.submit("job.sh"))
     assert (end.state, end.output) == ("COMPLETED", "")

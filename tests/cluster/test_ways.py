@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.slurm_services import FAR
 from tests.cluster.ways import WAYS, Tried
 from tests.cluster.ways_measured import OURS, PAGE, TABLE, Measured, measure, site, table
 
 pytestmark = pytest.mark.cluster
 
 NAMES = [way.name for way in WAYS]
-GIVEN_NOTHING = {"test-only", "far-cluster", "srun-jobid"}
+GIVEN_NOTHING = {"test-only", "far-cluster", "far-stdin", "srun-jobid"}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,14 @@ def test_a_job_submitted_this_way_is_as_the_page_says(name: str, measured: Measu
 def test_the_page_lists_every_way_and_no_other(measured: Measured) -> None:
     written = TABLE.search(PAGE.read_text())
     assert written and written.group().count("\n") == table(measured).count("\n")
+
+
+def test_jobs_of_one_number_on_two_clusters_are_two_jobs_to_their_one_matcher(measured: Measured) -> None:
+    here, far = ({one.job: one for one in measured.reports if one.cluster == name} for name in ("reprise", FAR))
+    same = here.keys() & far.keys()
+    assert len(far) == 2 and same
+    assert all(here[number].decision != far[number].decision for number in same)
+    assert all(one.cluster == one.decided_for for one in measured.reports)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in GIVEN_NOTHING])

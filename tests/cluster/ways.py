@@ -92,6 +92,7 @@ WAYS = (
     ),
     Way("own-cluster", "`sbatch -M reprise job.sh`, the cluster's own name"),
     Way("far-cluster", "`sbatch -M far job.sh`, another cluster"),
+    Way("far-stdin", "`sbatch -M far < job.sh`"),
     Way("salloc", "`salloc ./job.sh`", "salloc -Q ./job.sh"),
     Way("salloc-srun", "`salloc srun ./task.sh`", "salloc -Q srun ./task.sh"),
     Way("srun", "`srun -N2 ./task.sh`, outside an allocation", "srun -Q -N2 ./task.sh"),

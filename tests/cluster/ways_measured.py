@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from database import Database
 from tests.cluster import slurm_services
@@ -31,7 +32,10 @@ STORE = "/var/lib/reprise/reprise.db"
 DECISIONS = """
 SELECT id, point, verdict, coalesce(json_extract(metadata, '$.directory'), '') FROM decision ORDER BY at
 """
-REPORTS = "SELECT DISTINCT decision_id FROM outcome WHERE ended_at IS NOT NULL"
+REPORTS = """
+SELECT outcome.cluster, outcome.job_id, decision.id, decision.cluster
+FROM outcome JOIN decision ON decision.id = decision_id WHERE ended_at IS NOT NULL
+"""
 HEAD = """\
 | submitted as | decided in | settings in the script or shell | in tasks | `REPRISE_DECISION` | end reported |
 |---|---|---|---|---|---|
@@ -46,6 +50,15 @@ class Decided:
     point: str
     verdict: str
     directory: str
+
+
+class Reported(NamedTuple):
+    """What a job reported of its end, and the cluster that its decision is known to be for."""
+
+    cluster: str
+    job: int
+    decision: str
+    decided_for: str
 
 
 @dataclass(frozen=True)
@@ -66,11 +79,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """Every way tried with the plugin and without it, by name, and the rows of the table."""
+    """Every way tried with the plugin and without it, by name, the rows of the table, and what all jobs reported."""
 
     with_plugin: dict[str, Tried]
     without: dict[str, Tried]
     rows: dict[str, Row]
+    reports: list[Reported]
 
 
 @contextlib.contextmanager
@@ -109,14 +123,16 @@ def measure(cluster: VirtualCluster) -> Measured:
         tried = course.try_all(sorted(WAYS, key=lambda way: not way.recurs))  # what takes longest first
     with _copied(cluster) as file, contextlib.closing(sqlite3.connect(file)) as connection:
         decisions = [Decided(*row) for row in connection.execute(DECISIONS)]
-        reported = {decision for (decision,) in connection.execute(REPORTS)}
+        reports = [Reported(*row) for row in connection.execute(REPORTS)]
     line = cluster.path(PLUGSTACK)
     line.rename(line.with_suffix(".off"))
     without = bare.try_all([way for way in WAYS if not way.recurs])
+    reported = {one.decision for one in reports}
     return Measured(
         {one.way.name: one for one in tried},
         {one.way.name: one for one in without},
         {one.way.name: row(one, course.directory(one.way), decisions, reported) for one in tried},
+        reports,
     )
 
 
@@ -125,7 +141,7 @@ def row(tried: Tried, directory: str, decisions: Sequence[Decided], reported: se
     tasks = [env for name, env in tried.environments.items() if name.startswith("task")]
     named = {env.get("REPRISE_DECISION") for env in shells + tasks}
     ours = [one for one in decisions if one.directory == directory or one.name in named]
-    ids = {one.name for one in ours}
+    ids = {one.name for one in ours if one.verdict != "defer"}
     return Row(
         tried.way.shown,
         _decided([(one.point, one.verdict) for one in ours]),
@@ -139,9 +155,10 @@ def row(tried: Tried, directory: str, decisions: Sequence[Decided], reported: se
 def _decided(points: Sequence[tuple[str, str]]) -> str:
     """Points and verdicts in a person's words; `none` and the like stay as they are."""
     starts = points[1:] if points[:1] == [("submit", "defer")] else points
-    if starts and set(starts) == {("start", "apply")}:
+    if len(set(starts)) == 1 and starts[0][0] == "start":
         step = "the batch step" if len(starts) == 1 else "each task's batch step"
-        return f"{step}, put off by the command" if starts != points else step
+        put_off = ", put off by the command" if starts != points else ""
+        return f"{step}{put_off}{'' if starts[0][1] == 'apply' else f': {starts[0][1]}'}"
     words = ["the command" if point == "submit" else "the batch step" for point, _ in points]
     told = [
         word if verdict == "apply" else f"{word}: {verdict}" for word, (_, verdict) in zip(words, points, strict=True)

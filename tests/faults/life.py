@@ -88,7 +88,8 @@ def assert_unharmed(job: Job, waits: bool = False) -> Life:
     for _ in range(3):  # a machine that is busy is not so three times
         life = job.live()
         assert life.environment == without.environment
-        assert not life.carried or life.carried["env"] == {}
+        if life.carried is not None:  # so that the batch step does not ask again
+            assert (life.carried["verdict"], life.carried["env"]) in (("none", {}), ("off", {}))
         assert life.log == []
         slow = slow_hooks(life, job.deadline_ms * waits + BOUND_MS)
         if not slow:

@@ -25,7 +25,7 @@ void check_decision(const struct decision *decision)
     MUST(decision->count == 0 || decision->verdict == VERDICT_APPLY);
     MUST(strlen(decision->id) <= DECISION_ID_MAX);
     MUST(strlen(decision->reason) <= REASON_MAX);
-    MUST(!decision->id[0] == (decision->verdict == VERDICT_OFF || decision->verdict == VERDICT_UNREACHABLE));
+    MUST(!decision->id[0] == (decision->verdict == VERDICT_OFF));
     for (size_t i = 0; i < decision->count; i++) {
         const struct variable *variable = &decision->variables[i];
         MUST(strlen(variable->name) <= VARIABLE_NAME_MAX);

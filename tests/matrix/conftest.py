@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.conftest import pytest_runtest_makereport
 from tests.matrix.roots import RELEASES, Release, fill
+
+__all__ = ["pytest_runtest_makereport"]
 
 
 @pytest.fixture(scope="session", params=RELEASES, ids=str)

@@ -18,7 +18,7 @@ __all__ = ["cluster"]
 pytestmark = pytest.mark.matrix
 
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/test.conf"
-MORE_DAEMONS = {"own-cluster", "far-cluster", "rest", "scrontab"}
+MORE_DAEMONS = {"own-cluster", "far-cluster", "far-stdin", "rest", "scrontab"}
 TRIED = [way for way in WAYS if way.name not in MORE_DAEMONS]
 NAMES = [way.name for way in TRIED]
 

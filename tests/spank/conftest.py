@@ -65,7 +65,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sources() -> list[Path]:
     """Of the stub."""
-    return [HERE / "stub_slurm.c", HERE / "failing.c", *sorted(SPANK.glob("*.c"))]
+    return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
 def build_all(directory: Path) -> None:
@@ -138,7 +138,7 @@ class Played:
 
 @dataclass
 class Stub:
-    """Plays scripts (see stub_slurm.c) in a process that looks like `argv`, behind a `prefix` such as prlimit's."""
+    """Plays scripts (see player.c) in a process that looks like `argv`, behind a `prefix` such as prlimit's."""
 
     program: Path
     directory: Path

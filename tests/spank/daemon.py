@@ -86,6 +86,12 @@ class FakeDaemon:
     asked: list[Asked] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
+    @property
+    def question(self) -> Message:
+        """The only one."""
+        (only,) = self.asked
+        return only.message
+
     @contextlib.contextmanager
     def listening(self) -> Iterator[FakeDaemon]:
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's Makefile, where the headers of Slurm are of another release than they were, or than Slurm is."""
+"""The plugin's Makefile: what it makes, also where Slurm's headers change their release, or have another than Slurm."""
 
 from __future__ import annotations
 
@@ -56,3 +56,24 @@ def test_headers_of_a_new_release_build_it_anew_however_old_their_files_are(copy
     assert make(copy, "-q", *goal).returncode == 1
     assert make(copy, *goal).returncode == 0
     assert [path.name for path in (copy / "build").glob("slurm-*")] == ["slurm-99.05"]
+
+
+@pytest.mark.parametrize("level", ["0", "3"])
+def test_it_builds_where_the_compiler_fortifies_by_itself(tmp_path: Path, level: str) -> None:
+    words = ["make", "-s", "-C", str(SPANK), "-n", "-B", f"CPPFLAGS=-D_FORTIFY_SOURCE={level}", "build/allowlist.o"]
+    rule = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    command = next(line for line in rule.splitlines() if " -c " in line).replace("build/", f"{tmp_path}/")
+    subprocess.run(["sh", "-ec", command], cwd=SPANK, check=True)
+
+
+def test_the_installed_object_exports_only_what_slurm_looks_up() -> None:
+    subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", "--format=posix", str(SPANK / "spank_reprise.so")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    hooks = {f"slurm_spank_{name}" for name in ("init", "init_post_opt", "user_init", "task_exit")}
+    marks = {"plugin_name", "plugin_type", "plugin_version", "spank_plugin_version"}
+    assert {line.split()[0] for line in symbols.stdout.splitlines()} == hooks | marks

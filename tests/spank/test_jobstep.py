@@ -124,7 +124,14 @@ def test_with_nothing_usable_carried_the_batch_step_asks(stub: Stub, daemon: Fak
     assert given(played) == {"SRO_LATE": "1", "SRO_MINE": "1", "REPRISE_DECISION": "d-1"}
     assert json.loads(played.job["SLURM_SPANK_REPRISE"])["env"] == {"SRO_LATE": "1"}
     (request,) = daemon.of_kind("decide", "start")
-    assert request.message["job"] == {"id": 4711, "array_task": None, "nodes": 4, "tasks": 8, "restarts": 2}
+    assert request.message["job"] == {
+        "id": 4711,
+        "array_task": None,
+        "nodes": 4,
+        "tasks": 8,
+        "restarts": 2,
+        "cluster": None,
+    }
     submission = request.message["submission"]
     assert (submission["command"], submission["argv"], submission["cwd"]) == ("batch", [], "/home/a")
     assert submission["set"] == ["SRO_MINE"]
@@ -150,22 +157,40 @@ def test_off_holds_at_the_start_too(
     assert (only.message["kind"], only.message["verdict"]) == ("outcome", "off")
 
 
-def test_defer_at_the_start_is_none(stub: Stub, daemon: FakeDaemon) -> None:
-    daemon.reply = decision("defer")
-    played = start(stub)
-    assert json.loads(played.job["SLURM_SPANK_REPRISE"])["verdict"] == "none"
-    assert daemon.of_kind("outcome")[0].message["verdict"] == "none"
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "defer"])
+def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
+    daemon.reply = decision(verdict)
+    assert start(stub).job == {}
+    reported = "none" if verdict == "defer" else verdict  # there is no later point to wait for
+    assert daemon.of_kind("outcome")[0].message["verdict"] == reported
+
+
+def test_a_job_that_no_daemon_can_be_asked_about_is_not_changed(stub: Stub) -> None:
+    assert start(stub).job == {}
 
 
 def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: FakeDaemon) -> None:
     end = [f"item {ITEM['exit_status']} 256", "call task_exit", "call task_exit"]
     start(stub, CARRIED, items=[f"item {ITEM['array_task']} 3"], then=end)
     first, last = (request.message for request in daemon.asked)
-    job = {"id": 4711, "array_task": 3, "uid": os.geteuid()}
+    job = {"id": 4711, "array_task": 3, "uid": os.geteuid(), "cluster": None}
     common = {"v": 1, "kind": "outcome", "decision": "d-9", "verdict": "apply", "applied": 2, "job": job}
     assert first == {**common, "state": "started"}
     assert 0 <= last.pop("elapsed_s") < 10
     assert last == {**common, "state": "ended", "exit_status": 256}
+
+
+@pytest.mark.parametrize("name", ["far", "a-b.c_1", "x" * 64])
+def test_all_that_is_said_of_a_job_names_its_cluster(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    end = [f"item {ITEM['exit_status']} 0", "call task_exit"]
+    start(stub, env=[f"SLURM_CLUSTER_NAME={name}"], then=end)
+    assert [request.message["job"]["cluster"] for request in daemon.asked] == [name] * 3
+
+
+@pytest.mark.parametrize("name", ["", "Far", "a b", "a/b", "f\u00e4r", "x" * 65, "x" * 30_000])
+def test_what_no_cluster_is_called_is_not_told(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    start(stub, CARRIED, env=[f"SLURM_CLUSTER_NAME={name}"])
+    assert [request.message["job"]["cluster"] for request in daemon.asked] == [None]
 
 
 def test_a_hung_daemon_costs_one_deadline_at_the_start_and_one_at_the_end(stub: Stub, daemon: FakeDaemon) -> None:

@@ -138,6 +138,7 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert deadline
     assert [n.replace(",", "") for n in deadline.groups()] == [limits["DEADLINE_MS_DEFAULT"], limits["DEADLINE_MS_MAX"]]
     assert f"string of 1 to {limits['DECISION_ID_MAX']} letters" in PROTOCOL
+    assert f"a string of 1 to {limits['CLUSTER_NAME_MAX']} of\n`a-z 0-9 . _ -`" in PROTOCOL
     assert f"string, at most {limits['REASON_MAX']} bytes" in PROTOCOL
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from matcher.client import PING, ask
-from matcher.errors import DaemonUnreachableError
+from matcher.client import PING, ask, ask_in_order
+from matcher.endpoint import Endpoint
+from matcher.errors import DaemonUnreachableError, ProtocolError
 from tests.nobody import as_nobody
+from tests.unit.matcher_daemon import Daemon
 
 
 def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(place: Path) -> None:
@@ -20,3 +22,18 @@ def test_a_socket_that_a_user_may_not_use_is_not_called_a_daemon_that_is_down(pl
         (place / "matcher.sock").chmod(0o600)
         with as_nobody(), pytest.raises(DaemonUnreachableError, match="this user may not connect"):
             ask(place / "matcher.sock", PING)
+
+
+def test_the_first_that_answers_is_asked_and_else_all_are_named(daemon: Daemon, place: Path) -> None:
+    absent, late = (Endpoint(place / name) for name in ("absent", "late"))
+    daemon.start()
+    served = Endpoint(daemon.socket)
+    assert ask_in_order([absent, served, late], PING, matcher_uid=0)[0] == served
+    with pytest.raises(DaemonUnreachableError, match=r"absent: no matcher answers .*; .*late: no matcher answers"):
+        ask_in_order([absent, late], PING, matcher_uid=0)
+
+
+def test_what_is_wrong_at_the_only_endpoint_is_told_as_it_is(daemon: Daemon) -> None:
+    daemon.start()
+    with pytest.raises(ProtocolError, match="is not accepted"):
+        ask_in_order([Endpoint(daemon.socket)], PING, matcher_uid=0, limit=1)

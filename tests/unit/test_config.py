@@ -77,3 +77,13 @@ def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> 
 def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "none.toml")
+
+
+def test_the_clusters_name_is_in_lower_case_as_slurm_has_it(tmp_path: Path) -> None:
+    (tmp_path / "reprise.toml").write_text('[site]\ncluster = "Far"\n')
+    assert load(tmp_path / "reprise.toml").site.cluster == "far"
+
+
+@pytest.mark.parametrize("text", ["", "/run/m.sock", "unix:m.sock", "tcp:host", "tcp:host:0", "udp:host:1"])
+def test_an_endpoint_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    assert "setting 'matcher.endpoints.0'" in message(tmp_path, f'[matcher]\nendpoints = ["{text}"]\n')

@@ -59,25 +59,36 @@ def test_decision_id_is_unique_and_unknown_ones_are_named(database: Database) ->
 
 def test_first_job_is_linked_and_stays(database: Database) -> None:
     database.add_decision(decision())
-    assert database.link_job("d1", 5, None)
-    assert not database.link_job("d1", 6, 2)
-    assert not database.link_job("unknown", 6, None)
+    assert database.link_job("d1", "c", 5, None)
+    assert not database.link_job("d1", "c", 6, 2)
+    assert not database.link_job("unknown", "c", 6, None)
     assert [found.job_id for found in database.decisions_of_job("c", 5)] == [5]
     assert database.decisions_of_job("c", 6) == database.decisions_of_job("other", 5) == []
 
 
+def test_a_decision_is_of_the_cluster_that_its_job_has_started_on(database: Database) -> None:
+    """Submitted on one cluster for another, or for one of several."""
+    for name, cluster in (("d1", "c"), ("d2", "far")):
+        database.add_decision(decision(name))
+        assert database.link_job(name, cluster, 5, None)
+        database.report_start(outcome(cluster=cluster, decision_id=name))
+    for name, cluster in (("d1", "c"), ("d2", "far")):
+        assert [found.id for found in database.decisions_of_job(cluster, 5)] == [name]
+        assert [found.decision_id for found in database.outcomes_of_job(cluster, 5)] == [name]
+
+
 def test_users_cannot_claim_decisions_of_others(database: Database) -> None:
     database.add_decision(decision())
-    assert not database.link_job("d1", 5, None, uid=4242)
+    assert not database.link_job("d1", "c", 5, None, uid=4242)
     database.report_start(outcome(uid=4242, decision_id="d1"))
     assert database.decisions_of_job("c", 5) == []
-    assert database.link_job("d1", 5, None, uid=1001)
+    assert database.link_job("d1", "c", 5, None, uid=1001)
 
 
 def test_all_tasks_of_an_array_find_their_one_decision(database: Database) -> None:
     database.add_decision(decision())
     for task, job in enumerate((50, 51, 52)):
-        database.link_job("d1", job, task)
+        database.link_job("d1", "c", job, task)
         database.report_start(outcome(job_id=job, array_task=task, decision_id="d1"))
     for job in (50, 51, 52):
         assert [found.id for found in database.decisions_of_job("c", job)] == ["d1"]
@@ -86,7 +97,7 @@ def test_all_tasks_of_an_array_find_their_one_decision(database: Database) -> No
 def test_decisions_of_a_job_come_newest_first_and_once(database: Database) -> None:
     for name, at in (("submit", 100.0), ("start", 200.0)):
         database.add_decision(decision(name, at=at))
-        database.link_job(name, 5, None)
+        database.link_job(name, "c", 5, None)
         database.report_start(outcome(at * 10, decision_id=name))
     assert [found.id for found in database.decisions_of_job("c", 5)] == ["start", "submit"]
 

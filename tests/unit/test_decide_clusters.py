@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from matcher.submission import Submission, named_clusters
+from matcher.submission import JobFacts, Submission, named_clusters
 from tests.unit.matcher_daemon import SCRIPT
 from tests.unit.test_decide import ask, context, record, submission
 
@@ -32,8 +32,8 @@ def told(*argv: str, script: str = SCRIPT, **env: str) -> Submission:
         (told("-M", "test", SBATCH_CLUSTERS="far", script=ELSEWHERE), "test"),
         (told(script=ELSEWHERE), "far"),
         (told(script="#!/bin/sh\n#SBATCH -J M -n1\nsrun ./a -M far\n"), ""),
+        (told("-M", "FAR"), "far"),
         (told(SLURM_CLUSTER_NAME="far"), ""),
-        (Submission("batch", (), "/", {"SLURM_CLUSTER_NAME": "far"}), "far"),
         (Submission("srun", ("srun", "-M", "far", "./a"), "/", {}), "far"),
     ],
 )
@@ -57,7 +57,8 @@ def test_where_slurm_chooses_the_cluster_the_job_is_asked_about_when_it_starts(c
     assert decision.verdict == "defer" and clusters in decision.reason
 
 
-@pytest.mark.parametrize(("cluster", "verdict"), [("test", "apply"), ("far", "none")])
-def test_when_it_starts_the_cluster_is_the_one_it_runs_on(cluster: str, verdict: str) -> None:
-    started = dataclasses.replace(submission(command="batch"), argv=(), env={"SLURM_CLUSTER_NAME": cluster})
-    assert ask(record(**HERE), of=started, point="start").verdict == verdict
+@pytest.mark.parametrize(("cluster", "verdict"), [(None, "apply"), ("test", "apply"), ("far", "none")])
+def test_when_it_starts_the_cluster_is_the_one_it_runs_on(cluster: str | None, verdict: str) -> None:
+    started = dataclasses.replace(submission(command="batch"), argv=(), env={"SLURM_CLUSTER_NAME": "theirs"})
+    decision = ask(record(**HERE), of=started, point="start", facts=JobFacts(4, 4, cluster))
+    assert (decision.verdict, decision.cluster) == (verdict, cluster or "test")

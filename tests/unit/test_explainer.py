@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from database import Database
 from database.model import Outcome
-from matcher import explainer, hidden, protocol, script, slurm_job, story
+from matcher import cli, explain, explain_cli, explainer, hidden, protocol, report, script, slurm_job, story
 from matcher.client import ask, explain_request
 from matcher.explainer import Explainer
 from matcher.linkage import load
@@ -31,8 +31,10 @@ from tests.unit.test_match_cli import decision
 from tests.waiting import wait_for
 
 NOBODY = 65534
-LATE_IMPORTS = (hidden, script, slurm_job)  # of commands, which nobody cannot make in a checkout of root's
+# Of commands, which nobody cannot make in a checkout of root's.
+LATE_IMPORTS = (cli, explain, explain_cli, hidden, report, script, slurm_job)
 MODEL = load("thesis")
+JOB = protocol.Explain(job="12")
 
 
 @pytest.fixture
@@ -82,6 +84,15 @@ def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_ot
     assert "alice" in run(site, "explain", name)[1], "root is told everything"
     assert "alice" in json.dumps(told(site, name)), "over the socket too"
     assert "alice" not in run(site, "explain", name, "--hide-others")[1]
+
+
+def test_a_user_may_name_the_cluster_of_the_job(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("far", 12, None, NOBODY, "off", 1.7e9))
+    with as_nobody():
+        assert run(site, "explain", "12")[0] == 3
+        status, text = run(site, "explain", "12", "--cluster", "FAR")
+    assert status == 0 and "switched off" in text
 
 
 def test_another_users_job_is_as_unknown_as_one_that_is_not_there(site: Daemon) -> None:
@@ -134,7 +145,7 @@ def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Pat
             database.add_decision(decision(f"d-{number}", at=1.7e9 + number, record_id=None))
         for number in range(explainer.TOLD_OUTCOMES_LIMIT + 5):
             database.report_start(Outcome("test", 12, number, 1000, "none", 1.7e9 + number))
-    reply = asyncio.run(Explainer(site.database, "test").reply("12", 1000, MODEL))
+    reply = asyncio.run(Explainer(site.database, "test").reply(JOB, 1000, MODEL))
     read = story.Story.from_json(reply["story"])
     assert [one.decision.id for one in read.decisions] == [f"d-{n}" for n in range(24, 4, -1)]
     assert len(read.outcomes) == explainer.TOLD_OUTCOMES_LIMIT and read.more
@@ -147,7 +158,7 @@ def test_what_does_not_fit_the_reply_is_left_out_the_oldest_first(tmp_path: Path
         for number in range(12):
             metadata = {**job("alice").to_json(), "job_name": "x" * size}
             database.add_decision(decision(f"d-{number}", at=1.7e9 + number, metadata=metadata, record_id=None))
-    reply = asyncio.run(Explainer(site.database, "test").reply("12", 1000, MODEL))
+    reply = asyncio.run(Explainer(site.database, "test").reply(JOB, 1000, MODEL))
     assert len(protocol.frame(reply)) <= protocol.EXPLANATION_LIMIT + protocol.HEADER_BYTES
     if count is None:
         assert reply["kind"] == "error" and "ask those who may read the database" in reply["reason"]
@@ -162,7 +173,7 @@ def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path) -> N
 
     async def all_at_once() -> list[dict[str, Any]]:
         one = Explainer(site.database, "test")
-        return await asyncio.gather(*(one.reply("12", 1000, MODEL) for _ in range(explainer.WAITING_LIMIT + 3)))
+        return await asyncio.gather(*(one.reply(JOB, 1000, MODEL) for _ in range(explainer.WAITING_LIMIT + 3)))
 
     kinds = [reply["kind"] for reply in asyncio.run(all_at_once())]
     assert (kinds.count("explanation"), kinds.count("error")) == (explainer.WAITING_LIMIT, 3)
@@ -189,7 +200,7 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
 
 
 def test_a_database_that_is_gone_is_an_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reply = asyncio.run(Explainer(tmp_path / "nothing.db", "test").reply("12", 1000, MODEL))
+    reply = asyncio.run(Explainer(tmp_path / "nothing.db", "test").reply(JOB, 1000, MODEL))
     assert reply["kind"] == "error" and "its log says why" in reply["reason"]
     assert "explain-failed" in caplog.text
 

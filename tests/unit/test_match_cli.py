@@ -385,10 +385,14 @@ def test_explain_of_a_job_needs_no_model(site: Daemon) -> None:
     assert "no model '/nowhere.toml'" in reprise(site, "top", "12").stderr
 
 
-def test_explain_of_another_clusters_job_is_status_3(site: Daemon) -> None:
+def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(cluster="other"))
-    assert reprise(site, "explain", "12").returncode == 3
+    for name in ("explain", "top"):
+        assert reprise(site, name, "12").returncode == 3
+        assert reprise(site, name, "12", "--cluster", "other").returncode == 0
+    done = reprise(site, "explain", "--cluster", "other", "--script", "job.sh")
+    assert done.returncode == 2 and "--cluster goes with JOB" in done.stderr
 
 
 def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:

@@ -25,7 +25,8 @@ from matcher.client import PING
 from matcher.decide import Decided, answered
 from matcher.errors import ServiceError
 from matcher.linkage.engine import Engine
-from matcher.listener import SOCKET_PATH_LIMIT, listen
+from matcher.listener import listen
+from reprise.config import SOCKET_PATH_LIMIT
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request, text_of
 from tests.waiting import wait_for
@@ -54,6 +55,22 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     assert daemon.log_contains(
         rf"event=decision id={reply['id']} user={ME} point=submit verdict=apply score=\S+ record=1 ms="
     )
+
+
+def test_jobs_of_one_number_on_two_clusters_are_two_jobs(daemon: Daemon) -> None:
+    daemon.start()
+    for cluster in (None, "far"):
+        message = outcome(daemon.ask(request())["id"])
+        message["job"]["cluster"] = cluster
+        daemon.ask(message)
+    started = {"id": 12, "array_task": None, "nodes": 1, "tasks": None, "restarts": 0, "cluster": "further"}
+    daemon.ask(request(point="start", job=started))
+    daemon.stop()
+    with Database.open(daemon.database, read_only=True) as database:
+        for cluster in ("test", "far", "further"):
+            (decision,) = database.decisions_of_job(cluster, 12)
+            reported = [run.decision_id for run in database.outcomes_of_job(cluster, 12)]
+            assert reported == ([decision.id] if cluster != "further" else [])
 
 
 def test_a_ping_tells_version_records_and_uptime(daemon: Daemon) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pwd
@@ -18,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from database import Database
 from matcher import protocol
-from matcher.client import PING, ask_over_tcp
+from matcher.client import PING, ask_in_order, ask_over_tcp, explain_request
 from matcher.endpoint import Endpoint, parse
 from matcher.errors import DaemonUnreachableError, MatcherError, ServiceError
 from matcher.listener import listen_tcp
@@ -259,3 +261,23 @@ def test_endpoints_are_read_as_the_plugin_reads_them() -> None:
             assert name != "endpoint" or (parse(value) is not None) is taken, text
     assert parse("tcp:[fd00::5]:7817") == Endpoint(None, "fd00::5", 7817)
     assert str(parse("tcp:[fd00::5]:7817")) == "tcp:[fd00::5]:7817"
+
+
+def test_the_longest_explanation_comes_over_tcp(tcp: TcpDaemon) -> None:
+    reply = tcp.ask_over_tcp(request())
+    with Database.open(tcp.database) as database:
+        wait_for("the decision", lambda: database.counts()["decision"])
+        decision = database.decision(reply["id"])
+        for number in range(3):  # each of a third of the reply
+            metadata = {**decision.metadata, "job_name": "x" * 80_000}
+            database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
+    endpoint = Endpoint(None, "127.0.0.1", tcp.port)
+    _, told = ask_in_order(
+        [endpoint],
+        explain_request("12"),
+        matcher_uid=os.geteuid(),
+        munge_socket=str(tcp.munged.socket),
+        timeout_s=5.0,
+        limit=protocol.EXPLANATION_LIMIT,
+    )
+    assert len(told["story"]["decisions"]) == 3

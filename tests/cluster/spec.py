@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a virtual cluster is to be: its size, its system, its names. Only the standard library, for `init.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+HEAD = "login"
+FIRST_UID = 30001
+SERVICE_UID = 30000
+HEAD_ADDRESS = "10.99.0.254"
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
+
+    `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
+    all its machines run: "/" for the host's own.
+    """
+
+    name: str
+    cpu_group: str
+    root: str
+    source: str
+    nodes: int
+    rate: str
+    burst: str
+    latency_ms: int
+    users: list[str]
+    cpus: int
+    plugstack: str
+
+
+def node_name(index: int) -> str:
+    return f"node{index}"
+
+
+def node_address(index: int) -> str:
+    return f"10.99.0.{index + 1}"

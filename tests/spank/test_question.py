@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the submitting command, in a stub of Slurm, asks with: its words, its script, its surroundings."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spank.conftest import Stub
+from tests.spank.daemon import FakeDaemon
+
+OFF = {"v": 1, "verdict": "off", "env": {}}
+
+
+def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_text("#!/bin/sh\nsrun ./a\n")
+    env = {
+        "SBATCH_PARTITION": "p",
+        "SLURM_X": "1",
+        "SALLOC_Y": "2",
+        "HOME": "/h",
+        "OMPI_MCA_btl": "tcp",
+        "SLURM_JWT": "key",
+        "SLURM_SPANK_OTHER_PLUGIN": "its secret",
+    }
+    stub.submit(("sbatch", "-N2", "job.sh", "arg"), env=env)
+    message = daemon.question
+    assert (message["v"], message["kind"], message["point"], message["mode"]) == (1, "decide", "submit", "on")
+    assert message["client"] == {"plugin": "test", "slurm": "22.05.8"}
+    submission = message["submission"]
+    assert submission.pop("script") == {
+        "path": str(stub.directory / "job.sh"),
+        "text": "#!/bin/sh\nsrun ./a\n",
+        "truncated": False,
+    }
+    assert submission == {
+        "command": "sbatch",
+        "argv": ["sbatch", "-N2", "job.sh", "arg"],
+        "cwd": str(stub.directory),
+        "env": {"SBATCH_PARTITION": "p", "SLURM_X": "1", "SALLOC_Y": "2"},
+        "set": ["OMPI_MCA_btl"],
+    }
+    assert "job" not in message
+
+
+def test_the_script_is_looked_for_where_sbatch_looks(stub: Stub, daemon: FakeDaemon) -> None:
+    for name in ("sub", "bin"):
+        (stub.directory / name).mkdir()
+        (stub.directory / name / f"{name}.sh").write_text(name)
+    (stub.directory / "here.sh").write_text("here")
+    path = {"PATH": f"/nowhere::{stub.directory}/bin"}
+    for argv in (["-D", "sub", "sub.sh"], ["bin.sh"], ["-Dsub", "here.sh"], ["./here.sh"], ["bin/bin.sh"]):
+        stub.submit(["sbatch", *argv], env=path)
+    texts = [request.message["submission"]["script"]["text"] for request in daemon.asked]
+    assert texts == ["sub", "bin", "here", "here", "bin"]
+
+
+def test_a_pipe_is_not_opened_and_its_writer_goes_on_waiting(stub: Stub, daemon: FakeDaemon) -> None:
+    pipe = stub.directory / "pipe"
+    os.mkfifo(pipe)
+    opened = threading.Event()
+
+    def write() -> None:
+        with pipe.open("w"):
+            opened.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    stub.submit(["sbatch", "pipe"])
+    was_opened = opened.is_set()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer.join()
+    os.close(reader)
+    assert not was_opened
+
+
+@contextmanager
+def nobody_opens(path: Path) -> Iterator[None]:
+    """The kernel breaks a write lease as soon as someone opens the file (fcntl(2))."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored; the usual SIGIO would end us
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        yield
+        assert fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_WRLCK, f"{path} was opened"
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("off", [{"option": "off"}, {"settings": ["minimum_uid=4294967294"]}])
+def test_off_does_not_touch_the_script(stub: Stub, off: dict[str, Any]) -> None:
+    script = stub.directory / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    with nobody_opens(script):
+        assert stub.submit(**off).carried == OFF
+
+
+def test_a_long_script_is_cut_and_says_so(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_text("#" * 200_000)
+    stub.submit()
+    script = daemon.question["submission"]["script"]
+    assert (len(script["text"]), script["truncated"]) == (131_072, True)
+
+
+def test_a_script_that_would_burst_the_frame_is_left_out(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_bytes(b"\x01" * 120_000)
+    stub.submit()
+    assert daemon.question["submission"]["script"] is None
+
+
+def test_bytes_of_any_kind_arrive_as_text(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "job.sh").write_bytes(b"a\xffb\x00c")
+    stub.submit(["sbatch", "-J", "\udcff", "job.sh"], env={"SLURM_A": "\udcfe"})
+    submission = daemon.question["submission"]
+    assert submission["argv"][2] == submission["env"]["SLURM_A"] == "\ufffd"
+    assert submission["script"]["text"] == "a\ufffdb"
+
+
+def test_huge_surroundings_are_capped(stub: Stub, daemon: FakeDaemon) -> None:
+    env = {f"SLURM_{i}": "x" * 1000 for i in range(100)} | {f"OMPI_MCA_{i}": "1" for i in range(5000)}
+    stub.submit(["sbatch", "--wrap", "x" * 100_000], env=env)
+    submission = daemon.question["submission"]
+    assert submission["argv"] == ["sbatch", "--wrap"]
+    assert 30 <= len(submission["env"]) <= 32
+    assert 1000 < len(submission["set"]) < 1600
+
+
+def test_a_script_of_an_absolute_path_is_read(stub: Stub, daemon: FakeDaemon) -> None:
+    script = stub.directory / "job.sh"
+    script.write_text("#!/bin/sh\n")
+    stub.submit(["sbatch", str(script)])
+    assert daemon.question["submission"]["script"]["path"] == str(script)
+
+
+@pytest.mark.parametrize("prefix", [("env", "-u", "PATH"), ("env", "PATH=")], ids=["none", "empty"])
+def test_without_a_path_a_script_is_where_it_is(stub: Stub, daemon: FakeDaemon, prefix: tuple[str, ...]) -> None:
+    stub.prefix = prefix
+    stub.submit(["sbatch", "missing.sh"])
+    assert daemon.question["submission"]["script"] is None
+
+
+def test_a_slurm_that_does_not_tell_its_version_is_asked_for(stub: Stub, daemon: FakeDaemon) -> None:
+    stub.submit(before=["lacking all"])
+    assert daemon.question["client"]["slurm"] == ""
