@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -18,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.test_peer import close_at_once, peer_at
 from tests.spank.conftest import SPANK, Stub
-from tests.spank.daemon import FakeDaemon, decision, frame, read_exactly, say, say_nothing
+from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
 from tests.spank.test_wire import VECTORS
 
 APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934, record=12)
@@ -438,46 +436,3 @@ def test_without_memory_for_words_nothing_is_said(stub: Stub, daemon: FakeDaemon
 def test_a_wrong_word_is_shown_without_control_characters(stub: Stub, daemon: FakeDaemon) -> None:
     ((_, line),) = stub.submit(env={"REPRISE": "\udcc2a\x7f"}).log
     assert line.startswith("reprise: REPRISE=\udcc2a? is ignored")
-
-
-def test_a_connection_is_made_before_the_options_are_known_and_closed_where_they_say_off(stub: Stub) -> None:
-    heard: list[bytes] = []
-    with peer_at(stub.socket, lambda peer: heard.append(peer.recv(1))) as came:
-        for command in ("sbatch", "salloc"):
-            assert stub.submit([command, "job.sh"], option="off").carried == OFF
-    assert (came, heard) == ([True, True], [b"", b""])
-
-
-@pytest.mark.parametrize(
-    ("argv", "settings", "env"),
-    [
-        (["sbatch"], ["default=off"], {}),
-        (["sbatch"], [], {"REPRISE": "off"}),
-        (["sbatch"], ["minimum_uid=4294967294"], {}),
-        (["sbatch"], ["kill_switch=/"], {}),
-        (["srun", "a"], [], {"SLURM_JOB_ID": "7"}),
-        (["scrontab"], [], {}),
-    ],
-    ids=["default", "twin", "uid", "kill-switch", "step", "scrontab"],
-)
-def test_nothing_is_connected_where_nothing_will_be_asked(
-    stub: Stub, argv: list[str], settings: list[str], env: dict[str, str]
-) -> None:
-    with peer_at(stub.socket, close_at_once) as came:
-        stub.submit(argv, settings=settings, env=env)
-    assert came == []
-
-
-def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: Stub) -> None:
-    came: list[bool] = []
-
-    def close_the_first(peer: socket.socket) -> None:
-        came.append(True)
-        if came[1:]:
-            read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
-            peer.sendall(frame(json.dumps(APPLY).encode()))
-
-    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # between the connection and the question
-    with peer_at(stub.socket, close_the_first):
-        assert (stub.submit(env=slow).carried or {})["verdict"] == "apply"
-    assert came == [True, True]
