@@ -8,6 +8,7 @@ import contextlib
 import errno
 import logging
 import socket
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,6 +22,10 @@ log = logging.getLogger(__name__)
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
+
+AFTER_REPLY_S = 0.01
+"""So long after a reply its journal entry is made: that takes half as long as the decision, and would keep a processor
+and its caches from an sbatch that is still busy with Slurm's controller (seen: 3 ms, and 0.3 more of them)."""
 
 CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
 
@@ -53,6 +58,7 @@ class Server:
         self._max_connections = max_connections
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepts = True
+        self._entries: deque[MakeEntry] = deque()  # of replies that are out
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -68,6 +74,8 @@ class Server:
         self._listener.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
+        while self._entries:
+            self._put_next()
         if self._broken.done():
             self._broken.result()
 
@@ -106,9 +114,10 @@ class Server:
         with connection, contextlib.suppress(OSError):  # the client has gone: its deadline is over, or it was stopped
             connection.setblocking(False)
             peer = self._greet(connection)
+            received = bytearray()
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    body = await _receive_frame(connection, peer.frame_limit)
+                    body = await _receive_frame(connection, received, peer.frame_limit)
                     if not body:
                         return
                     request = await peer.opened(body)
@@ -116,13 +125,19 @@ class Server:
                 self._throttle.warning(log, "bad-frame", **peer.words, error=error)
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
-                self._throttle.warning(log, "silent-client", **peer.words)
+                if received:  # else it may be a plugin that connects ahead, in an sbatch whose user types the script
+                    self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
                 reply, entry = await self._answer(request, peer.uid)
             await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
-            self._put(entry)
+            self._entries.append(entry)
+            self._loop.call_later(AFTER_REPLY_S, self._put_next)
+
+    def _put_next(self) -> None:
+        if self._entries:
+            self._put(self._entries.popleft())
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
         try:
@@ -136,13 +151,13 @@ class Server:
             pass
 
 
-async def _receive_frame(connection: socket.socket, limit: int) -> bytes:
-    """The body of a frame; empty where the other end closes without a word, as health checks and a second daemon do.
+async def _receive_frame(connection: socket.socket, data: bytearray, limit: int) -> bytes:
+    """The body of a frame, read into `data`; empty where the other end closes without a word, as health checks, a
+    second daemon and plugins whose options say `off` do.
 
     Raises ProtocolError for a length that is refused, as soon as it is known, and where the other end closes too early.
     """
     loop = asyncio.get_running_loop()
-    data = bytearray()
     while (missing := _missing(data, limit)) > 0:
         more = await loop.sock_recv(connection, CHUNK)
         if not more and not data:

@@ -6,16 +6,85 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "limits.h"
 #include "stream.h"
 #include "tcp.h"
 
-// A full backlog is EAGAIN on a Unix socket, and nothing to poll for: try again until the deadline.
-static enum client_result connect_to(int fd, const struct sockaddr_un *address, nanoseconds deadline)
+// The connection made ahead, and which socket it is: whatever runs before the question may have closed and reused the
+// descriptor of one that it does not know.
+static int ahead = -1;
+static ino_t ahead_inode;
+
+static struct sockaddr_un address_of(const char *path)
 {
-    while (connect(fd, (const struct sockaddr *)address, sizeof *address)) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path) + 1); // as long, by its type
+    return address;
+}
+
+static int open_unix(void)
+{
+    return stream_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// The connection made ahead, or -1 if there is none.
+static int take_ahead(void)
+{
+    struct stat status;
+    int fd = ahead;
+    ahead = -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && !(S_ISSOCK(status.st_mode) && status.st_ino == ahead_inode)) {
+        return -1;
+    }
+    return fd;
+}
+
+void client_close_ahead(void)
+{
+    int fd = take_ahead();
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+void client_connect_ahead(const struct matcher *matcher)
+{
+    const struct endpoint *first = &matcher->endpoints[0];
+    struct stat status;
+    client_close_ahead();
+    int fd = first->kind == ENDPOINT_UNIX ? open_unix() : -1;
+    if (fd < 0) {
+        return;
+    }
+    const struct sockaddr_un address = address_of(first->path);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) || fstat(fd, &status)) {
+        close(fd);
+        return;
+    }
+    ahead = fd;
+    ahead_inode = status.st_ino;
+}
+
+// The connection made ahead, unless it has ended: a daemon that stops, or has waited long enough, closes it.
+static int take_open_ahead(void)
+{
+    int fd = take_ahead();
+    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+    if (fd >= 0 && poll(&pollfd, 1, 0) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+// A full backlog is EAGAIN on a Unix socket, and nothing to poll for: try again until the deadline.
+static enum client_result connect_to(int fd, const char *path, nanoseconds deadline)
+{
+    const struct sockaddr_un address = address_of(path);
+    while (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
         if (errno != EAGAIN && errno != EINTR) {
             return CLIENT_ABSENT;
         }
@@ -27,23 +96,24 @@ static enum client_result connect_to(int fd, const struct sockaddr_un *address, 
     return CLIENT_OK;
 }
 
-static enum client_result exchange_unix(const char *path, nanoseconds deadline, const char *request, size_t size,
-                                        char **reply, size_t *reply_size)
+// `fd` is connected already, or -1.
+static enum client_result exchange_unix(int fd, const char *path, nanoseconds deadline, const char *request,
+                                        size_t size, char **reply, size_t *reply_size)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1); // as long, by its type
-    int fd = stream_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    enum client_result result = CLIENT_OK;
     if (fd < 0) {
-        return CLIENT_FAILED;
+        fd = open_unix();
+        result = fd < 0 ? CLIENT_FAILED : connect_to(fd, path, deadline);
     }
-    enum client_result result = connect_to(fd, &address, deadline);
     if (result == CLIENT_OK) {
         result = stream_send_frame(fd, request, size, deadline);
     }
     if (result == CLIENT_OK) {
         result = stream_receive_frame(fd, REPLY_MAX, deadline, reply, reply_size);
     }
-    close(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
     return result;
 }
 
@@ -66,7 +136,8 @@ enum client_result client_exchange(const struct matcher *matcher, nanoseconds de
         const struct endpoint *endpoint = &matcher->endpoints[i];
         const nanoseconds share = share_of(deadline, matcher->count - i);
         result = endpoint->kind == ENDPOINT_UNIX
-                     ? exchange_unix(endpoint->path, share, request, size, reply, reply_size)
+                     ? exchange_unix(i == 0 ? take_open_ahead() : -1, endpoint->path, share, request, size, reply,
+                                     reply_size)
                      : tcp_exchange(matcher, endpoint, share, request, size, reply, reply_size);
     }
     return result;

@@ -86,6 +86,9 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
         options_register(spank, refuse_option);
         settings_read(&settings, argc, argv, tell_admin);
         check_release(spank);
+        if (!foreign) {
+            submit_prepare(spank_context(), &settings);
+        }
         break;
     case S_CTX_SLURMD:
         settings_read(&settings, argc, argv, tell_admin);

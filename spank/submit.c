@@ -186,6 +186,21 @@ static enum mode choose_mode(const struct settings *settings, bool excluded, str
     return mode;
 }
 
+// What submit_prepare took: most of it may be a slow file system's, and it counts as the question's time.
+static nanoseconds prepared_for;
+
+void submit_prepare(spank_context_t context, const struct settings *settings)
+{
+    const nanoseconds begun = monotonic_now();
+    bool ignored = false;
+    const bool asks = context == S_CTX_ALLOCATOR && command_name(context) && !settings_exclude(settings, getuid()) &&
+                      options_mode(getenv(OPTION_TWIN), settings->mode, &ignored) != MODE_OFF;
+    if (asks) {
+        client_connect_ahead(&settings->matcher);
+    }
+    prepared_for = monotonic_now() - begun;
+}
+
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
 {
     // Slurm calls once for each component of a heterogeneous job; they are one job, with one decision.
@@ -197,7 +212,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     }
     decided = true;
 
-    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms);
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms) - prepared_for;
     const bool excluded = settings_exclude(settings, getuid());
     const char *command = command_name(context);
     struct submission submission = {0};
@@ -230,6 +245,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
         words->explanation = explain(&decision, result, settings);
     }
 done:
+    client_close_ahead();
     free(text);
     decision_free(&decision);
     submission_free(&submission);

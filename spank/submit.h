@@ -13,6 +13,9 @@ struct submit_words {
     char *explanation;
 };
 
+// At the start of an sbatch or salloc, 0.25 ms before its options are known: what would only cost time then.
+void submit_prepare(spank_context_t context, const struct settings *settings);
+
 // Decide for the job that this sbatch, salloc (S_CTX_ALLOCATOR) or srun (S_CTX_LOCAL) is about to submit. An srun
 // inside an allocation is a step of a job that was decided for already: nothing happens.
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words);

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from posixpath import basename, isabs, join, normpath
 
 from matcher.metadata import JobMetadata
@@ -20,7 +22,7 @@ from matcher.submission.model import (
     Submission,
 )
 from matcher.submission.options import TABLES, Parsed, parse_options
-from matcher.submission.program import Reading, read_command, read_options, read_script
+from matcher.submission.program import read_command, read_options, read_script
 from matcher.submission.sketch import sketch
 from matcher.submission.variables import Variables
 from matcher.submission.work import Work
@@ -55,6 +57,22 @@ _NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORE
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 
 
+REMEMBERED = 1024
+REMEMBERED_LIMIT = 8_192
+"""People submit the same script again and again, and reading it is a fifth of a decision: so many are remembered, but
+for those that have more characters, or tell more, than this."""
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What a script tells, whoever submits it."""
+
+    directives: Mapping[str, str]
+    program: Program
+    modules: tuple[str, ...]
+    sketch: str
+
+
 def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFacts | None = None) -> JobMetadata:
     """The metadata of the submitted job. Never raises: what cannot be understood stays unknown.
 
@@ -62,14 +80,9 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     """
     table = TABLES.get(submission.command)
     given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
-    text = _script_text(submission, given)
-    work = Work()
-    directives = (
-        read_directives(text, work) if submission.command in ("sbatch", "batch") and "wrap" not in given.values else {}
-    )
-    options = directives | _from_environment(submission) | given.values
-    reading = _read(submission, given, text, work)
-    program = reading.program
+    script = _script(submission, given)
+    options = {**script.directives, **_from_environment(submission), **given.values}
+    program = script.program
     nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts())
     arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
     return JobMetadata(
@@ -86,15 +99,9 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         account=options.get("account", "")[:TEXT_LIMIT],
         directory=_directory(submission, options)[:TEXT_LIMIT],
         launcher=program.launcher,
-        modules=tuple(name[:TEXT_LIMIT] for name in reading.modules),
-        script=sketch(text),
+        modules=tuple(name[:TEXT_LIMIT] for name in script.modules),
+        script=script.sketch,
     )
-
-
-def _script_text(submission: Submission, given: Parsed) -> str:
-    if "wrap" in given.values:
-        return given.values["wrap"][:SCRIPT_LIMIT]
-    return submission.script.text[:SCRIPT_LIMIT] if submission.script else ""
 
 
 def _from_environment(submission: Submission) -> dict[str, str]:
@@ -107,21 +114,45 @@ def _from_environment(submission: Submission) -> dict[str, str]:
     return values
 
 
-def _read(submission: Submission, given: Parsed, text: str, work: Work) -> Reading:
-    """The program, out of the script or out of the command that srun or salloc is to run."""
+def _script(submission: Submission, given: Parsed) -> _Script:
+    """What the script tells, or the command that srun or salloc is to run."""
+    text = submission.script.text[:SCRIPT_LIMIT] if submission.script else ""
     if submission.command == "srun":
-        return Reading(read_command(("srun", *submission.argv[1:ARGV_LIMIT])))
+        return _Script({}, read_command(("srun", *submission.argv[1:ARGV_LIMIT])), (), sketch(text))
     if submission.command == "salloc":
-        return Reading(read_command(given.rest))
-    arguments = given.rest[1:] if submission.command == "sbatch" else None
+        return _Script({}, read_command(given.rest), (), sketch(text))
+    arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
+    if "wrap" in given.values:
+        return _read_script(given.values["wrap"][:SCRIPT_LIMIT], submission.cwd, arguments, None)
+    spooled = submission.command == "batch"  # under a name of slurmd's
+    path = "" if spooled or not submission.script else submission.script.path
+    directory = submission.env.get("SLURM_SUBMIT_DIR", "") if spooled else submission.cwd
+    is_short = sum(map(len, (text, directory, path, *(arguments or ())))) <= REMEMBERED_LIMIT
+    remembered = _remembered_script(text, directory, arguments, path) if is_short else None
+    return remembered or _read_script(text, directory, arguments, path)
+
+
+def _read_script(text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None) -> _Script:
+    """`directory` is that of the submission, "" where it is not known, as None is for `arguments`. `path` None: what
+    `sbatch --wrap` was given, for a shell and without directives."""
+    work = Work()
+    directives = read_directives(text, work) if path is not None else {}
     interpreter = _interpreter(text)
-    if interpreter and interpreter not in SHELLS and "wrap" not in given.values:
-        spooled = submission.command == "batch"  # under a name of slurmd's
-        path = "" if spooled or not submission.script else submission.script.path
-        return Reading(Program(path, tuple(arguments or ())))
-    submit_directory = submission.env.get("SLURM_SUBMIT_DIR", "") if submission.command == "batch" else submission.cwd
-    known = {"SLURM_SUBMIT_DIR": submit_directory} if submit_directory else {}
-    return read_script(text, Variables(known, arguments, work))
+    if interpreter and interpreter not in SHELLS and path is not None:
+        return _Script(directives, Program(path, arguments or ()), (), sketch(text))
+    known = {"SLURM_SUBMIT_DIR": directory} if directory else {}
+    reading = read_script(text, Variables(known, arguments, work))
+    return _Script(directives, reading.program, tuple(reading.modules), sketch(text))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_script(
+    text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None
+) -> _Script | None:
+    """None where variables have made long words out of a short script: that is not kept."""
+    script = _read_script(text, directory, arguments, path)
+    is_short = sum(map(len, (*script.program.arguments, *script.modules))) <= REMEMBERED_LIMIT
+    return script if is_short else None
 
 
 def _interpreter(text: str) -> str:

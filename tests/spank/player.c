@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <slurm/slurm.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -81,6 +83,17 @@ static void choose_context(const char *name)
     }
 }
 
+// What another plugin may do: close descriptors that are not its own, and open something else.
+static void replace(char *words)
+{
+    char *path = NULL;
+    int fd = (int)strtol(words, &path, 10);
+    int other = strcmp(path, " socket") == 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)
+                                             : open(path + 1, O_WRONLY | O_CLOEXEC);
+    dup3(other, fd, O_CLOEXEC);
+    close(other);
+}
+
 static void play(char *line)
 {
     char *rest = strchr(line, ' ');
@@ -109,6 +122,10 @@ static void play(char *line)
         stub.has_item[item] = true;
     } else if (strcmp(line, "option") == 0) {
         fprintf(stub.report, "option %d\n", stub.option.cb(stub.option.val, rest, stub.context == S_CTX_REMOTE));
+    } else if (strcmp(line, "replace") == 0) {
+        replace(rest);
+    } else if (strcmp(line, "close") == 0) {
+        fputs(close(atoi(rest)) ? "log stub closed already\n" : "", stub.report);
     } else if (strcmp(line, "call") == 0) {
         call(rest);
     }

@@ -74,7 +74,7 @@ def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, dae
     [
         (say_nothing, {}, "the daemon did not answer in time"),
         (say(b"\xff" * 8), {}, "the daemon's answer cannot be used: its log says why"),
-        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1"}, "the question could not be sent"),
+        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1", "FAIL_AFTER": "1"}, "the question could not be sent"),
     ],
     ids=["late", "broken", "failed"],
 )

@@ -96,6 +96,17 @@ def test_a_silent_client_is_let_go_after_the_timeout(daemon: Daemon, sent: bytes
         assert connection.recv(1) == b""
 
 
+def test_a_client_that_never_began_a_frame_is_let_go_without_a_word_in_the_log(tmp_path: Path) -> None:
+    """A plugin connects ahead of its question, and its sbatch may wait for a script."""
+    own = Daemon(tmp_path, "request_timeout_s = 0.1").start()
+    for sent in (b"", b"\0"):
+        with own.connect() as connection:
+            connection.sendall(sent)
+            assert connection.recv(4096)
+        assert ("event=silent-client" in own.text()) == bool(sent)
+    own.stop()
+
+
 def test_a_frame_that_comes_byte_by_byte_is_read(daemon: Daemon) -> None:
     body = json.dumps(PING).encode()
     with daemon.connect() as connection:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,6 +16,8 @@ from matcher.submission import JobFacts, Script, Submission, parse
 from matcher.submission.directives import split_directive
 from matcher.submission.model import ARGUMENT_LIMIT, TEXT_LIMIT
 from matcher.submission.parse import node_count
+from matcher.submission.program import Reading, read_script
+from matcher.submission.variables import Variables
 from matcher.submission.work import Work
 
 HEAD = "#!/bin/bash\n"
@@ -214,3 +218,43 @@ def test_anything_at_all_gives_metadata(command: str, argv: list[str], pieces: l
     script = Script("x", "#!/bin/sh\n" + " ".join(pieces))
     job = parse(Submission(command, (command, *argv), "", {}, (), script), user="u", submit_time=0.0)
     assert JobMetadata.from_json(job.to_json()) == job
+
+
+def test_a_script_that_comes_again_is_read_again_where_anything_else_that_it_depends_on_has_changed() -> None:
+    text = HEAD + "#SBATCH -J again\ncd $SLURM_SUBMIT_DIR\nmpirun ./a $1\n"
+    python = "#!/usr/bin/env python3\n"
+
+    def read(
+        text: str, argument: str = "x", cwd: str = "/c", path: str = "r.sh", command: str = "sbatch"
+    ) -> JobMetadata:
+        argv = (command, path, argument) if command == "sbatch" else ()
+        submission = Submission(command, argv, cwd, {"SLURM_SUBMIT_DIR": cwd}, (), Script(path, text))
+        return parse(submission, user="alice", submit_time=1.0)
+
+    first = read(text)
+    assert first == read(text) and (first.job_name, first.options) == ("again", {"": ("x",)})
+    assert read(text, "y").options == {"": ("y",)}
+    assert read(text, command="batch").options != first.options
+    assert read(text + "#").job_name == "again"
+    assert [read("mpirun $SLURM_SUBMIT_DIR/a", cwd=cwd).path for cwd in ("/c", "/d")] == ["/c/a", "/d/a"]
+    assert [read(python, path=path).path for path in ("p.py", "q.py")] == ["p.py", "q.py"]
+    wrapped = Submission("sbatch", ("sbatch", "--wrap", text), "/c")
+    assert parse(wrapped, user="alice", submit_time=1.0).job_name == "wrap"
+
+
+def _noted(reads: list[str], text: str, variables: Variables) -> Reading:
+    reads.append(text)
+    return read_script(text, variables)
+
+
+def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["matcher.submission.parse"]
+    for text in (
+        HEAD + "#" * module.REMEMBERED_LIMIT,
+        HEAD + "A=" + 1000 * "a" + "\nB=$A$A$A$A\nmpirun ./a $B $B $B\n",
+        HEAD + "mpirun ./a\n",
+    ):
+        reads: list[str] = []
+        monkeypatch.setattr(module, "read_script", partial(_noted, reads))
+        assert sbatch(text) == sbatch(text)
+        assert len(reads) == (1 if text.endswith("./a\n") else 3 if "$B" in text else 2)
