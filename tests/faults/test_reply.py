@@ -67,6 +67,7 @@ HOSTILE: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_reply_with(job: Job, name: str) -> None:
+    job.deadline_ms = 1000  # nothing is late here
     with FakeDaemon(job.stub.socket, converse=say(frame(HOSTILE[name]))).listening() as daemon:
         life = assert_unharmed(job)
         assert daemon.of_kind("decide", "submit") and daemon.of_kind("decide", "start")
