@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tuner.noise import repeat
+from tuner.noise import repeat, thesis
 from tuner.noise.base import Evaluation, Resampling, winner
 from tuner.noise.settings import NoSettings, SettingsError, read
 from tuner.space import Space
@@ -16,6 +16,8 @@ __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "SettingsError", "
 POLICIES: Mapping[str, tuple[type, Callable[[Space, int, int, Any], Resampling]]] = {
     "none": (NoSettings, repeat.Never),
     "static": (repeat.StaticSettings, repeat.Static),
+    "sedr": (repeat.SedrSettings, repeat.Sedr),
+    "thesis": (NoSettings, thesis.Thesis),
 }
 DEFAULT = "racing"
 

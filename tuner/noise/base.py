@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from tuner.space import Parametrization, Space, Value
-
-Key = tuple[Value, ...]
+from tuner.search.base import Key, Observation, Told
+from tuner.space import Parametrization, Space
 
 
 @dataclass(frozen=True)
@@ -38,41 +37,17 @@ class Resampling(Protocol):
         where nothing was measured."""
 
 
-@dataclass
-class Tally:
-    """What is known of one point: its measured values, the bounds of its stopped runs, how many runs failed."""
-
-    point: Parametrization
-    initial: bool = False
-    values: list[float] = field(default_factory=list)
-    bounds: list[float] = field(default_factory=list)
-    failed: int = 0
-
-    @property
-    def runs(self) -> int:
-        return len(self.values) + len(self.bounds) + self.failed
-
-    @property
-    def sound(self) -> bool:
-        """Whether every run came to its end: a point that fails or is stopped now and then is nobody's optimum."""
-        return bool(self.values) and not self.bounds and not self.failed
-
-    def mean(self) -> float:
-        return statistics.fmean(self.values)
-
-
-def tallies(history: Iterable[Evaluation], space: Space) -> dict[Key, Tally]:
+def observed(history: Iterable[Evaluation], space: Space) -> dict[Key, Observation]:
     """The history by canonical point, in the order in which the points first ended."""
-    found: dict[Key, Tally] = {}
+    told = Told(space)
     for evaluation in history:
-        tally = found.setdefault(
-            space.key(evaluation.point), Tally(space.canonical(evaluation.point), evaluation.initial)
-        )
-        if evaluation.value is None:
-            tally.failed += 1
-        else:
-            (tally.bounds if evaluation.censored else tally.values).append(evaluation.value)
-    return found
+        told.tell(evaluation.point, evaluation.value, evaluation.censored)
+    return told.observations
+
+
+def sound(observation: Observation) -> bool:
+    """Whether every run came to its end: a point that fails or is stopped now and then is nobody's optimum."""
+    return bool(observation.values) and not observation.bounds and not observation.failures
 
 
 def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, int]:
@@ -84,13 +59,13 @@ def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, in
     return counts
 
 
-def contenders(known: Collection[Tally]) -> list[Tally]:
+def contenders(known: Iterable[Observation]) -> list[Observation]:
     """The points of which one may be the winner: sound ones with two samples; where none has two, those with one."""
-    sound = [tally for tally in known if tally.sound]
-    return [tally for tally in sound if len(tally.values) > 1] or sound
+    able = [observation for observation in known if sound(observation)]
+    return [observation for observation in able if len(observation.values) > 1] or able
 
 
 def winner(history: Sequence[Evaluation], space: Space) -> Parametrization | None:
     """The point with the best mean of at least two samples (of one where no point has two); the first of equals."""
-    able = contenders(tallies(history, space).values())
-    return min(able, key=Tally.mean).point if able else None
+    able = contenders(observed(history, space).values())
+    return min(able, key=lambda observation: statistics.fmean(observation.values)).point if able else None
