@@ -27,14 +27,14 @@ LIMIT = 64 * 1024 * 1024  # bytes that a file may unpack to; 16 samples of 3,125
 
 
 class LandscapeError(TunerError):
-    """A landscape cannot be read or does not hold what is asked; the message names the file, the cause and the remedy."""
+    """A landscape cannot be read, or does not hold what is asked; the message names the file, cause and remedy."""
 
 
 @dataclass(frozen=True)
 class Landscape:
     """`samples[i]` are the measurements of `space.points[i]`, at least one, lower is better.
 
-    `default` may lie off the grid; its measurements are then `default_samples`. `source` says where all this comes from.
+    `default` may lie off the grid; its measurements are then `default_samples`. `source` says where they come from.
     """
 
     name: str

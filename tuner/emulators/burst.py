@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
-STEP_S = 0.1
+STEP_S = 0.25
 LONGEST_S = 3600.0  # a job that takes longer is stopped there
 
 
@@ -43,11 +44,13 @@ class Node:
     ram: Pool = Pool(0.35, 0.02, 0.0153)
     flash: Pool = Pool(0.25, 0.02, 0.0153)
     cores: float = 32.0
+    needed: float = 0.4  # of a core, by a thread that has work
     switching: float = 0.1  # of the cores' time that is lost for every thread per core too many
     network: float = 6.0
     flash_device: float = 2.5
     file_system: float = 1.2
     roomy: float = 0.4  # share of the RAM cache that must be free for insertion at full speed
+    crammed: float = 0.35  # of that speed, with none free
     eviction: float = 4.0  # GB/s at which clean data is dropped
 
 
@@ -76,7 +79,7 @@ def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node) -> Ve
     """
     ram, flash = settings["ram_gb"], settings["flash_gb"]
     done, elapsed, dirty, clean, below_dirty, below_clean = (np.zeros_like(ram) for _ in range(6))
-    while elapsed.min() < LONGEST_S and (running := done < traffic.volume - 1e-9).any():
+    while (running := (done < traffic.volume - 1e-9) & (elapsed < LONGEST_S)).any():
         used, below = dirty + clean, below_dirty + below_clean
         destaging, flushing = dirty > 0, (below_dirty > 0) & (below > settings["flash_threshold"] * flash)
         speed = _speed(settings, destaging, flushing, node)
@@ -107,12 +110,12 @@ def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node) -> Ve
     return elapsed
 
 
-def _speed(settings: Mapping[str, Vector], destaging: Vector, flushing: Vector, node: Node) -> Vector:
+def _speed(settings: Mapping[str, Vector], destaging: Flags, flushing: Flags, node: Node) -> Vector:
     """What part of its speed a thread has, with the cores shared by all threads that have work."""
     threads = settings["polling"] + settings["workers"]
     threads = threads + settings["ram_destagers"] * destaging + settings["flash_destagers"] * flushing
-    crowding = np.maximum(threads / node.cores - 1, 0.0)
-    return np.minimum(1.0, node.cores / threads) / (1 + node.switching * crowding)
+    wanted = threads * node.needed / node.cores
+    return np.minimum(1.0, 1 / wanted) / (1 + node.switching * np.maximum(wanted - 1, 0.0))
 
 
 def _accepted(
@@ -120,7 +123,7 @@ def _accepted(
 ) -> Vector:
     """GB/s that polling threads, workers and the application's own waiting let in."""
     polled = np.minimum(node.polling.rate(settings["polling"]) * speed, node.network)
-    inserted = node.workers.rate(settings["workers"]) * speed * np.clip(free / node.roomy, 0.1, 1.0)
+    inserted = node.workers.rate(settings["workers"]) * speed * np.clip(free / node.roomy, node.crammed, 1.0)
     misses = traffic.reads * (1 - resident)
     asked = traffic.processes * traffic.block / (traffic.latency + misses * traffic.miss)
     # Time adds up: an I/O waits for the network, then for a worker, and in its process.
