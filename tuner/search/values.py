@@ -36,7 +36,8 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
     sigma = np.maximum(deviation, 1e-9)
     with np.errstate(over="ignore"):
         hazard = math.sqrt(2 / math.pi) / erfcx((bound - mean) / sigma / math.sqrt(2))
-    return np.maximum(mean + sigma * hazard, bound)
+    expected: Vector = np.maximum(mean + sigma * hazard, bound)
+    return expected
 
 
 def _standardized(values: Vector) -> Vector:
