@@ -41,7 +41,7 @@ def test_settings_that_are_wrong_are_refused_in_one_line(method: str, mapping: d
     ("method", "mapping"),
     [
         *(("gp-ei", {"kernel": kernel}) for kernel in ("matern32", "rbf")),
-        *(("gp-ei", {"values": values}) for values in ("log", "plain")),
+        *(("gp-ei", {"values": values}) for values in ("warped", "plain")),
         *(("gp-ei", {"lie": lie}) for lie in ("mean", "best")),
         ("tpe", {"multivariate": False, "candidates": 4}),
         *(("genetic", {"crossover": crossover, "cuts": 5}) for crossover in ("single", "n-point")),
