@@ -199,6 +199,10 @@ docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew 
 landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)
 	@$(PYTHON) -m bench.emulated
 
+.PHONY: landscapes-measured
+landscapes-measured: root all ## measure the others on a virtual cluster anew (needs root; a quarter hour)
+	@$(PYTHON) -m bench.measured
+
 .PHONY: docs-submissions
 docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
 	@$(PYTHON) -m tests.cluster.ways_measured
