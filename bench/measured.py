@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; about a quarter hour).
+"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; a quarter hour).
 
     python -m bench.measured [NAME...]
 
@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 
@@ -88,9 +90,17 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
         _say(f"{name}: campaign {seed} of {REPETITIONS}, {len(space.points)} points")
         done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
         told = json.loads(done.stdout.splitlines()[-1])
-        with Database.open(cluster.path(DATABASE)) as database:
-            trials += database.trials(int(Path(told["directory"]).name.split("-")[0]))
+        trials += _trials(cluster, int(Path(told["directory"]).name.split("-")[0]))
     return assemble(name, space, trials, _source(build))
+
+
+def _trials(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
+    """The trials of a campaign that has ended, from a copy: SQLite opens no file in another mount namespace."""
+    with TemporaryDirectory() as directory:
+        for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
+            shutil.copy(file, directory)
+        with Database.open(Path(directory) / Path(DATABASE).name) as database:
+            return database.trials(campaign_id)
 
 
 def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:
