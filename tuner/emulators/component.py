@@ -59,7 +59,7 @@ class LandscapeComponent:
         return None
 
 
-def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> LandscapeComponent:
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], _: Config) -> LandscapeComponent:
     """The component. Raises TunerError where the settings or the file are wrong."""
     try:
         file = Settings.model_validate(dict(settings)).file
