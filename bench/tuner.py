@@ -31,12 +31,12 @@ import numpy as np
 from bench import tuner_page
 from bench.emulated import DIRECTORY, SEED
 from bench.tuner_games import ARENAS, FAR
+from bench.tuner_ours import POLICIES, SEARCHES
+from bench.tuner_peers import PEERS
 from bench.tuner_play import Task, play_all
-from tuner import noise, search
+from tuner import search
 from tuner.space import Parameter, Space
 
-OURS, PEERS = "search", "peer"
-PEER_NAMES = ("optuna-tpe", "skopt-gp", "hyperopt-tpe", "nevergrad", "smac3")  # a test holds them to bench.tuner_peers
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
 
 Results = Mapping[Task, Sequence[float]]
@@ -44,12 +44,12 @@ Results = Mapping[Task, Sequence[float]]
 
 def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
     """All games: the searches and the peers on every landscape, the policies and the peers on every noisy one."""
-    kinds = [f"{OURS}:{name}" for name in search.METHODS if name != "exhaustive"]
-    kinds += [f"{PEERS}:{name}" for name in PEER_NAMES]
-    policies = [f"policy:{name}" for name in noise.POLICIES] + kinds[-len(PEER_NAMES) :]
+    peers = [f"peer:{name}" for name in PEERS]
+    searches = [f"search:{name}" for name in SEARCHES]
+    policies = [f"policy:{name}" for name in POLICIES]
     arenas = [name for name, arena in ARENAS.items() if arena.landscape in landscapes]
-    near = [Task(kind, "near", name, seeds) for kind in kinds for name in landscapes]
-    far = [Task(kind, "noise", name, seeds) for kind in policies for name in arenas]
+    near = [Task(method, "near", name, seeds) for method in searches + peers for name in landscapes]
+    far = [Task(method, "noise", name, seeds) for method in policies + peers for name in arenas]
     return [task for task in near + far if not methods or task.name in methods]
 
 
