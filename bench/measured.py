@@ -34,8 +34,8 @@ from tuner.space import Space
 NODES = 4
 REPETITIONS = 3
 DEFAULT_RUNS = 5  # of each campaign
-SEGMENTS = (0, *sorted({unit * 2**power for power in range(10, 19) for unit in (2, 3)}))
-FANOUTS = (1, 2, 3)
+SEGMENTS = (0, *(2**power for power in range(10, 20)))
+FANOUTS = (2, 3)
 DATABASE = "/var/lib/reprise/reprise.db"
 
 
@@ -67,6 +67,7 @@ class Measured:
                 "max_seconds": 1,
             },
             "search": {"method": "random", "budget": budget, "window": 0, "seed": seed},
+            "noise": {"policy": "none"},
             "repetitions": {"default_runs": DEFAULT_RUNS, "final_pairs": 2},
             "executor": {"kind": "allocation", "max_trial_s": 30},
         }

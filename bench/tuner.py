@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How good the tuner's methods are, beside others, on landscapes that are known exhaustively (bench/landscapes/).
 
-    python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh]
+    python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh] [--store]
 
 `evals_to_5pct`: evaluations until one is within 5 % of the optimum, the median over all landscapes and seeds; 101 where
 100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance`: by how many percent the mean of what is
@@ -10,8 +10,9 @@ recommended after a fixed budget exceeds the best mean, the mean over noisy land
 median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campaign's coordinator is killed. The last
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
-What was played before with the same code, landscapes and seeds is not played again (build/bench-tuner/results); all
-games are deterministic. The first run takes long because of the peers, which need up to half a second for a question.
+All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
+in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, since some
+of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, to see whether it works")
     parser.add_argument("--fresh", action="store_true", help="play everything, known or not")
+    parser.add_argument("--store", action="store_true", help="the peers' results in bench/tuner-peers.json")
     parser.add_argument("--page", type=Path, help="where to write the page; docs/ if all was played")
     given = parser.parse_args(argv)
     if given.quick:
@@ -135,7 +137,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> None:
     given = arguments(argv)
     everything = not given.methods and given.landscapes == arguments([]).landscapes
-    results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh)
+    results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)
     found = summary(results)
     if not given.methods:
         found |= {"ask_ms": round(ask_ms(), 1), **kills(given.quick)}
