@@ -68,9 +68,8 @@ def test_nothing_overflows_as_far_as_the_optimizer_goes() -> None:
     """Unbounded, it now and then tried length scales of which the square is infinite."""
     space = grid()
     rows = encode(space, space.points[::40])
-    problem = surrogate._Posterior(
-        rows, np.linspace(-4, 4, len(rows)), np.ones(len(rows)), axes(space), categories(space), "rbf", surrogate.Prior()
-    )
+    values, counts = np.linspace(-4, 4, len(rows)), np.ones(len(rows))
+    problem = surrogate._Posterior(rows, values, counts, axes(space), categories(space), "rbf", surrogate.Prior())
     with np.errstate(over="raise", invalid="raise"):
         for corner in itertools.product(*problem.bounds):
             cost, gradient = problem(np.array(corner))
