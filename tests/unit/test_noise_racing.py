@@ -70,6 +70,17 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
     assert len({SPACE.key(one.point) for one in history}) >= min(len(SPACE.points), BUDGET - 4)
 
 
+def test_a_search_that_was_stopped_early_still_has_its_leaders_repeated() -> None:
+    history = campaign("racing", 4)[: BUDGET // 2]
+    resampling, stopped = build("racing", SPACE, BUDGET, 4, least=0.0), len(history)
+    rng, known = np.random.default_rng(1), {SPACE.key(one.point) for one in history}
+    while (point := resampling.again(history, stopped=stopped)) is not None:
+        assert SPACE.key(point) in known
+        history.append(Evaluation(point, noisy(point, rng)))
+    assert len(history) == pytest.approx(stopped / 0.6, abs=1)
+    assert len(runs(history, resampling.winner(history))) >= 2
+
+
 def test_racing_chooses_better_than_repeating_blindly() -> None:
     def distance(policy: str) -> float:
         found = [build(policy, SPACE, BUDGET, seed).winner(campaign(policy, seed)) for seed in range(6)]

@@ -57,20 +57,22 @@ class Racing:
         self._settings = settings
         self._fitted: tuple[list[Evaluation], Array] = [], model.PRIOR_MEAN
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         known = observed(history, self._space)
         measured = {key: point for key, point in known.items() if point.values}
         if len(measured) < FEWEST or all(one.initial for one in history):
             return None
         running = waiting(pending, self._space)
-        left = self._budget - len(history) - len(pending)
-        fresh = self._fresh({*known, *running}) if left > self._settings.share * self._budget else []
+        left, share = self._left(len(history) + len(pending), stopped)
+        fresh = self._fresh({*known, *running}) if left > share else []
         posterior = self._posterior(history, measured, fresh)
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
                 posterior = posterior.with_run(index)
         able = np.array([sound(point) for point in measured.values()])
-        if not able.any():
+        if left <= 0 or not able.any():
             return None
         gains = knowledge_gradient(posterior, len(measured), able)
         points = list(measured.values())
@@ -93,6 +95,15 @@ class Racing:
         means = self._posterior(history, measured, []).mean
         ranked = [(mean, index) for index, (key, mean) in enumerate(zip(measured, means, strict=True)) if key in able]
         return list(measured.values())[min(ranked)[1]].point if ranked else None
+
+    def _left(self, runs: int, stopped: int | None) -> tuple[float, float]:
+        """Runs that are left, and how many of the last ones belong to the leaders; of a search that was stopped, as many
+        as if its budget had ended with them."""
+        share, budget = self._settings.share, self._budget
+        if stopped is not None:
+            budget = min(budget, math.ceil(stopped / max(1 - share, 0.1)))
+            return budget - runs, math.inf
+        return budget - runs, max(share * budget, 2)
 
     def _fresh(self, known: set[Key]) -> list[Parametrization]:
         """New points at random: the same however often it is asked with the same number of known points."""
