@@ -97,8 +97,8 @@ class Racing:
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
     def _left(self, runs: int, stopped: int | None) -> tuple[float, float]:
-        """Runs that are left, and how many of the last ones belong to the leaders; of a search that was stopped, as many
-        as if its budget had ended with them."""
+        """Runs that are left, and how many of the last ones belong to the leaders (of a stopped search: as many
+        as if its budget ended with them)."""
         share, budget = self._settings.share, self._budget
         if stopped is not None:
             budget = min(budget, math.ceil(stopped / max(1 - share, 0.1)))
