@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any
 from database.facade import Database
 from database.model import Campaign, CampaignState
 from reprise.config import Config
-from tuner import place, registry
+from tuner import place, preview, registry
 from tuner.campaign import Application, CampaignError, Definition, check
 from tuner.component import Component, Problem
 from tuner.coordinator import Coordinator
@@ -23,11 +26,16 @@ from tuner.executors.base import Executor, Say
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
-from tuner.executors.slurm import Slurm, SlurmCommands
+from tuner.executors.replay import ReplayExecutor
+from tuner.executors.slurm import Slurm, SlurmCommands, clear
 from tuner.journal import Journal
 from tuner.progress import Report
 from tuner.publish import finish
+from tuner.schedule import BackOff
 from tuner.trials import Trials
+
+STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
+WITH_JOBS = ("allocation", "slurm")
 
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
@@ -53,6 +61,7 @@ def run(
     report: Report,
     slurm: Slurm | None = None,
     clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> int | None:
     """Run a campaign from where it is to its end; returns the id of its record, if there is one.
 
@@ -74,13 +83,14 @@ def run(
                     f"{_in_words(context)}: go back to that, or start a new campaign"
                 )
             problems = component.problems()
-            executor = build_executor(
-                definition, config, component, problems, place.job_name(campaign, directory), report.say, slurm
-            )
+            commands, name = slurm or SlurmCommands(), place.job_name(campaign, directory)
+            executor = build_executor(definition, config, component, problems, name, report.say, commands, sleep)
             with report.running(), executor:
                 journal = Journal(database, campaign.id, clock)
                 trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s)
-                results = Coordinator(definition, problems, trials, report).run()
+                back_off = _back_off(definition, commands)
+                coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
+                results = coordinator.run()
                 found = [result.comparison for result in results if result.comparison]
                 publication = component.publish(found, trials.prove, config.artifacts.directory) if found else None
             return finish(database, campaign, definition, results, publication, clock())
@@ -91,6 +101,59 @@ def run(
             why = "stopped by a signal" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
             raise
+
+
+def stop(
+    database: Database,
+    campaign: Campaign,
+    config: Config,
+    slurm: Slurm | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """End what runs of a campaign, in order, so that it can be resumed. Raises TunerError where that cannot be done."""
+    if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
+        raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
+    if place.is_running(campaign, config):
+        pid, host = place.coordinator(campaign, config)
+        if host != socket.gethostname():
+            raise TunerError(
+                f"campaign {campaign.id} is run by process {pid} on {host}: run `reprise tune stop {campaign.id}` there"
+            )
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except PermissionError as error:
+            raise TunerError(f"process {pid} that runs campaign {campaign.id} is another user's: ask them") from error
+        waited = 0.0
+        while place.is_running(campaign, config):
+            if waited >= STOPPED_S:
+                raise TunerError(
+                    f"process {pid} that runs campaign {campaign.id} does not end: `kill -9 {pid}`, then stop it again"
+                )
+            sleep(0.2)
+            waited += 0.2
+        return
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    directory = place.directory_of(campaign, config)
+    with place.locked(campaign, directory):  # its coordinator was killed: only its jobs are left
+        if definition.executor.kind in WITH_JOBS:
+            clear(slurm or SlurmCommands(), place.job_name(campaign, directory), (), sleep)
+        if database.campaign(campaign.id).state is CampaignState.RUNNING:
+            summary = {"error": "stopped after its coordinator was killed"}
+            database.set_campaign_state(campaign.id, CampaignState.STOPPED, summary)
+
+
+def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
+    """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
+    component = registry.build(registry.read(definition.component, config), definition.settings, config)
+    problems = component.problems()
+    if not problems:
+        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    if trial_s is None and database is not None:
+        trial_s = preview.known_trial_s(database, definition)
+    executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
+    texts = preview.trials(definition, component, problems[0], executor, config, count)
+    keys = ", ".join(problem.key for problem in problems)
+    return "\n".join([*texts, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
 
 
 @contextlib.contextmanager
@@ -112,20 +175,29 @@ def build_executor(
     problems: Sequence[Problem],
     name: str,
     say: Say,
-    slurm: Slurm | None = None,
+    slurm: Slurm,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Executor:
     """The executor that a definition asks for; `name` is that of its jobs."""
     section = definition.executor
     if section.kind == "local":
         return LocalExecutor()
+    if section.kind == "replay":
+        return ReplayExecutor(definition.search.seed)
     launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
-    commands = slurm or SlurmCommands()
     options = section.sbatch_options()
     if section.kind == "slurm":
-        return JobExecutor(commands, name, launcher, options, say)
+        return JobExecutor(slurm, name, launcher, options, say, sleep)
     plans = [component.plan(problem.key, problem.default) for problem in problems]
     nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
-    return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
+    return AllocationExecutor(slurm, name, launcher, options, nodes, tasks, say, sleep)
+
+
+def _back_off(definition: Definition, slurm: Slurm) -> BackOff | None:
+    section = definition.executor
+    if section.kind != "slurm":
+        return None
+    return BackOff(lambda: slurm.others_wait(section.partition), section.back_off_s, time.monotonic)
 
 
 def _context(component: Component, config: Config) -> dict[str, object]:
