@@ -22,9 +22,9 @@ Index = npt.NDArray[np.intp]
 
 TAILS = 4.0  # degrees of freedom of the noise: one run in forty may be far off without moving its point
 MEMORY = 4.0  # trials over which what the machine does is alike
-ROUNDS = 4  # of reweighting: the weights have settled by then
+ROUNDS = 8  # of reweighting: the weights have settled by then
 JITTER = 1e-8
-SKEW = 3.0  # how many times wider one side of the noise may be than its middle, at most
+SKEW = 4.0  # how many times wider one side of the noise may be than its middle, at most
 
 # Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each. OWN is in
 # units of NOISE: without repetitions the two look alike, and a model that takes all for noise never repeats a point.
@@ -69,7 +69,8 @@ def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
     theta = start
     for _ in range(2):
         theta = _climb(data, weights, theta)
-        weights = reweighted(data, theta, weights)
+        for _ in range(ROUNDS // 2):
+            weights = reweighted(data, theta, weights)
     return theta
 
 
@@ -126,7 +127,7 @@ def reweighted(data: Data, theta: Array, weights: Array) -> Array:
     variance = part - part**2 * np.diag(cho_solve(factor, np.eye(len(part))))
     size = error**2 + np.maximum(variance, 0)
     slow = error > 0
-    above, below = size[slow].sum() + noise, size[~slow].sum() + noise
+    above, below = (error[slow] ** 2).sum() + noise, (error[~slow] ** 2).sum() + noise
     skew = float(np.clip((above / below) ** (1 / 3), 1 / SKEW, SKEW))
     side = np.where(slow, 1 / skew, skew)
     return np.asarray(side * (TAILS + 1) / (TAILS + side * size / noise))
