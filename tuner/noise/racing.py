@@ -101,7 +101,7 @@ class Racing:
         as if its budget ended with them)."""
         share, budget = self._settings.share, self._budget
         if stopped is not None:
-            budget = min(budget, math.ceil(stopped / max(1 - share, 0.1)))
+            budget = min(budget, max(math.ceil(stopped / max(1 - share, 0.1)), stopped + 2))
             return budget - runs, math.inf
         return budget - runs, max(share * budget, 2)
 
