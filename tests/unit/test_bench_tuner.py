@@ -141,6 +141,8 @@ def test_the_peers_stored_results_are_used_while_nothing_that_decides_them_chang
     memory().store({NEAR: [3, 4], far: [0.5, 1.25], Task("search:random", "near", "sbb.2", 2): [1, 2]})
     stored = json.loads((tmp_path / "peers.json").read_text())
     assert set(stored) == {"nevergrad near sbb.2", "smac3 noise sbb-noise"}
+    replace(memory(), stored=stored).store({NEAR: [3, 5]})
+    assert set(json.loads((tmp_path / "peers.json").read_text())) == set(stored)
     assert replace(memory(), stored=stored).recall(NEAR) == [3, 4]
     assert replace(memory("another driver"), stored=stored).recall(NEAR) is None
     assert replace(memory(), stored=stored).recall(replace(NEAR, seeds=30)) is None
