@@ -82,7 +82,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 10)
+    model = search.build("gp-ei", space, SEED, 0)  # the points of an initial design would be asked first, for nothing
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []

@@ -105,6 +105,10 @@ def test_the_page_has_every_method_and_landscape() -> None:
     assert "| racing | 0.75 | 1.5 | 0.0 |" in page and "20.5 ms" in page
 
 
+def test_the_question_that_is_timed_is_one_for_the_model() -> None:
+    assert tuner.ask_ms(questions=1) > 0.5  # predicting 2,000 points takes more, a point of a design far less
+
+
 def test_all_methods_meet_on_all_landscapes() -> None:
     tasks = tuner.tasks((), ["sbb.2", "sbb-noise"], 30)
     assert {(task.name, task.where) for task in tasks if task.game == "near"} >= {
