@@ -23,10 +23,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """How to evaluate one parametrization: a parallel program, its environment, and files to write first.
+    """How to evaluate one parametrization: a parallel program or a batch script, its environment, files to write first.
 
-    `argv` is the program with its arguments, without launcher. `launch` says how many nodes and tasks per node it
-    needs. File names are relative to the trial's directory; `{directory}` in `environment` values stands for it.
+    `argv` is the program with its arguments, without launcher, to be started on `nodes` with `tasks_per_node` each.
+    `script` instead (`argv` is empty then) is the text of a whole batch script: an unchanged copy of it is run and
+    measured, on as many nodes as its own #SBATCH lines and `options` say (`nodes` is what it is expected to cost), in
+    `work_directory`, where its user submits it; the trial's directory if that is empty.
+
+    `options` are sbatch's, and `directives` lines such as `#SBB ...` of the job's script, for executors whose trials
+    are jobs. `before` is shell that is run on the first node before the measured part; where its last command fails, so
+    does the trial. `preload` are libraries that the measured part gets at the end of LD_PRELOAD. File names are
+    relative to the trial's directory; `{directory}` in `environment` values stands for it.
     """
 
     argv: Sequence[str]
@@ -35,6 +42,12 @@ class TrialPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
+    script: str | None = None
+    work_directory: str = ""
+    options: Sequence[str] = ()
+    directives: Sequence[str] = ()
+    before: str = ""
+    preload: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,10 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class TrialOutput:
-    """What a run left: exit status, standard output and standard error, and seconds from start to end."""
+    """What a run left: exit status, standard output and standard error, and seconds from start to end.
+
+    The seconds are those of the measured part only: never time in the queue, nor of `TrialPlan.before`.
+    """
 
     exit_status: int
     stdout: str

@@ -7,7 +7,6 @@ After a wanted change: `REPRISE_GOLDEN=write pytest tests/unit/test_templates.py
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pytest
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 
 from templates import render
 from tuner.component import TrialPlan
-from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
-from tuner.executors.slurm import SlurmCommands
+from tuner.executors.script import TrialScript
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -31,37 +29,47 @@ PLAN = TrialPlan(
 )
 
 
-@pytest.mark.parametrize("kind", ["srun", "mpirun"])
-def test_the_trial_script_is_as_it_was_agreed(kind: str) -> None:
-    options = ["--partition=main", "--exclusive"]
-    executor = JobExecutor(SlurmCommands(), "reprise-7-0a1b2c3d", Launcher(kind), options, print)
-    text = executor.script(PLAN, Path("/shared/campaigns/7/bcast_65536/0012"))
+APPLICATION = """\
+#!/bin/bash -l
+#SBATCH --nodes=2 --ntasks-per-node=8
+#SBB size=1G
+#SBATCH --output=mine.out
+# how it is run
+srun ./solve
+#SBATCH --nodes=99
+"""
+
+SCRIPT_PLAN = TrialPlan(
+    argv=[],
+    nodes=2,
+    tasks_per_node=8,
+    script=APPLICATION,
+    work_directory="/home/alice/run",
+    environment={"SRO_SIZE": "0", "EMPTY": ""},
+    options=["--fastio=yes"],
+    directives=["#SBB size=4G"],
+    before="sync\necho 3 >/proc/sys/vm/drop_caches",
+    preload=["/opt/a.so", "/opt/b.so"],
+    timeout_s=600.0,
+)
+
+
+@pytest.mark.parametrize(("plan", "kind"), [(PLAN, "srun"), (PLAN, "mpirun"), (SCRIPT_PLAN, "script")])
+def test_the_trial_script_is_as_it_was_agreed(plan: TrialPlan, kind: str) -> None:
+    script = TrialScript("reprise-7-0a1b2c3d", Launcher(kind), ["--partition=main", "--exclusive"])
+    text = script.text(plan, Path("/shared/campaigns/7/bcast_65536/0012"))
     golden = GOLDEN / f"trial-{kind}.sh"
     if os.environ.get("REPRISE_GOLDEN") == "write":
         golden.write_text(text)
     assert text == golden.read_text()
 
 
-def trial_script(**changes: Any) -> str:
-    values = {
-        "job_name": "reprise-1",
-        "nodes": 1,
-        "tasks_per_node": 1,
-        "minutes": 2,
-        "options": [],
-        "directory": "/tmp",
-        "environment": {},
-        "timeout_s": "5",
-        "command": ["true"],
-    }
-    return render("trial.sh.j2", **{**values, **changes})
-
-
-def run_script(text: str, directory: Path) -> tuple[str, float]:
-    script = directory / "trial.sh"
-    script.write_text(text)
-    subprocess.run(["bash", str(script)], cwd="/", timeout=30, check=False)
-    status, elapsed = (directory / "result").read_text().split()
+def run_trial(directory: Path, *argv: str, timeout_s: float = 5.0, **environment: str) -> tuple[str, float]:
+    plan = TrialPlan(argv, 1, 1, environment=environment, timeout_s=timeout_s)
+    path = TrialScript("reprise-1", Launcher("none")).write(plan, directory)
+    subprocess.run(["bash", str(path)], cwd="/", timeout=30, check=False)
+    status, elapsed, nodes = (directory / "result").read_text().split()
+    assert nodes == "1"
     return status, float(elapsed)
 
 
@@ -80,19 +88,17 @@ def test_values_reach_the_program_as_they_are(
 ) -> None:
     directory = tmp_path_factory.mktemp("it's a trial $(id)")
     program = ["bash", "-c", 'printf "%s\\0%s" "$1" "$VALUE"', "x", argument]
-    status, _ = run_script(trial_script(directory=directory, environment={"VALUE": value}, command=program), directory)
+    status, _ = run_trial(directory, *program, VALUE=value)
     assert status == "0"
     assert (directory / "stdout").read_text() == f"{argument}\0{value}"
 
 
 def test_the_result_tells_the_programs_status(tmp_path: Path) -> None:
-    command = ["bash", "-c", "echo out; echo err >&2; exit 3"]
-    status, elapsed = run_script(trial_script(directory=tmp_path, command=command), tmp_path)
+    status, elapsed = run_trial(tmp_path, "bash", "-c", "echo out; echo err >&2; exit 3")
     assert status == "3" and 0 < elapsed < 5
     assert ((tmp_path / "stdout").read_text(), (tmp_path / "stderr").read_text()) == ("out\n", "err\n")
 
 
 def test_a_program_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    text = trial_script(directory=tmp_path, timeout_s="0.2", command=["sleep", "60"])
-    status, elapsed = run_script(text, tmp_path)
+    status, elapsed = run_trial(tmp_path, "sleep", "60", timeout_s=0.2)
     assert status == "124" and 0.2 <= elapsed < 10

@@ -18,9 +18,10 @@ from tuner.errors import TunerError
 from tuner.executors import slurm
 from tuner.executors.allocation import AllocationExecutor
 from tuner.executors.base import clean, last_line, prepare
-from tuner.executors.job import RESULT, JobExecutor
+from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
+from tuner.executors.script import RESULT
 from tuner.executors.slurm import Answer, Job, SlurmCommands, SlurmError
 
 
@@ -382,10 +383,10 @@ def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> A
 @pytest.mark.parametrize(
     ("result", "state", "expected"),
     [
-        ("0 1.5", "RUNNING", TrialState.COMPLETE),
-        ("3 1.5", "RUNNING", TrialState.FAILED),
-        ("124 1.5", "RUNNING", TrialState.FAILED),  # the program's own 124
-        ("124 20.1", "RUNNING", TrialState.TIMEOUT),
+        ("0 1.5 1", "RUNNING", TrialState.COMPLETE),
+        ("3 1.5 1", "RUNNING", TrialState.FAILED),
+        ("124 1.5 1", "RUNNING", TrialState.FAILED),  # the program's own 124
+        ("124 20.1 1", "RUNNING", TrialState.TIMEOUT),
         ("", "TIMEOUT", TrialState.TIMEOUT),
         ("", "PREEMPTED", TrialState.PREEMPTED),
         ("", "CANCELLED", TrialState.CANCELLED),
@@ -407,7 +408,7 @@ def test_a_jobs_time_is_the_programs_and_not_the_queues(tmp_path: Path) -> None:
         def job(self, job_id: int) -> Job | None:
             job = super().job(job_id)
             if job and job.state == "RUNNING":
-                (tmp_path / "trial" / RESULT).write_text("0 1.5")
+                (tmp_path / "trial" / RESULT).write_text("0 1.5 1")
             return job
 
     said: list[str] = []

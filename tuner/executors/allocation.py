@@ -8,8 +8,9 @@ the same time for that (0.47 s for four ranks on four nodes, Slurm 22.05 and Ope
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +20,19 @@ from database.model import TrialState
 from tuner.component import TrialOutput, TrialPlan
 from tuner.errors import TunerError
 from tuner.executors import process, slurm
-from tuner.executors.base import Say, Started, TrialResult, ended, host_environment, prepare, timed_out, variables
+from tuner.executors.base import (
+    Say,
+    Started,
+    TrialResult,
+    ended,
+    host_environment,
+    preloaded,
+    prepare,
+    timed_out,
+    variables,
+)
 from tuner.executors.launch import Launcher, inside
+from tuner.executors.script import BEFORE
 from tuner.executors.slurm import Slurm
 
 POLL_S = 0.2
@@ -77,6 +89,7 @@ class AllocationExecutor:
         self._release()
 
     def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
+        _refuse_jobs(plan)
         prepare(plan, directory)
         if self._holder and not self._holder.fits(plan):
             self._release()
@@ -85,9 +98,11 @@ class AllocationExecutor:
         holder = self._holder
         started(holder.job_id)
         own = variables(plan, directory)
-        environment = {**host_environment(), **own}
+        environment = preloaded(plan, {**host_environment(), **own})
         if self._launcher.kind == "mpirun":
             environment |= inside(holder.job_id, holder.node_list, holder.nodes, holder.tasks_per_node)
+        if plan.before and (failed := self._before(plan, directory, environment, holder)):
+            return failed
         command = self._launcher.command(plan, own, holder.job_id)
         done = process.run(command, environment, directory, plan.timeout_s)
         if done.timed_out:
@@ -101,6 +116,22 @@ class AllocationExecutor:
         if told := slurm.not_started(done.output.stderr):
             result = TrialResult(TrialState.CANCELLED, done.output, holder.job_id, f"was not started: {told}")
         return result if done.timed_out else self._lost(holder.job_id, done.output) or result
+
+    def _before(
+        self, plan: TrialPlan, directory: Path, environment: Mapping[str, str], holder: Holder
+    ) -> TrialResult | None:
+        """Run what comes before the trial, on the first node; the trial's result where that fails."""
+        (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
+        step = ["srun", f"--jobid={holder.job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
+        done = process.run(step, environment, directory, plan.timeout_s)
+        if not done.timed_out and done.output.exit_status == 0:
+            return None
+        output = dataclasses.replace(done.output, elapsed_s=0.0)
+        result = ended(dataclasses.replace(output, exit_status=output.exit_status or 1), holder.job_id)
+        if told := slurm.not_started(output.stderr):
+            return TrialResult(TrialState.CANCELLED, output, holder.job_id, f"was not started: {told}")
+        result = dataclasses.replace(result, message=f"what is to be run before the trial failed: {result.message}")
+        return self._lost(holder.job_id, output) or result
 
     def _lost(self, job_id: int, output: TrialOutput) -> TrialResult | None:
         """The result of a step that ended because its allocation did; None where the allocation still stands."""
@@ -141,3 +172,14 @@ class AllocationExecutor:
         if self._holder:
             holder, self._holder = self._holder, None
             self._slurm.cancel([holder.job_id])
+
+
+def _refuse_jobs(plan: TrialPlan) -> None:
+    """A step has no batch script, no options of sbatch and no directives: raises TunerError with the remedy."""
+    for what, there in (
+        ("is a batch script", plan.script is not None),
+        ("has options of sbatch", bool(plan.options)),
+        ("has directives of a job", bool(plan.directives)),
+    ):
+        if there:
+            raise TunerError(f"a trial of this component {what}: set `executor: {{kind: slurm}}`, a job for each trial")

@@ -32,12 +32,16 @@ Say = Callable[[str], None]  # told, in one line, what an executor waits for
 
 @dataclass(frozen=True)
 class TrialResult:
-    """How a trial ended. COMPLETE: the program ended with status 0. `message` says why where it did not."""
+    """How a trial ended. COMPLETE: the program ended with status 0. `message` says why where it did not.
+
+    `nodes` are those it ran on, where that is not for its plan to say.
+    """
 
     state: TrialState
     output: TrialOutput
     slurm_job_id: int | None = None
     message: str = ""
+    nodes: int | None = None
 
 
 class Executor(Protocol):
@@ -77,6 +81,13 @@ def variables(plan: TrialPlan, directory: Path) -> dict[str, str]:
     """The variables that a trial sets, zeros and empty values included. Trials are never tuned themselves."""
     planned = {name: value.replace("{directory}", str(directory)) for name, value in plan.environment.items()}
     return {**planned, "REPRISE": "off"}
+
+
+def preloaded(plan: TrialPlan, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the plan's libraries at the end of LD_PRELOAD."""
+    if not plan.preload:
+        return dict(environment)
+    return {**environment, "LD_PRELOAD": ":".join([*filter(None, [environment.get("LD_PRELOAD")]), *plan.preload])}
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,19 +10,16 @@ from types import TracebackType
 from typing import Self
 
 from database.model import TrialState
-from templates import render
 from tuner.component import TrialPlan
 from tuner.executors import slurm
-from tuner.executors.base import Say, Started, TrialResult, ended, prepare, read_output, timed_out, variables
+from tuner.executors.base import Say, Started, TrialResult, prepare, read_output
 from tuner.executors.launch import Launcher
+from tuner.executors.script import TrialScript, read_result
 from tuner.executors.slurm import Slurm
 
-SCRIPT = "trial.sh"
-RESULT = "result"
 LOOK_S = 0.2  # between looks for the result file
 ASK_S = (1.0, 10.0)  # between questions to Slurm: the first, then ever longer up to the last
 VISIBLE_S = 15.0  # a network file system shows a file of another host within this time
-MARGIN_S = 60.0  # Slurm's own limit lies this far behind the script's, rounded up to minutes
 
 
 class JobExecutor:
@@ -40,8 +36,7 @@ class JobExecutor:
     ) -> None:
         self._slurm = slurm
         self._name = name
-        self._launcher = launcher
-        self._options = options
+        self._script = TrialScript(name, launcher, options)
         self._say = say
         self._sleep = sleep
         self._job_id: int | None = None
@@ -59,34 +54,19 @@ class JobExecutor:
 
     def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
         prepare(plan, directory)
-        script = directory / SCRIPT
-        script.write_text(self.script(plan, directory), encoding="utf-8")
-        self._job_id = job_id = self._slurm.submit([f"--chdir={directory}", str(script)])
+        script = self._script.write(plan, directory)
+        output = str(directory / "job.out").replace("%", "%%")
+        where = [f"--chdir={plan.work_directory or directory}", f"--output={output}", f"--error={output}"]
+        self._job_id = job_id = self._slurm.submit([*where, str(script)])
         started(job_id)
         result = self._wait(plan, directory, job_id)
         self._job_id = None
         return result
 
-    def script(self, plan: TrialPlan, directory: Path) -> str:
-        """The trial's batch script."""
-        own = variables(plan, directory)
-        return render(
-            "trial.sh.j2",
-            job_name=self._name,
-            nodes=plan.nodes,
-            tasks_per_node=plan.tasks_per_node,
-            minutes=math.ceil((plan.timeout_s + MARGIN_S) / 60),
-            options=self._options,
-            directory=directory,
-            environment=own,
-            timeout_s=f"{plan.timeout_s:g}",
-            command=self._launcher.command(plan, own),
-        )
-
     def _wait(self, plan: TrialPlan, directory: Path, job_id: int) -> TrialResult:
         """Wait for the result file, however long the queue is, or for the job's end without it."""
         clock, ask_at, pause, said = 0.0, ASK_S[0], ASK_S[0], ""
-        while not (result := _read_result(plan, directory, job_id)):
+        while not (result := read_result(plan, directory, job_id)):
             if clock >= ask_at:
                 job = self._slurm.job(job_id)
                 state = job.state if job else "gone"
@@ -105,23 +85,12 @@ class JobExecutor:
     def _last_look(self, plan: TrialPlan, directory: Path, job_id: int, state: str) -> TrialResult:
         """The result of a job that has ended. Where it ended by itself, the file may not be visible here yet."""
         clock = 0.0
-        while not (result := _read_result(plan, directory, job_id)):
+        while not (result := read_result(plan, directory, job_id)):
             if state not in ("COMPLETED", "FAILED", "gone") or clock >= VISIBLE_S:
                 return _without_result(directory, job_id, state)
             self._sleep(LOOK_S)
             clock += LOOK_S
         return result
-
-
-def _read_result(plan: TrialPlan, directory: Path, job_id: int) -> TrialResult | None:
-    try:
-        status, elapsed = (directory / RESULT).read_text(encoding="utf-8").split()
-        output = read_output(directory, int(status), float(elapsed))
-    except (OSError, ValueError):
-        return None
-    if output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s:  # what timeout(1) says
-        return timed_out(output, plan.timeout_s, job_id)
-    return ended(output, job_id)
 
 
 def _without_result(directory: Path, job_id: int, state: str) -> TrialResult:

@@ -13,7 +13,8 @@ FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun gives these to its
 
 @dataclass(frozen=True)
 class Launcher:
-    """How tasks are started: `kind` is "srun" or "mpirun", `mpi` srun's plugin, `mpirun` the command."""
+    """How tasks are started: `kind` is "srun", "mpirun" or "none" (a single process, as it is), `mpi` srun's plugin,
+    `mpirun` the command."""
 
     kind: str = "srun"
     mpi: str = "pmix"
@@ -24,6 +25,8 @@ class Launcher:
 
         With `job_id`, srun makes a step of that job from outside (mpirun needs `inside` in its environment for that).
         """
+        if self.kind == "none":
+            return list(plan.argv)
         if self.kind == "mpirun":
             told = [word for name in sorted(names) if not name.startswith(FORWARDED) for word in ("-x", name)]
             tasks = plan.nodes * plan.tasks_per_node

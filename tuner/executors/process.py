@@ -28,10 +28,15 @@ class Ended:
     stuck: bool = False
 
 
-def run(argv: Sequence[str], environment: Mapping[str, str], directory: Path, timeout_s: float) -> Ended:
-    """Run a program in `directory` to its end, or stop it with its children after `timeout_s`. Raises TunerError."""
+def run(
+    argv: Sequence[str], environment: Mapping[str, str], directory: Path, timeout_s: float, name: str = "std"
+) -> Ended:
+    """Run a program in `directory` to its end, or stop it with its children after `timeout_s`. Raises TunerError.
+
+    Its output goes to `stdout` and `stderr` there, or to files that begin with another `name`.
+    """
     begin = time.monotonic()
-    with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
+    with (directory / f"{name}out").open("wb") as out, (directory / f"{name}err").open("wb") as err:
         try:
             process = subprocess.Popen(
                 list(argv),
@@ -70,5 +75,16 @@ def _stop(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    """To the whole session: timeout(1) and mpirun give their children process groups of their own."""
+    for pid in _session(process.pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _session(leader: int) -> list[int]:
+    members = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[3]) == leader:
+                members.append(int(path.parent.name))
+    return members
