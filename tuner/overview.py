@@ -39,6 +39,7 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
         "component_version": campaign.component_version,
         "state": state_of(campaign, config),
         "error": campaign.summary.get("error"),
+        "note": campaign.summary.get("note", ""),
         "directory": str(directory := place.directory_of(campaign, config)),
         "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
@@ -81,12 +82,15 @@ def last_words(described: Mapping[str, Any]) -> str:
         )
     if described["state"] != CampaignState.COMPLETE:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"
+    if described["record"] is None and described["note"]:
+        return f"campaign {number} is complete: {described['note']}"
     if described["record"] is None:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
         )
     where = f", artifact {described['artifact']}" if described["artifact"] else ""
-    return f"campaign {number} is complete: record {described['record']}{where}"
+    note = f", {described['note']}" if described["note"] else ""
+    return f"campaign {number} is complete: record {described['record']}{where}{note}"
 
 
 def _time(measured: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ from tuner.trials import Trials
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
     """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
-    described = registry.read(definition.component, config)
+    described = registry.read(definition.component, config, definition.application)
     component = registry.build(described, definition.settings, config)
     if not component.problems():
         raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")

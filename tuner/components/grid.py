@@ -73,10 +73,9 @@ def space(
             repaired[key] = next(p for p in _nearby(axes, seen, alive) if not is_forbidden(forbidden, p))
         return repaired[key]
 
-    try:
-        canonical({axis.name: axis.values[0] for axis in axes})
-    except StopIteration:
-        raise ValueError("every point of the grid is forbidden: leave out one of the combinations") from None
+    corner = {axis.name: axis.values[0] for axis in axes}
+    if all(is_forbidden(forbidden, point) for point in _nearby(axes, corner, alive)):
+        raise ValueError("every point of the grid is forbidden: leave out one of the combinations")
     return Space(axes, canonical if forbidden or any(p.counts_when for p in parameters) else _same)
 
 

@@ -42,7 +42,7 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
         version=file.version,
         activation=_activation(file, given),
         parameters=[_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()],
-        before=_filled(file.before, given, shlex.quote),
+        before=_filled(file.before.strip(), given, shlex.quote),
         forbidden=[_forbidden(one) for one in file.forbidden],
         objective=_objective(file.objective),
         conflicts=file.conflicts,
