@@ -30,15 +30,6 @@ def published(
     return made.publish([comparison], nothing, directory)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    directory = tmp_path / "artifacts"
-    while tmp_path != Path("/tmp") and tmp_path != tmp_path.parent:  # pytest's own keep others out
-        tmp_path.chmod(tmp_path.stat().st_mode | 0o001)
-        tmp_path = tmp_path.parent
-    return directory
-
-
 def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
     found = published(component(shipped("sro")), place, SRO_PREFETCH_SIZE=1048576)
     assert found and not found.artifact
