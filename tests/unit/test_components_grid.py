@@ -105,7 +105,7 @@ def test_parameters_that_do_not_count_are_dead_dimensions() -> None:
     points = points_of(CONDITIONAL)
     assert len(points) == 1 + 1 + 2 * 2  # none; fast with one thread; fast with two or four, pinned or not
     (problem,) = component(definition(CONDITIONAL)).problems()
-    dead = {"engine": "none", "threads": 4, "pinned": True}
+    dead: Parametrization = {"engine": "none", "threads": 4, "pinned": True}
     assert problem.space.key(dead) == problem.space.key(problem.default)
 
 
@@ -195,7 +195,7 @@ def test_what_a_file_may_not_say_is_refused_in_one_line(content: dict[str, Any],
 
 def test_shaman_defect_13_open_mpis_parameters_without_their_switch_are_refused() -> None:
     parameters = {"OMPI_MCA_coll_tuned_allgather_algorithm": GOOD}
-    with pytest.raises(TunerError, match="does not read .* unless OMPI_MCA_coll_tuned_use_dynamic_rules is 1"):
+    with pytest.raises(TunerError, match=r"does not read .* unless OMPI_MCA_coll_tuned_use_dynamic_rules is 1"):
         component(definition(parameters))
     component(definition(parameters, activation={"environment": {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}}))
 
@@ -215,7 +215,7 @@ def test_what_a_campaign_may_not_set_is_refused_in_one_line(settings: dict[str, 
 
 
 def test_a_campaign_says_what_the_component_needs() -> None:
-    with pytest.raises(TunerError, match="settings: 'targets' is missing .the directory whose files"):
+    with pytest.raises(TunerError, match=r"settings: 'targets' is missing .the directory whose files"):
         component(shipped("sbb"))
     with pytest.raises(TunerError, match="must be one word"):
         component(shipped("sbb"), {**NEEDS["sbb"], "targets": "/a /b"})

@@ -38,7 +38,8 @@ def test_it_is_the_run_time_unless_something_else_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("take", "value"), [("first", 18.71), ("last", 31.0), ("min", 18.71), ("max", 31.0), ("mean", 70 / 3), ("sum", 70.0)]
+    ("take", "value"),
+    [("first", 18.71), ("last", 31.0), ("min", 18.71), ("max", 31.0), ("mean", 70 / 3), ("sum", 70.0)],
 )
 def test_a_pattern_reads_osus_table(take: str, value: float) -> None:
     sample = read(Objective(pattern=ROWS, take=take, unit="us"), output(OSU))

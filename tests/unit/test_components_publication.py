@@ -16,13 +16,11 @@ from tuner.components.application import ApplicationComponent
 from tuner.components.publication import variables
 
 
-def nothing(_: TrialPlan) -> TrialOutput:
+def nothing(plan: TrialPlan) -> TrialOutput:
     raise AssertionError("no proof is run")
 
 
-def published(
-    made: ApplicationComponent, directory: Path, gain_low: float = 0.1, **winner: Any
-) -> Publication | None:
+def published(made: ApplicationComponent, directory: Path, gain_low: float = 0.1, **winner: Any) -> Publication | None:
     (problem,) = made.problems()
     default, tuned = Measurement(2.0, 1.9, 2.1, 5, "s"), Measurement(1.0, 0.9, 1.1, 5, "s")
     point = {**problem.default, **winner}
@@ -91,7 +89,9 @@ def test_a_winner_that_takes_something_away_gives_no_record(place: Path) -> None
 
 def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> None:
     made = component(
-        definition({"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"environment": {"SRO_LOG": "{directory}/log"}})
+        definition(
+            {"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"environment": {"SRO_LOG": "{directory}/log"}}
+        )
     )
     found = published(made, place, SRO_A=2)
     assert found and found.environment == {"SRO_A": "2"} and "SRO_LOG" in found.note

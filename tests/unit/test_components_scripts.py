@@ -113,7 +113,9 @@ LINES = Parts(commands=["module load fast"], arguments=["--n=1", "a b"], wrapper
 
 
 def run(script: str, *arguments: str) -> str:
-    return subprocess.run(["bash", "-c", script, "run.sh", *arguments], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["bash", "-c", script, "run.sh", *arguments], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_lines_stand_behind_all_directives_and_before_the_first_command() -> None:
@@ -130,7 +132,12 @@ def test_arguments_come_behind_those_that_the_script_has() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["#!/bin/bash\n", "#!/bin/bash", "#!/bin/sh\n# nothing but comments", "#!/bin/bash\n" + "#SBATCH -n1\n" * 50 + "true\n"],
+    [
+        "#!/bin/bash\n",
+        "#!/bin/bash",
+        "#!/bin/sh\n# nothing but comments",
+        "#!/bin/bash\n" + "#SBATCH -n1\n" * 50 + "true\n",
+    ],
 )
 def test_shaman_defect_6_the_header_is_there_however_long_the_script_is(script: str) -> None:
     written = with_lines(script, Parts(commands=["echo here"]))
@@ -149,12 +156,12 @@ def test_a_script_that_is_no_shells_is_refused_where_lines_must_be_added() -> No
     python = "#!/usr/bin/env python3\nprint(1)\n"
     assert with_lines(python, Parts(environment={"A": "1"})) == python
     assert with_lines("#!/usr/bin/env bash\n", LINES) != "#!/usr/bin/env bash\n"
-    with pytest.raises(TunerError, match="begins with '#!/usr/bin/env python3'.*#!/bin/bash"):
+    with pytest.raises(TunerError, match=r"begins with '#!/usr/bin/env python3'.*#!/bin/bash"):
         with_lines(python, LINES)
 
 
 def test_shaman_defect_5_preloaded_libraries_are_exported_behind_those_that_are_there(tmp_path: Path) -> None:
-    script = '#!/bin/bash\nbash -c \'echo "$LD_PRELOAD"\'\n'
+    script = "#!/bin/bash\nbash -c 'echo \"$LD_PRELOAD\"'\n"
     made = component(
         definition({"X": {"default": 1}}, activation={"preload": ["/no/a.so", "/no/b.so"]}),
         workload=Workload("/a/run.sh", script, str(tmp_path)),
@@ -177,7 +184,9 @@ def test_shaman_defect_5_preloaded_libraries_are_exported_behind_those_that_are_
         "#!/bin/sh\nexit_status() { return 3; }\necho ran\nexit_status || exit 0\n",
     ],
 )
-def test_shaman_defect_7_any_script_is_run_as_it_is_and_no_file_of_its_user_is_touched(tmp_path: Path, script: str) -> None:
+def test_shaman_defect_7_any_script_is_run_as_it_is_and_no_file_of_its_user_is_touched(
+    tmp_path: Path, script: str
+) -> None:
     (tmp_path / "slurm-77.out").write_text("mine")
     made = component(definition({"X": {"default": 1}}), workload=Workload("/a/run.sh", script, str(tmp_path)))
     result = LocalExecutor().run(made.plan("x", {"X": 1}), tmp_path / "trial", lambda _: None)
@@ -202,7 +211,7 @@ def test_a_script_that_sets_the_variable_itself_is_refused() -> None:
     assert not sets("# SRO_X=1\necho $SRO_X\nMY-SRO_X=2 NOSRO_X=3\n", "SRO_X")
     script = SCRIPT.replace("mpirun", "SRO_PREFETCH_SIZE=4096 mpirun")
     made = component(shipped("sro"), workload=Workload("/a/run.sh", script, "/a"))
-    with pytest.raises(TunerError, match="run.sh: sets SRO_PREFETCH_SIZE itself"):
+    with pytest.raises(TunerError, match=r"run\.sh: sets SRO_PREFETCH_SIZE itself"):
         made.check({})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From parameters to the grid that is searched: ranges, parameters that do not count, combinations that are left out."""
+"""From parameters to the grid that is searched: ranges, parameters that do not count, combinations left out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from tuner.components.model import ComponentParameter, Forbidden
 from tuner.space import Parameter, Parametrization, Space, Value
 
 VALUE_LIMIT = 100_000  # values on one axis: a step that is too small is a slip of the pen
-OPERATORS: Mapping[str, Callable[[object, object], bool]] = {
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
@@ -32,7 +33,9 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
     if value > last:
         raise ValueError(f"the range begins at {low} and ends at {high}: exchange min and max")
     if multiplicative and (value <= 0 or by <= 1):
-        raise ValueError(f"no multiplicative range begins at {low} with step {step}: begin over 0 and list zero in `also`")
+        raise ValueError(
+            f"no multiplicative range begins at {low} with step {step}: begin over 0 and list zero in `also`"
+        )
     if by <= 0:
         raise ValueError(f"a step of {step} does not lead from {low} to {high}: give one over 0")
     whole = all(isinstance(number, int) for number in (low, high, step))
@@ -45,9 +48,7 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
     return tuple(found)
 
 
-def space(
-    parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization
-) -> Space:
+def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
     """The grid. A parameter that does not count has one value, so that points which differ in it only are one.
 
     Forbidden points are no points: what would be one is its nearest neighbour that is allowed, which the space's
@@ -113,8 +114,8 @@ def _nearby(
         for name, values in ordered.items():
             if distance < len(values):
                 yield alive({**point, name: values[distance]})
-    for values in itertools.product(*ordered.values()):
-        yield alive(dict(zip(ordered, values, strict=True)))
+    for combination in itertools.product(*ordered.values()):
+        yield alive(dict(zip(ordered, combination, strict=True)))
 
 
 def _by_distance(values: Sequence[Value], value: Value) -> list[Value]:

@@ -92,7 +92,9 @@ def _of_pattern(objective: Objective, text: str) -> float:
             raise ObjectiveError(f"the pattern found {match[1]!r}, which is no number: correct it") from None
     if not found:
         where = objective.file or "standard output"
-        raise ObjectiveError(f"the pattern {objective.pattern!r} found nothing in {where}: run the trial's script by hand")
+        raise ObjectiveError(
+            f"the pattern {objective.pattern!r} found nothing in {where}: run the trial's script by hand"
+        )
     return TAKES[objective.take](found)
 
 

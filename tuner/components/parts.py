@@ -14,7 +14,7 @@ from tuner.space import Parametrization, Value
 
 @dataclass(frozen=True)
 class Parts:
-    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` the lines of the hints file."""
+    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` lines of the hints file."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a winner becomes: variables, and a hints file, that the matcher can give to jobs; or a line that says why not."""
+"""What a winner becomes: variables and a hints file, which the matcher gives to jobs; or a line that says why not."""
 
 from __future__ import annotations
 

@@ -163,5 +163,3 @@ def _objective(section: ObjectiveSection) -> Objective:
         unit=section.unit,
         maximize=section.direction == "maximize",
     )
-
-

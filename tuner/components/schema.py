@@ -14,7 +14,7 @@ from tuner.components.grid import OPERATORS, steps
 from tuner.components.model import Via
 from tuner.space import Value
 
-TYPES = {"int": int, "float": (int, float), "str": str, "bool": bool}
+TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
 WORD = re.compile(r"[^\s'\"\\#$`;&|<>()*?]+")  # no shell and no sbatch takes it for anything but one word
 COMPARISON = re.compile(r"(\S+)\s*(<=|>=|==|!=|<|>)\s*(\S+)")
 # Open MPI 4.1 and 5.0 read these only where rules are dynamic, and say nothing.
@@ -108,7 +108,9 @@ class ParameterSection(ValuesSection):
             if self.via is Via.ENVIRONMENT:
                 _one_line(value)
             elif not WORD.fullmatch(value):
-                raise ValueError(f"{value!r} must be one word without quotes and signs of the shell, for `via: {self.via}`")
+                raise ValueError(
+                    f"{value!r} must be one word without quotes and signs of the shell, for `via: {self.via}`"
+                )
         return value
 
     @model_validator(mode="after")
@@ -128,7 +130,9 @@ class ActivationSection(Section):
 
     environment: dict[Name, Line] = Field(default_factory=dict, description="variables that every trial exports")
     options: list[Line] = Field(default_factory=list, description="of sbatch: `fastio=yes` gives --fastio=yes")
-    directives: list[Line] = Field(default_factory=list, description="lines such as `#SBB ...`, after the #SBATCH lines")
+    directives: list[Line] = Field(
+        default_factory=list, description="lines such as `#SBB ...`, after the #SBATCH lines"
+    )
     preload: list[Line] = Field(default_factory=list, description="libraries, appended to LD_PRELOAD")
     commands: list[Line] = Field(default_factory=list, description="lines at the top of the script")
     wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
@@ -186,7 +190,9 @@ class ComponentFile(Section):
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations left out")
     objective: ObjectiveSection = ObjectiveSection()
     conflicts: list[str] = Field(default_factory=list, description="more variables of which a user may have set none")
-    context: list[Literal["nodes", "tasks_per_node"]] = Field(default_factory=list, description="what a record holds for")
+    context: list[Literal["nodes", "tasks_per_node"]] = Field(
+        default_factory=list, description="what a record holds for"
+    )
     needs: dict[Key, str] = Field(default_factory=dict, description="what a campaign's settings must say, and why")
 
     @model_validator(mode="after")
@@ -196,24 +202,19 @@ class ComponentFile(Section):
             for other in parameter.when:
                 if other not in earlier:
                     raise ValueError(f"parameters.{key}: `when` names {other!r}, which is no parameter before it")
-            if parameter.via in (Via.DIRECTIVE, Via.COMMAND, Via.WRAPPER, Via.HINT):
-                wanted = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands"}.get(parameter.via, str(parameter.via))
-                wanted = "hints" if parameter.via is Via.HINT else wanted
-                if not getattr(self.activation, wanted):
-                    raise ValueError(f"parameters.{key}: `via: {parameter.via}` needs activation.{wanted}: add it")
-            name = parameter.name or key
-            if parameter.via is Via.ENVIRONMENT and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                raise ValueError(f"parameters.{key}: no variable can be called {name!r}: give its `name`")
-            if parameter.via is Via.ENVIRONMENT and FORCED.match(name) and DYNAMIC not in self.activation.environment:
-                raise ValueError(
-                    f"parameters.{key}: Open MPI does not read {name} unless {DYNAMIC} is 1: add it to "
-                    "activation.environment"
-                )
+            if problem := _problem(parameter.name or key, parameter.via, self.activation):
+                raise ValueError(f"parameters.{key}: {problem}")
             earlier.append(key)
+        return self
+
+    @model_validator(mode="after")
+    def _combinations_are_of_parameters(self) -> ComponentFile:
         for one in self.forbidden:
-            unknown = [key for key in _keys(one) if key not in self.parameters]
-            if unknown:
-                raise ValueError(f"forbidden: {unknown[0]!r} is no parameter: correct it")
+            for key in _keys(one):
+                if key not in self.parameters:
+                    raise ValueError(f"forbidden: {key!r} is no parameter: correct it")
+                if isinstance(one, str) and self.parameters[key].type not in ("int", "float"):
+                    raise ValueError(f"forbidden: {one!r} compares numbers, and {key} is none: list its values instead")
         return self
 
 
@@ -228,12 +229,30 @@ class Settings(Section):
     timeout_s: float = Field(86400.0, gt=0, description="seconds after which a trial is stopped, below the executor's")
 
 
+NEEDED = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands", Via.WRAPPER: "wrapper", Via.HINT: "hints"}
+
+
+def _problem(name: str, via: Via, activation: ActivationSection) -> str:
+    """Why a parameter of this name could not reach the program; empty where it can."""
+    if via in NEEDED and not getattr(activation, NEEDED[via]):
+        return f"`via: {via}` needs activation.{NEEDED[via]}: add it"
+    if via is not Via.ENVIRONMENT:
+        return ""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return f"no variable can be called {name!r}: give its `name`"
+    if FORCED.match(name) and DYNAMIC not in activation.environment:
+        return f"Open MPI does not read {name} unless {DYNAMIC} is 1: add it to activation.environment"
+    return ""
+
+
 def _keys(one: dict[str, Scalars] | str) -> list[str]:
     if isinstance(one, dict):
         return list(one)
     found = COMPARISON.fullmatch(one)
     if not found or found[2] not in OPERATORS:
-        raise ValueError(f"forbidden: {one!r} is no comparison: write e.g. `threshold > length`, or a mapping of values")
+        raise ValueError(
+            f"forbidden: {one!r} is no comparison: write e.g. `threshold > length`, or a mapping of values"
+        )
     return [found[1]] if _is_number(found[3]) else [found[1], found[3]]
 
 

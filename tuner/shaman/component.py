@@ -93,7 +93,9 @@ class _Conversion:
         activation, before = self._activation(parameters)
         objective = {"function": self.given.custom_target} if self.given.custom_target else None
         if objective:
-            self.notes.append(f"put the module of {self.given.custom_target} into tuner.functions; its unit is taken for s")
+            self.notes.append(
+                f"put the module of {self.given.custom_target} into tuner.functions; its unit is taken for s"
+            )
         definition = {
             "name": re.sub(r"[^\w.-]", "-", self.name),
             "version": "1",
@@ -129,13 +131,17 @@ class _Conversion:
         if not via:
             return {}
         if given.type not in TYPES:
-            raise TunerError(f"component {self.name}: {key}: type {given.type!r} is none of {', '.join(TYPES)}: correct it")
+            raise TunerError(
+                f"component {self.name}: {key}: type {given.type!r} is none of {', '.join(TYPES)}: correct it"
+            )
         result: dict[str, Any] = {"via": via, "type": given.type}
         if given.optional:
             result |= {"default": NOT_GIVEN[given.type], "unset": NOT_GIVEN[given.type]}
             self.notes.append(f"{key}: is optional: {NOT_GIVEN[given.type]!r} stands for not given")
         elif given.default is None:
-            raise TunerError(f"component {self.name}: {key}: has no default, which is what trials are compared with: add it")
+            raise TunerError(
+                f"component {self.name}: {key}: has no default, which is what trials are compared with: add it"
+            )
         else:
             result["default"] = _cast(given.default, given.type)
         if via == "environment" and (given.flag or given.suffix):
