@@ -39,6 +39,13 @@ class Campaigns(Store):
         with self._write() as connection:
             change_campaign(connection, campaign_id, state, summary)
 
+    def campaign_lives(self, campaign_id: int, now: float) -> None:
+        """Note that the campaign's coordinator was at work at this time. Raises NotFoundError."""
+        with self._write() as connection:
+            sql = "UPDATE campaign SET heartbeat_at = ? WHERE id = ?"
+            if connection.execute(sql, (now, campaign_id)).rowcount == 0:
+                raise no_campaign(campaign_id)
+
     def add_trial(self, trial: Trial) -> int:
         """Add a trial and return its id; its number must be new within (campaign, problem)."""
         with self._write() as connection:

@@ -32,7 +32,7 @@ class CampaignState(StrEnum):
 
 
 class TrialState(StrEnum):
-    """PLANNED and RUNNING are open; a resumed campaign runs open trials again. The others are final."""
+    """PLANNED and RUNNING are open; a resumed campaign takes them over or runs them again. The others are final."""
 
     PLANNED = "planned"
     RUNNING = "running"
@@ -76,6 +76,7 @@ class Campaign:
     context: Json
     state: CampaignState = CampaignState.RUNNING
     summary: Json = field(default_factory=dict)
+    heartbeat_at: float | None = None
     id: int = 0
 
 
@@ -85,6 +86,9 @@ class Trial:
 
     `number` counts within (campaign, problem) from 0. `value` is the objective in `unit`, None unless COMPLETE
     (PRUNED: a lower bound of it). `samples` are single measurements, where the benchmark tells them.
+    `attempt` counts from 1 the times that it was begun: again only where what was begun was lost with its coordinator.
+    `limit_s`: run time after which it is pruned. `elapsed_s`: run time, on `nodes`, also where it failed.
+    `ordinal` orders the trials of a campaign by their ends, whatever the clock did; None while it is open.
     """
 
     campaign_id: int
@@ -100,6 +104,11 @@ class Trial:
     started_at: float | None = None
     ended_at: float | None = None
     message: str = ""
+    attempt: int = 1
+    limit_s: float | None = None
+    nodes: int = 0
+    elapsed_s: float | None = None
+    ordinal: int | None = None
     id: int = 0
 
 

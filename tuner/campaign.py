@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,9 +13,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from database.model import Scope
 from reprise.config import AbsolutePath, Section, first_problem
+from tuner import noise, pruning, search
 from tuner.errors import TunerError
+from tuner.schedule import DAYS, Hours
+from tuner.search.design import DESIGNS
 from tuner.search.stopping import StopRule
 
+ExecutorKind = Literal["allocation", "slurm", "local"]
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
@@ -28,6 +33,32 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError):
         pass
     raise ValueError("may hold texts, finite numbers, booleans, lists and mappings (dates in quotes), and no loops")
+
+
+def _one_of(known: Collection[str], value: str) -> str:
+    if value not in known:
+        raise ValueError(f"there is no {value!r}: choose one of {', '.join(known)}")
+    return value
+
+
+def _method(value: str) -> str:
+    return _one_of(search.METHODS, value)
+
+
+def _design(value: str) -> str:
+    return _one_of(DESIGNS, value)
+
+
+def _policy(check: Callable[[str, dict[str, Any]], object], policy: str, settings: dict[str, Any]) -> None:
+    try:
+        check(policy, settings)
+    except TunerError as error:
+        raise ValueError(str(error)) from error
+
+
+def _hours(value: str) -> str:
+    Hours.parse(value)
+    return value
 
 
 class CampaignError(TunerError):
@@ -46,8 +77,9 @@ class Application(Section):
 class SearchSection(Section):
     """How points are chosen, and when that ends."""
 
-    method: Literal["gp-ei", "random", "exhaustive"] = "gp-ei"
+    method: Annotated[str, AfterValidator(_method)] = "gp-ei"
     initial: int = Field(10, ge=1, description="points of the initial design")
+    design: Annotated[str, AfterValidator(_design)] = "hybrid"
     budget: int = Field(150, ge=1, description="trials of the search at most, for each problem")
     window: int = Field(15, ge=0, description="trials that must bring an improvement; 0: only the budget counts")
     improvement: float = Field(0.01, ge=0, lt=1, description="the least improvement, relative")
@@ -57,6 +89,36 @@ class SearchSection(Section):
         """An exhaustive search is stopped by its budget only."""
         window = 0 if self.method == "exhaustive" else self.window
         return StopRule(self.initial, self.budget, window, self.improvement)
+
+
+class NoiseSection(Section):
+    """Which points are measured again, and which one is the best."""
+
+    policy: str = noise.DEFAULT if noise.DEFAULT in noise.POLICIES else "none"
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known(self) -> NoiseSection:
+        _policy(noise.settings_of, self.policy, self.settings)
+        return self
+
+
+class PruningSection(Section):
+    """When a trial of the search that runs too long is stopped."""
+
+    policy: str = "none"
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known(self) -> PruningSection:
+        _policy(pruning.settings_of, self.policy, self.settings)
+        return self
+
+
+class Budget(Section):
+    """What the campaign may cost."""
+
+    node_hours: float | None = Field(None, gt=0, description="run time of trials times their nodes, in hours")
 
 
 class Repetitions(Section):
@@ -69,7 +131,12 @@ class Repetitions(Section):
 class ExecutorSection(Section):
     """Where trials run."""
 
-    kind: Literal["allocation", "slurm", "local"] = "allocation"
+    kind: ExecutorKind = "allocation"
+    parallel: int = Field(1, ge=1, le=1000, description="trials at once")
+    queue: int | None = Field(None, ge=1, description="trials that wait for nodes at once; all, if absent")
+    back_off_s: float = Field(600.0, ge=0, description="longest pause while others wait for nodes; 0: none at all")
+    hours: Annotated[str, AfterValidator(_hours)] | None = Field(None, description="when trials may start")
+    days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] | None = Field(None, min_length=1)
     partition: Word | None = None
     account: Word | None = None
     reservation: Word | None = None
@@ -78,6 +145,18 @@ class ExecutorSection(Section):
     launcher: Literal["srun", "mpirun"] = "srun"
     mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows them")
     options: list[Option] = Field(default_factory=list, description="more options of sbatch, e.g. --exclusive")
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> ExecutorSection:
+        if self.kind == "allocation" and self.parallel > 1:
+            raise ValueError("`kind: allocation` runs one trial after the other: leave out `parallel`, or set `slurm`")
+        return self
+
+    def window(self) -> Hours | None:
+        """The hours in which trials may start; None: always."""
+        if self.hours is None and self.days is None:
+            return None
+        return Hours.parse(self.hours or "00:00-24:00", self.days or DAYS)
 
     def sbatch_options(self) -> list[str]:
         named = {"partition": self.partition, "account": self.account, "reservation": self.reservation}
@@ -99,6 +178,9 @@ class Definition(BaseModel):
     scope: Scope = Field(Scope.APPLICATION, description="cluster: for any job on this machine that the record covers")
     application: Application | None = None
     search: SearchSection = SearchSection()
+    noise: NoiseSection = NoiseSection()
+    pruning: PruningSection = PruningSection()
+    budget: Budget = Budget()
     repetitions: Repetitions = Repetitions()
     executor: ExecutorSection = ExecutorSection()
 

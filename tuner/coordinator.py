@@ -1,185 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign's loop: for each problem the default, the search, and the winner against the default.
-
-Deterministic apart from what trials measure: with the journal's answers it takes the same way again.
-"""
+"""The campaign's loop: starts what `tuner.steps` says next wherever there is room, and takes in what ended."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
-import numpy as np
-
-from database.model import Measurement, Trial, TrialRole
-from tuner import search
+from database.model import Trial
 from tuner.campaign import Definition
-from tuner.component import Comparison, Problem
-from tuner.errors import CampaignFailedError
+from tuner.component import Problem
+from tuner.errors import CampaignFailedError, TunerError
+from tuner.journal import Journal
 from tuner.progress import Report, percent
-from tuner.space import Parametrization
-from tuner.statistics import measurement, paired_gain
-from tuner.trials import Trials
+from tuner.schedule import BackOff
+from tuner.steps import INTERRUPTED, OPEN, Done, Failed, ProblemResult, Start, best_gain, next_step, node_seconds
+from tuner.trials import ATTEMPTS, WITHDRAWN, Trials
 
-FAILURES_IN_A_ROW = 10
-
-
-@dataclass(frozen=True)
-class ProblemResult:
-    """What came of a problem: the default before the search, why the search stopped, and the final comparison.
-
-    `note` says why there is no comparison. `trials` counts all that were run, `failed` those without a value.
-    """
-
-    problem: str
-    default: Measurement
-    stopped: str
-    trials: int
-    failed: int
-    comparison: Comparison | None = None
-    note: str = ""
-
-
-@dataclass
-class _Progress:
-    """The trials of one problem so far."""
-
-    default: float | None = None
-    values: list[float | None] = field(default_factory=list)
-    searched: list[float | None] = field(default_factory=list)
-
-    def gain(self) -> float | None:
-        known = [value for value in self.searched if value is not None]
-        return 1 - min(known) / self.default if known and self.default else None
+POLL_S = 1.0
+REST_S = 10.0  # between looks at the clock outside the campaign's hours
 
 
 class Coordinator:
-    """Works through problems in order."""
+    """Works through problems in order. `now` tells the time of day; `sleep` is told seconds."""
 
-    def __init__(self, definition: Definition, problems: Sequence[Problem], trials: Trials, report: Report) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        problems: Sequence[Problem],
+        trials: Trials,
+        journal: Journal,
+        report: Report,
+        back_off: BackOff | None = None,
+        now: Callable[[], datetime] = datetime.now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._definition = definition
         self._problems = problems
         self._trials = trials
+        self._journal = journal
         self._report = report
+        self._back_off = back_off
+        self._now = now
+        self._sleep = sleep
+        self._interrupted = 0
+        self._closed = False
 
     def run(self) -> Sequence[ProblemResult]:
         """All problems. Raises CampaignFailedError where nothing can come of the campaign."""
+        self._journal.check(self._problems)
+        self._trials.resume()
         results = []
         for index, problem in enumerate(self._problems):
-            self._report.problem(problem.key, index, len(self._problems), self._expected(problem))
-            result = self._solve(problem)
+            self._report.problem(problem.key, index, len(self._problems), most_trials(self._definition, problem))
+            result = self._solve(problem, self._allowance(index))
             self._report.solved(problem.key, in_words(result))
             results.append(result)
+        self.wait_for_hours()
         return results
 
-    def _expected(self, problem: Problem) -> int:
-        """Trials that a problem takes at most, repetitions of interrupted ones aside."""
-        repetitions = self._definition.repetitions
-        searched = min(self._definition.search.budget, len(problem.space.points))
-        return repetitions.default_runs + searched + 2 * repetitions.final_pairs
+    def wait_for_hours(self) -> None:
+        """Return within the campaign's hours; meanwhile the nodes are given back."""
+        while not self._open():
+            self._trials.rest()
+            self._sleep(REST_S)
 
-    def _solve(self, problem: Problem) -> ProblemResult:
-        progress = _Progress()
-        default = self._measure_default(problem, progress)
-        winner, stopped = self._search(problem, default, progress)
-        if winner is None:
-            note, comparison = "no parametrization beat the default", None
-        else:
-            comparison, note = self._compare(problem, winner, default.unit, progress)
-        failed = sum(value is None for value in progress.values)
-        return ProblemResult(problem.key, default, stopped, len(progress.values), failed, comparison, note)
+    def _solve(self, problem: Problem, allowance: float | None) -> ProblemResult:
+        while True:
+            if self._room():
+                if self._trials.lost:
+                    self._trials.start_again()
+                    continue
+                step = next_step(self._definition, problem, self._journal.rows(problem.key), allowance)
+                if isinstance(step, Start):
+                    self._trials.start(problem.key, step)
+                    continue
+                if isinstance(step, Done):
+                    return step.result
+                if isinstance(step, Failed):
+                    raise self._failure(problem, step)
+            self._wait(problem)
 
-    def _measure_default(self, problem: Problem, progress: _Progress) -> Measurement:
-        values, unit = [], "s"
-        for _ in range(self._definition.repetitions.default_runs):
-            trial = self._evaluate(problem, TrialRole.DEFAULT, problem.default, progress)
-            if trial.value is not None:
-                values.append(trial.value)
-                unit = trial.unit
-            elif not values:
-                raise CampaignFailedError(
-                    f"{problem.key}: the default itself did not run ({trial.state}: {trial.message}): "
-                    f"see {self._trials.directory(trial)}, correct the cause and start a new campaign"
-                )
-        result = measurement(values, unit)
-        progress.default = result.mean
-        return result
+    def _allowance(self, index: int) -> float | None:
+        """Node-seconds for a problem in all: an equal share of what the problems before it left."""
+        hours = self._definition.budget.node_hours
+        if hours is None:
+            return None
+        before = [row for problem in self._problems[:index] for row in self._journal.rows(problem.key)]
+        return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
 
-    def _search(
-        self, problem: Problem, default: Measurement, progress: _Progress
-    ) -> tuple[Parametrization | None, str]:
-        """The best point, None where it does not beat the default, and why the search stopped.
+    def _room(self) -> bool:
+        """Whether another trial may be started now, if there is one."""
+        section, under_way = self._definition.executor, self._trials.under_way
+        if under_way >= section.parallel or self._trials.waiting >= (section.queue or section.parallel):
+            return False
+        return self._open() and (self._back_off is None or self._back_off.may_start(under_way))
 
-        The default's mean is told first, so that the model knows it; it is no trial of the search.
-        """
-        section = self._definition.search
-        rule = section.stop_rule()
-        method = search.build(section.method, problem.space, self._seed(problem), section.initial)
-        method.tell(problem.default, default.mean)
-        best, winner, stopped = default.mean, None, ""
-        while not (stopped := rule.reached(progress.searched)):
-            point = method.ask()
-            if point is None:
-                stopped = "every point was tried"
-                break
-            trial = self._evaluate(problem, TrialRole.SEARCH, point, progress)
-            method.tell(point, trial.value)
-            if trial.value is not None and trial.value < best:
-                best, winner = trial.value, point
-        return winner, stopped
+    def _open(self) -> bool:
+        hours, now = self._definition.executor.window(), self._now()
+        closed = hours is not None and not hours.open(now)
+        if closed and not self._closed and hours:
+            self._report.say(f"outside the campaign's hours: nothing starts before {hours.opens(now):%a %F %R}")
+        self._closed = closed
+        return not closed
 
-    def _compare(
-        self, problem: Problem, winner: Parametrization, unit: str, progress: _Progress
-    ) -> tuple[Comparison | None, str]:
-        """Default and winner in turn, in random order within each pair; without a comparison, why there is none.
+    def _wait(self, problem: Problem) -> None:
+        """Wait until a trial has ended, or for a while where there may be room without that."""
+        if not self._open():
+            self._trials.rest()
+        if self._trials.under_way == 0:
+            self._sleep(REST_S if self._closed else POLL_S)
+        for trial in self._trials.poll(POLL_S):
+            self._tell(problem, trial)
 
-        A winner that fails where the default runs is none: jobs would fail with it.
-        """
-        rng = np.random.default_rng([self._seed(problem), 1])
-        defaults, tuned = [], []
-        for _ in range(self._definition.repetitions.final_pairs):
-            roles = [(TrialRole.FINAL_DEFAULT, problem.default), (TrialRole.FINAL_TUNED, winner)]
-            if rng.random() < 0.5:
-                roles.reverse()
-            values = {role: self._evaluate(problem, role, point, progress).value for role, point in roles}
-            first, second = values[TrialRole.FINAL_DEFAULT], values[TrialRole.FINAL_TUNED]
-            if first is not None and second is None:
-                return None, "the best parametrization failed when it was run again"
-            if first is not None and second is not None:
-                defaults.append(first)
-                tuned.append(second)
-        if len(defaults) < 2:
-            return None, "too few of the final runs succeeded"
-        measured = measurement(defaults, unit), measurement(tuned, unit)
-        return Comparison(problem.key, winner, *measured, *paired_gain(defaults, tuned)), ""
+    def _tell(self, problem: Problem, trial: Trial) -> None:
+        rows = self._journal.rows(problem.key)
+        if trial.state not in INTERRUPTED:
+            self._interrupted = 0
+            done = sum(row.state not in OPEN | INTERRUPTED for row in rows)
+            self._report.trial(trial, done, best_gain(rows))
+            return
+        self._interrupted += trial.message != WITHDRAWN
+        if self._interrupted >= ATTEMPTS * self._definition.executor.parallel:
+            raise TunerError(
+                f"{trial.problem}: a trial was interrupted {self._interrupted} times in a row, at last so: "
+                f"{trial.message}: see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
+            )
 
-    def _evaluate(self, problem: Problem, role: TrialRole, point: Parametrization, progress: _Progress) -> Trial:
-        """Run a trial; after too many failures in a row also the default, to tell bad points from a bad machine."""
-        trial = self._run(problem, role, point, progress)
-        recent = progress.values[-FAILURES_IN_A_ROW:]
-        if len(recent) == FAILURES_IN_A_ROW and all(value is None for value in recent):
-            default = self._run(problem, TrialRole.DEFAULT, problem.default, progress)
-            if default.value is None:
-                raise CampaignFailedError(
-                    f"{problem.key}: {FAILURES_IN_A_ROW} trials in a row failed, and then the default: "
-                    f"{default.message} (see {self._trials.directory(default)}): correct the cause and start a new "
-                    "campaign"
-                )
-        return trial
+    def _failure(self, problem: Problem, step: Failed) -> CampaignFailedError:
+        trial = step.trial
+        return CampaignFailedError(
+            f"{problem.key}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}, "
+            "correct the cause and start a new campaign"
+        )
 
-    def _run(self, problem: Problem, role: TrialRole, point: Parametrization, progress: _Progress) -> Trial:
-        trial = self._trials.evaluate(problem.key, role, point)
-        progress.values.append(trial.value)
-        if role is TrialRole.SEARCH:
-            progress.searched.append(trial.value)
-        self._report.trial(trial, len(progress.values), progress.gain())
-        return trial
 
-    def _seed(self, problem: Problem) -> int:
-        """A problem's own seed: the same whatever problems come before it."""
-        text = f"{self._definition.search.seed}/{problem.key}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+def most_trials(definition: Definition, problem: Problem) -> int:
+    """Trials that a problem takes at most, repetitions of interrupted ones aside."""
+    repetitions, searched = definition.repetitions, definition.search.budget
+    if definition.noise.policy == "none":
+        searched = min(searched, len(problem.space.points))
+    return repetitions.default_runs + searched + 2 * repetitions.final_pairs
 
 
 def in_words(result: ProblemResult) -> str:

@@ -11,7 +11,7 @@ from database.facade import Database
 from database.model import Campaign, CampaignState, Record
 from tuner.campaign import Definition
 from tuner.component import Comparison, Publication
-from tuner.coordinator import ProblemResult
+from tuner.steps import ProblemResult
 
 
 def finish(
@@ -54,6 +54,7 @@ def _problem(result: ProblemResult) -> dict[str, Any]:
         "problem": result.problem,
         "trials": result.trials,
         "failed": result.failed,
+        "pruned": result.pruned,
         "stopped": result.stopped,
         "note": result.note,
         "default": dataclasses.asdict(result.default),

@@ -27,6 +27,7 @@ from tuner.executors.slurm import Slurm, SlurmCommands
 from tuner.journal import Journal
 from tuner.progress import Report
 from tuner.publish import finish
+from tuner.schedule import BackOff
 from tuner.trials import Trials
 
 
@@ -80,7 +81,8 @@ def run(
             with report.running(), executor:
                 journal = Journal(database, campaign.id, clock)
                 trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s)
-                results = Coordinator(definition, problems, trials, report).run()
+                back_off = _back_off(definition, slurm or SlurmCommands())
+                results = Coordinator(definition, problems, trials, journal, report, back_off).run()
                 found = [result.comparison for result in results if result.comparison]
                 publication = component.publish(found, trials.prove, config.artifacts.directory) if found else None
             return finish(database, campaign, definition, results, publication, clock())
@@ -126,6 +128,13 @@ def build_executor(
     plans = [component.plan(problem.key, problem.default) for problem in problems]
     nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
     return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
+
+
+def _back_off(definition: Definition, slurm: Slurm) -> BackOff | None:
+    section = definition.executor
+    if section.kind != "slurm":
+        return None
+    return BackOff(lambda: slurm.others_wait(section.partition), section.back_off_s, time.monotonic)
 
 
 def _context(component: Component, config: Config) -> dict[str, object]:

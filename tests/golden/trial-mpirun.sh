@@ -24,8 +24,8 @@ export SEGMENT=0
 
 # The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4}" >result.part
-  mv result.part result
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4}" >result.part &&
+    mv result.part result
   exit "$1"
 }
 

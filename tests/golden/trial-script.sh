@@ -32,8 +32,8 @@ esac
 
 # The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1}" >result.part
-  mv result.part result
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1}" >result.part &&
+    mv result.part result
   exit "$1"
 }
 

@@ -114,7 +114,8 @@ def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
 def test_references_that_lead_nowhere_are_found(path: Path) -> None:
     connection = sqlite3.connect(path)  # does not check references
     connection.execute(
-        "INSERT INTO trial VALUES (1, 9, 'p', 0, 'search', '{}', 'planned', NULL, 's', '[]', 0, 0, 0, '')"
+        "INSERT INTO trial (id, campaign_id, problem, number, role, parametrization, state, unit, samples, message)"
+        " VALUES (1, 9, 'p', 0, 'search', '{}', 'planned', 's', '[]', '')"
     )
     connection.commit()
     connection.close()

@@ -150,6 +150,29 @@ def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted
         assert changes and [one.id for one in changes.changed] == numbers[1:]
 
 
+def test_trials_of_version_2_that_ended_keep_their_order_in_version_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.db"
+    with monkeypatch.context() as patch:
+        second = schema.load_migrations()[:2]
+        patch.setattr(schema, "load_migrations", lambda: second)
+        Database.open(file, create=True).close()
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("INSERT INTO campaign VALUES (1, 'n', 'c', '1', 0, '{}', '{}', 'stopped', '{}')")
+        for number, state in enumerate(("complete", "failed", "running")):
+            value = 1.5 if state == "complete" else None
+            row = (number + 7, number, state, value)
+            connection.execute(
+                "INSERT INTO trial VALUES (?, 1, 'p', ?, 'search', '{}', ?, ?, 's', '[]', NULL, NULL, NULL, '')", row
+            )
+    with Database.open(file, create=True) as database:
+        assert database.problems() == []
+        kept = [(trial.ordinal, trial.attempt, trial.limit_s, trial.nodes) for trial in database.trials(1)]
+        assert kept == [(7, 1, None, 0), (8, 1, None, 0), (None, 1, None, 0)]
+        assert database.campaign(1).heartbeat_at is None
+
+
 WRITER = """
 import sys
 from pathlib import Path

@@ -110,11 +110,34 @@ def test_a_value_that_is_no_number_is_refused(method: str, value: float) -> None
         build(method, small(), 1, 2).tell(small().points[0], value)
 
 
-def test_telling_a_point_that_behaves_alike_twice_is_refused() -> None:
-    search = build("gp-ei", grid(), 1, 2)
+@every_method
+def test_replicates_and_points_that_behave_alike_are_one_point(method: str) -> None:
+    search = build(method, grid(), 1, 2)
     search.tell({"algorithm": 1, "segment": 0, "fan": 1}, 1.0)
-    with pytest.raises(ValueError, match="told twice"):
-        search.tell({"algorithm": 1, "segment": 4096, "fan": 8}, 2.0)
+    search.tell({"algorithm": 1, "segment": 4096, "fan": 8}, 2.0)
+    search.tell({"algorithm": 1, "segment": 0, "fan": 1}, None)
+    for _ in range(8):
+        point = search.ask()
+        assert point is not None and point["algorithm"] != 1
+        search.tell(point, 3.0, censored=True)
+
+
+@every_method
+def test_parallel_asks_differ(method: str) -> None:
+    search, pending = build(method, small(), 1, 2), []
+    while (point := search.ask(pending)) is not None:
+        assert point not in pending
+        pending.append(point)
+    assert len(pending) == len(small().points)
+    assert search.ask() == pending[0]
+
+
+@every_method
+def test_the_points_of_a_warm_start_are_asked_first(method: str) -> None:
+    first = [small().points[4], {"a": 99, "b": "x", "c": 7}, small().points[2]]
+    search = build(method, small(), 1, 3, first=first)
+    assert search.ask() == first[0]
+    assert search.ask([first[0]]) == first[2]
 
 
 @pytest.mark.parametrize("method", ["gp-ei", "random"])
@@ -147,7 +170,7 @@ def test_the_asked_point_has_the_greatest_expected_improvement_of_the_grid() -> 
     space = small()
     observed = [space.points[0], space.points[3], space.points[4]]
     values = [3.0, 1.0, 2.0]
-    search = GaussianProcessSearch(space, 1, 0)
+    search = GaussianProcessSearch(space, 1)
     for point, value in zip(observed, values, strict=True):
         search.tell(point, value)
     y = np.log(values)
@@ -167,7 +190,7 @@ def test_the_asked_point_has_the_greatest_expected_improvement_of_the_grid() -> 
 
 
 def test_a_failed_point_is_treated_as_the_worst_seen() -> None:
-    failed, worst = (GaussianProcessSearch(grid(), 5, 10) for _ in range(2))
+    failed, worst = (build("gp-ei", grid(), 5, 10) for _ in range(2))
     for index in range(10):
         point = failed.ask()
         assert point is not None
@@ -194,7 +217,7 @@ def test_the_model_finds_what_random_search_does_not() -> None:
 def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
     space = grid(canonical=lambda point: point)
     assert len(space.points) == 2000
-    search = GaussianProcessSearch(space, 1, 10)
+    search = GaussianProcessSearch(space, 1)
     for point in space.points[::20]:
         search.tell(point, bowl(point))
     search.ask()  # imports, caches

@@ -33,7 +33,7 @@ from tuner import overview, place, registry, session
 from tuner.campaign import check
 from tuner.component import TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
-from tuner.executors.base import TrialResult
+from tuner.executors.base import Finished, TrialResult
 from tuner.executors.local import LocalExecutor
 from tuner.progress import LineReport
 from tuner.space import Parameter, Space
@@ -66,6 +66,7 @@ class Site:
             "component": "fake",
             "application": {"script": str(self.directory / "app.sh"), "user": "alice"},
             "search": {"method": "random", "budget": 8},
+            "noise": {"policy": "none"},
             "repetitions": {"default_runs": 2, "final_pairs": 3},
             "executor": {"kind": "local"},
         }
@@ -210,7 +211,7 @@ def test_a_default_that_fails_fails_the_campaign_with_the_cause(site: Site) -> N
 def test_ten_failures_in_a_row_and_then_of_the_default_fail_the_campaign(site: Site) -> None:
     before = '[ $n -le 2 ] || { echo "fabric is down" >&2; exit 1; }'
     campaign = site.begin(search={"method": "exhaustive"}, settings={"before": before})
-    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, and then the default: .*fabric is down"):
+    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, and then the default \(failed: .*fabric is down"):
         site.run(campaign)
     assert len(site.runs()) == 2 + 10 + 1
 
@@ -233,7 +234,7 @@ def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
         patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
         with pytest.raises(TunerError, match=r"its file system is full, .* make room, then resume"):
             site.run(campaign)
-    assert site.trials(campaign)[-1].state is TrialState.RUNNING
+    assert (site.trials(campaign)[-1].state, site.trials(campaign)[-1].attempt) == (TrialState.PLANNED, 2)
     assert site.run(campaign)
     assert {trial.state for trial in site.trials(campaign)} == {TrialState.COMPLETE}
 
@@ -246,7 +247,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resum
 
     campaign = site.begin()
     with monkeypatch.context() as patch:
-        patch.setattr(LocalExecutor, "run", full)
+        patch.setattr(LocalExecutor, "start", full)
         with pytest.raises(TunerError, match=r"^/work/x: No space left on device: make room there .* resume"):
             site.run(campaign)
     assert site.campaign(campaign).state is CampaignState.STOPPED
@@ -265,19 +266,20 @@ def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
 def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = LocalExecutor.run
+    original = LocalExecutor.poll
 
-    def preempted(*_: Any) -> TrialResult:
-        return TrialResult(TrialState.PREEMPTED, TrialOutput(-1, "", "", 0.0), None, "job 7 was preempted")
+    def preempted(self: LocalExecutor, timeout_s: float) -> list[Finished]:
+        result = TrialResult(TrialState.PREEMPTED, TrialOutput(-1, "", "", 0.0), None, "job 7 was preempted")
+        return [Finished(one.key, result) for one in original(self, timeout_s)]
 
     campaign = site.begin()
-    monkeypatch.setattr(LocalExecutor, "run", preempted)
+    monkeypatch.setattr(LocalExecutor, "poll", preempted)
     for tries in (3, 6):
         with pytest.raises(TunerError, match=r"interrupted 3 times in a row, at last so: job 7 was preempted"):
             site.run(campaign)
         assert [trial.state for trial in site.trials(campaign)] == [TrialState.PREEMPTED] * tries
         assert site.campaign(campaign).state is CampaignState.STOPPED
-    monkeypatch.setattr(LocalExecutor, "run", original)
+    monkeypatch.setattr(LocalExecutor, "poll", original)
     assert site.run(campaign)
 
 

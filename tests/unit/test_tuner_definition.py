@@ -32,7 +32,7 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"application": {"scirpt": "/x", "user": "u"}}, "'application.scirpt': did you mean 'script'?"),
         ({"application": {"user": "u"}}, "'application.script': is missing"),
         ({"application": {"script": "/x", "user": "u", "usr": "u"}}, "'application.usr': did you mean 'user'?"),
-        ({"search": {"method": "gp"}}, "'search.method': Input should be 'gp-ei', 'random' or 'exhaustive'"),
+        ({"search": {"method": "gp"}}, "'search.method': there is no 'gp': choose one of gp-ei, "),
         ({"search": {"budget": 0}}, "'search.budget'"),
         ({"repetitions": {"final_pairs": 1}}, "'repetitions.final_pairs'"),
         ({"executor": {"options": ["--comment=a b"]}}, "'executor.options.0'"),

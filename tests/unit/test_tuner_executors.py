@@ -17,7 +17,7 @@ from tuner.component import TrialPlan
 from tuner.errors import TunerError
 from tuner.executors import slurm
 from tuner.executors.allocation import AllocationExecutor
-from tuner.executors.base import clean, last_line, prepare
+from tuner.executors.base import Begun, Executor, TrialResult, clean, last_line, prepare
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
@@ -31,6 +31,15 @@ def plan(*argv: str, **changes: Any) -> TrialPlan:
 
 def ignore(_: object) -> None:
     pass
+
+
+def run(executor: Executor, trial: TrialPlan, directory: Path) -> TrialResult:
+    """A trial from its start to its end."""
+    executor.start(Begun("t.1", trial, directory))
+    while not (found := executor.poll(1.0)):
+        pass
+    assert [one.key for one in found] == ["t.1"]
+    return found[0].result
 
 
 class Shell:
@@ -58,7 +67,7 @@ RUNNING = Answer(0, "JobId=7 JobName=x JobState=RUNNING Reason=None ReqNodeList=
 
 
 def test_a_job_is_read_from_scontrol() -> None:
-    assert Shell(RUNNING).commands().job(7) == Job("RUNNING", "", "node[0-3]")
+    assert Shell(RUNNING).commands().job(7) == Job(7, "RUNNING", "", "node[0-3]")
 
 
 def test_a_job_that_slurm_has_forgotten_is_none() -> None:
@@ -75,13 +84,13 @@ def test_a_job_that_slurm_has_forgotten_is_none() -> None:
     ],
 )
 def test_hiccups_of_slurm_are_ridden_out(hiccup: Answer) -> None:
-    assert Shell(hiccup, hiccup, RUNNING).commands().job(7) == Job("RUNNING", "", "node[0-3]")
+    assert Shell(hiccup, hiccup, RUNNING).commands().job(7) == Job(7, "RUNNING", "", "node[0-3]")
 
 
 def test_a_slurm_that_stays_away_is_one_line_with_the_remedy() -> None:
     shell = Shell(Answer(1, "", "line one\nUnable to contact slurm controller"))
     with pytest.raises(SlurmError) as caught:
-        shell.commands().named("reprise-1")
+        shell.commands().jobs("reprise-1")
     assert str(caught.value).count("\n") == 0
     assert "Unable to contact slurm controller" in str(caught.value) and "scontrol ping" in str(caught.value)
     assert shell.slept == sum(slurm.PAUSES_S)
@@ -143,7 +152,7 @@ def test_the_last_line_is_the_programs_and_not_the_launchers(text: str, expected
 
 def run_local(tmp_path: Path, trial: TrialPlan) -> Any:
     with LocalExecutor() as executor:
-        return executor.run(trial, tmp_path / "trial", ignore)
+        return run(executor, trial, tmp_path / "trial")
 
 
 def test_a_local_trial_sees_its_variables_zeros_included(tmp_path: Path) -> None:
@@ -198,10 +207,16 @@ class FakeSlurm:
 
     def job(self, job_id: int) -> Job | None:
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-        return Job(state, "Resources", "node[0-3]") if state else None
+        return Job(job_id, state, "Resources", "node[0-3]", 4) if state else None
 
-    def named(self, name: str) -> Sequence[int]:
-        return self.leftover
+    def jobs(self, name: str) -> Sequence[Job]:
+        left = [Job(job_id, "RUNNING") for job_id in self.leftover]
+        last = 100 + len(self.submitted)
+        job = self.job(last) if self.submitted and last not in self.cancelled else None
+        return [*left, job] if job else left
+
+    def others_wait(self, partition: str | None) -> bool:
+        return False
 
     def cancel(self, job_ids: Iterable[int]) -> None:
         self.cancelled += job_ids
@@ -226,12 +241,11 @@ def allocation(fake: FakeSlurm, said: list[str] | None = None) -> AllocationExec
 
 def test_one_allocation_serves_many_trials_and_is_released(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("PENDING", "RUNNING")
-    started: list[int | None] = []
     with allocation(fake) as executor:
-        for number in range(3):
-            assert executor.run(plan("true"), tmp_path / str(number), started.append).state is TrialState.COMPLETE
+        results = [run(executor, plan("true"), tmp_path / str(number)) for number in range(3)]
         assert fake.cancelled == []
-    assert len(fake.submitted) == 1 and fake.cancelled == [101] and started == [101] * 3
+    assert [(one.state, one.slurm_job_id) for one in results] == [(TrialState.COMPLETE, 101)] * 3
+    assert len(fake.submitted) == 1 and fake.cancelled == [101]
     assert {"--job-name=reprise-1", "--nodes=4", "--ntasks-per-node=1", "--partition=p"} < set(fake.submitted[0])
 
 
@@ -242,7 +256,7 @@ def test_an_allocation_is_released_when_the_campaign_is_interrupted_in_the_queue
 
     fake = Impatient()
     with pytest.raises(KeyboardInterrupt), allocation(fake) as executor:
-        executor.run(plan("true"), tmp_path / "0", ignore)
+        run(executor, plan("true"), tmp_path / "0")
     assert fake.cancelled == [101]
 
 
@@ -255,36 +269,36 @@ def test_a_lost_allocation_interrupts_its_trial_and_another_is_asked_for(
 ) -> None:
     fake = FakeSlurm("RUNNING", state, "PENDING", "RUNNING")
     with allocation(fake) as executor:
-        assert executor.run(plan("false"), tmp_path / "0", ignore).state is expected
-        assert executor.run(plan("true"), tmp_path / "1", ignore).slurm_job_id == 102
+        assert run(executor, plan("false"), tmp_path / "0").state is expected
+        assert run(executor, plan("true"), tmp_path / "1").slurm_job_id == 102
 
 
 def test_a_failing_trial_in_a_standing_allocation_is_the_trials_failure(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("RUNNING")
     with allocation(fake) as executor:
-        assert executor.run(plan("false"), tmp_path / "0", ignore).state is TrialState.FAILED
+        assert run(executor, plan("false"), tmp_path / "0").state is TrialState.FAILED
     assert len(fake.submitted) == 1
 
 
 def test_a_larger_plan_gets_a_larger_allocation(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("RUNNING")
     with allocation(fake) as executor:
-        executor.run(plan("true"), tmp_path / "0", ignore)
-        executor.run(plan("true", nodes=8), tmp_path / "1", ignore)
+        run(executor, plan("true"), tmp_path / "0")
+        run(executor, plan("true", nodes=8), tmp_path / "1")
     assert "--nodes=8" in fake.submitted[1] and fake.cancelled == [101, 102]
 
 
 def test_an_allocation_that_will_not_come_is_an_error(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm("PENDING", "CANCELLED")
     with pytest.raises(TunerError, match=r"job 101, ended before it began \(CANCELLED\)"), allocation(fake) as executor:
-        executor.run(plan("true"), tmp_path / "0", ignore)
+        run(executor, plan("true"), tmp_path / "0")
 
 
 def test_waiting_in_the_queue_is_told_now_and_then(tmp_path: Path, srun: Path) -> None:
     fake = FakeSlurm(*["PENDING"] * 120, "RUNNING")
     said: list[str] = []
     with allocation(fake, said) as executor:
-        executor.run(plan("true"), tmp_path / "0", ignore)
+        run(executor, plan("true"), tmp_path / "0")
     assert said[0] == "job 101 waits for 4 nodes (Resources)" and 2 <= len(said) <= 3
 
 
@@ -296,7 +310,7 @@ class Hopeless(FakeSlurm):
         self.reason = reason
 
     def job(self, job_id: int) -> Job | None:
-        return Job("PENDING", self.reason)
+        return Job(job_id, "PENDING", self.reason)
 
 
 @pytest.mark.parametrize(
@@ -305,13 +319,13 @@ class Hopeless(FakeSlurm):
 def test_a_job_that_can_never_start_is_an_error_and_not_waited_for(tmp_path: Path, reason: str) -> None:
     for executor in (allocation(fake := Hopeless(reason)), JobExecutor(fake, "x", Launcher(), [], ignore, ignore)):
         with pytest.raises(SlurmError, match=rf"for 4 nodes can never start \({reason}\)"), executor:
-            executor.run(plan("true", nodes=4), tmp_path / "0", ignore)
+            run(executor, plan("true", nodes=4), tmp_path / "0")
     assert fake.cancelled == [101, 102]
 
 
 @pytest.mark.parametrize("reason", ["Resources", "Priority", "QOSMaxJobsPerUserLimit", "ReqNodeNotAvail", ""])
 def test_a_queue_that_moves_is_waited_for(reason: str) -> None:
-    assert Job("PENDING", reason).waits(7, 4) == f"job 7 waits for 4 nodes ({reason or 'PENDING'})"
+    assert Job(7, "PENDING", reason).waits(4) == f"job 7 waits for 4 nodes ({reason or 'PENDING'})"
 
 
 @pytest.mark.parametrize(
@@ -327,7 +341,7 @@ def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(
 ) -> None:
     srun.write_text(f"#!/bin/sh\necho '{words}' >&2\necho 'srun: Check SLURM_JOB_ID' >&2\nexit 1\n")
     with allocation(FakeSlurm("RUNNING")) as executor:
-        result = executor.run(plan("true"), tmp_path / "0", ignore)
+        result = run(executor, plan("true"), tmp_path / "0")
     assert (result.state, result.message) == (TrialState.CANCELLED, f"was not started: {words}")
 
 
@@ -340,13 +354,14 @@ def test_a_step_that_waited_for_its_nodes_until_its_time_was_up_was_not_started(
     told = f"srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n{more}"
     srun.write_text(f"#!/bin/sh\necho '{told}' >&2\nexec sleep 60\n")
     with allocation(FakeSlurm("RUNNING")) as executor:
-        assert executor.run(plan("true", timeout_s=0.5), tmp_path / "0", ignore).state is state
+        assert run(executor, plan("true", timeout_s=0.5), tmp_path / "0").state is state
 
 
 def test_leftovers_of_a_killed_coordinator_are_cancelled_first() -> None:
     fake = FakeSlurm("RUNNING", leftover=[41, 42])
-    with allocation(fake):
-        assert fake.cancelled == [41, 42]
+    for executor in (allocation(fake), JobExecutor(fake, "reprise-1", Launcher(), [], ignore, ignore)):
+        fake.leftover, fake.cancelled = [41, 42], []
+        assert executor.resume([]) in ((), []) and fake.cancelled == [41, 42]
 
 
 def test_leftovers_that_do_not_end_are_an_error() -> None:
@@ -354,11 +369,8 @@ def test_leftovers_that_do_not_end_are_an_error() -> None:
         def cancel(self, job_ids: Iterable[int]) -> None:
             pass
 
-    with (
-        pytest.raises(SlurmError, match="job 41 of an earlier run does not end"),
-        allocation(Stubborn("", leftover=[41])),
-    ):
-        pass
+    with pytest.raises(SlurmError, match="job 41 of an earlier run does not end"):
+        allocation(Stubborn("", leftover=[41])).resume([])
 
 
 class JobSlurm(FakeSlurm):
@@ -377,7 +389,7 @@ class JobSlurm(FakeSlurm):
 def run_job(tmp_path: Path, fake: FakeSlurm, said: list[str] | None = None) -> Any:
     words = said if said is not None else []
     with JobExecutor(fake, "reprise-1", Launcher(), [], words.append, ignore) as executor:
-        return executor.run(plan("true"), tmp_path / "trial", ignore)
+        return run(executor, plan("true"), tmp_path / "trial")
 
 
 @pytest.mark.parametrize(
@@ -405,11 +417,11 @@ def test_a_jobs_end_becomes_a_state(tmp_path: Path, result: str, state: str | No
 
 def test_a_jobs_time_is_the_programs_and_not_the_queues(tmp_path: Path) -> None:
     class Busy(JobSlurm):
-        def job(self, job_id: int) -> Job | None:
-            job = super().job(job_id)
-            if job and job.state == "RUNNING":
+        def jobs(self, name: str) -> Sequence[Job]:
+            found = super().jobs(name)
+            if found and found[-1].state == "RUNNING":
                 (tmp_path / "trial" / RESULT).write_text("0 1.5 1")
-            return job
+            return found
 
     said: list[str] = []
     got = run_job(tmp_path, Busy("", *["PENDING"] * 30, "RUNNING"), said)
@@ -418,10 +430,15 @@ def test_a_jobs_time_is_the_programs_and_not_the_queues(tmp_path: Path) -> None:
 
 def test_an_interrupted_trials_job_is_cancelled(tmp_path: Path) -> None:
     class Impatient(FakeSlurm):
-        def job(self, job_id: int) -> Job | None:
-            raise KeyboardInterrupt
+        looks = 0
 
-    fake = Impatient()
+        def jobs(self, name: str) -> Sequence[Job]:
+            self.looks += 1
+            if self.looks == 1:
+                raise KeyboardInterrupt
+            return super().jobs(name)
+
+    fake = Impatient("RUNNING")
     with pytest.raises(KeyboardInterrupt):
         run_job(tmp_path, fake)
     assert fake.cancelled == [101]

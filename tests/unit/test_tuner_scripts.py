@@ -12,7 +12,7 @@ import pytest
 from database.model import TrialState
 from tuner.component import TrialPlan
 from tuner.errors import TunerError
-from tuner.executors.base import TrialResult
+from tuner.executors.base import Begun, TrialResult
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
 from tuner.executors.script import TrialScript, header, interpreter
@@ -24,7 +24,10 @@ def script_plan(text: str, **changes: Any) -> TrialPlan:
 
 def run(tmp_path: Path, plan: TrialPlan) -> TrialResult:
     with LocalExecutor() as executor:
-        return executor.run(plan, tmp_path / "trial", lambda _: None)
+        executor.start(Begun("t.1", plan, tmp_path / "trial"))
+        while not (found := executor.poll(1.0)):
+            pass
+        return found[0].result
 
 
 def test_a_script_runs_unchanged_with_its_own_interpreter(tmp_path: Path) -> None:

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from database.model import TrialState
 from tuner.component import TrialOutput, TrialPlan
 from tuner.errors import TunerError
-from tuner.executors import process, slurm
+from tuner.executors import slurm
 from tuner.executors.base import (
+    Begun,
+    Finished,
     Say,
-    Started,
     TrialResult,
     ended,
     host_environment,
@@ -32,11 +32,13 @@ from tuner.executors.base import (
     variables,
 )
 from tuner.executors.launch import Launcher, inside
+from tuner.executors.process import Ended, Processes
 from tuner.executors.script import BEFORE
 from tuner.executors.slurm import Slurm
 
 POLL_S = 0.2
-SAY_EVERY_S = 10.0
+SAY_EVERY_S, SAY_AFTER_S = 10.0, 1.0
+HOLDER = "holder"  # the comment of the job that holds the nodes
 
 
 @dataclass(frozen=True)
@@ -78,60 +80,108 @@ class AllocationExecutor:
         self._say = say
         self._sleep = sleep
         self._holder: Holder | None = None
+        self._asking = False
+        self._processes = Processes()
+        self._trial: Begun | None = None
+        self._stage: Literal["waiting", "before", "measured"] = "waiting"
+        self._clock = 0.0  # seconds slept in the queue
+        self._said_at = 0.0
 
     def __enter__(self) -> Self:
-        slurm.clear(self._slurm, self._name, self._sleep)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._processes.stop()
         self._release()
 
-    def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
-        _refuse_jobs(plan)
-        prepare(plan, directory)
-        if self._holder and not self._holder.fits(plan):
+    @property
+    def waiting(self) -> int:
+        return int(self._trial is not None and self._stage == "waiting")
+
+    def resume(self, left: Sequence[Begun]) -> Collection[str]:
+        """Nothing is taken over: an allocation's trials end with the coordinator that started them."""
+        slurm.clear(self._slurm, self._name, (), self._sleep)
+        return ()
+
+    def start(self, trial: Begun) -> int | None:
+        if self._trial:
+            raise TunerError("an allocation runs one trial after the other: set `executor: {parallel: 1}`")
+        _refuse_jobs(trial.plan)
+        prepare(trial.plan, trial.directory)
+        if self._holder and not self._holder.fits(trial.plan):
             self._release()
-        if not self._holder:
-            self._holder = self._open(plan)
-        holder = self._holder
-        started(holder.job_id)
+        self._trial, self._stage = trial, "waiting"
+        if self._holder:
+            self._begin(trial, self._holder)
+        return self._holder.job_id if self._holder else None
+
+    def poll(self, timeout_s: float) -> Sequence[Finished]:
+        """Waits for nodes too, however long the queue is. Raises TunerError where they will not come."""
+        until = self._clock + timeout_s
+        while trial := self._trial:
+            holder = self._holder
+            if self._stage == "waiting" or not holder:
+                if holder := self._standing(trial.plan):
+                    self._begin(trial, holder)
+                elif self._clock >= until:
+                    break
+                else:
+                    self._sleep(POLL_S)
+                    self._clock += POLL_S
+                continue
+            if not (ends := self._processes.poll(timeout_s)):
+                break
+            if result := self._after(ends[0], trial, holder):
+                self._trial = None
+                return [Finished(trial.key, result)]
+        return []
+
+    def rest(self) -> Collection[str]:
+        if self._trial and self._stage != "waiting":
+            return ()
+        withdrawn, self._trial = ([self._trial.key] if self._trial else []), None
+        self._release()
+        return withdrawn
+
+    def _begin(self, trial: Begun, holder: Holder) -> None:
+        """Start the trial on the nodes that are there: what comes before it, if anything, or itself."""
+        plan, directory = trial.plan, trial.directory
         own = variables(plan, directory)
         environment = preloaded(plan, {**host_environment(), **own})
-        if self._launcher.kind == "mpirun":
-            environment |= inside(holder.job_id, holder.node_list, holder.nodes, holder.tasks_per_node)
-        if plan.before and (failed := self._before(plan, directory, environment, holder)):
-            return failed
-        command = self._launcher.command(plan, own, holder.job_id)
-        done = process.run(command, environment, directory, plan.timeout_s)
+        if plan.before and self._stage == "waiting":
+            self._stage = "before"
+            (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
+            command = ["srun", f"--jobid={holder.job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
+        else:
+            self._stage = "measured"
+            if self._launcher.kind == "mpirun":
+                environment |= inside(holder.job_id, holder.node_list, holder.nodes, holder.tasks_per_node)
+            command = self._launcher.command(plan, own, holder.job_id)
+        self._processes.start(trial.key, command, environment, directory, plan.timeout_s)
+
+    def _after(self, done: Ended, trial: Begun, holder: Holder) -> TrialResult | None:
+        """The trial's result from the end of its process; None where that came before it, and it now begins."""
+        output = done.output
+        if self._stage == "before":
+            if output.exit_status == 0 and not done.timed_out:
+                self._begin(trial, holder)
+                return None
+            output = dataclasses.replace(output, elapsed_s=0.0)
         if done.timed_out:
             if done.stuck:
                 self._release()
-            result = timed_out(done.output, plan.timeout_s, holder.job_id)
+            result = timed_out(output, trial.plan.timeout_s, holder.job_id)
         else:
-            result = ended(done.output, holder.job_id)
+            result = ended(output, holder.job_id)
         if result.state is TrialState.COMPLETE:
             return result
-        if told := slurm.not_started(done.output.stderr):
-            result = TrialResult(TrialState.CANCELLED, done.output, holder.job_id, f"was not started: {told}")
-        return result if done.timed_out else self._lost(holder.job_id, done.output) or result
-
-    def _before(
-        self, plan: TrialPlan, directory: Path, environment: Mapping[str, str], holder: Holder
-    ) -> TrialResult | None:
-        """Run what comes before the trial, on the first node; the trial's result where that fails."""
-        (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
-        step = ["srun", f"--jobid={holder.job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
-        done = process.run(step, environment, directory, plan.timeout_s)
-        if not done.timed_out and done.output.exit_status == 0:
-            return None
-        output = dataclasses.replace(done.output, elapsed_s=0.0)
-        result = ended(dataclasses.replace(output, exit_status=output.exit_status or 1), holder.job_id)
+        if self._stage == "before":
+            result = dataclasses.replace(result, message=f"what is to be run before the trial failed: {result.message}")
         if told := slurm.not_started(output.stderr):
-            return TrialResult(TrialState.CANCELLED, output, holder.job_id, f"was not started: {told}")
-        result = dataclasses.replace(result, message=f"what is to be run before the trial failed: {result.message}")
-        return self._lost(holder.job_id, output) or result
+            result = TrialResult(TrialState.CANCELLED, output, holder.job_id, f"was not started: {told}")
+        return result if done.timed_out else self._lost(holder.job_id, output) or result
 
     def _lost(self, job_id: int, output: TrialOutput) -> TrialResult | None:
         """The result of a step that ended because its allocation did; None where the allocation still stands."""
@@ -144,34 +194,41 @@ class AllocationExecutor:
         kind = TrialState.PREEMPTED if state in slurm.PREEMPTED else TrialState.CANCELLED
         return TrialResult(kind, output, job_id, f"its allocation, job {job_id}, ended before it ({state})")
 
-    def _open(self, plan: TrialPlan) -> Holder:
-        """Ask for nodes and wait for them, however long the queue is. Raises TunerError where they will not come."""
+    def _standing(self, plan: TrialPlan) -> Holder | None:
+        """The nodes, once they are there; asks for some where none were asked for. Raises TunerError."""
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
-        size = [f"--job-name={self._name}", f"--nodes={nodes}", f"--ntasks-per-node={tasks}"]
-        quiet = ["--no-requeue", "--output=/dev/null", "--error=/dev/null"]
-        job_id = self._slurm.submit([*size, *quiet, *self._options, "--wrap=exec sleep infinity"])
-        self._holder = Holder(job_id, "", nodes, tasks)  # from now on there is something to release
-        waited, said = 0.0, 1.0 - SAY_EVERY_S
-        while True:
-            job = self._slurm.job(job_id)
-            if job and job.state == "RUNNING":
-                return Holder(job_id, job.nodes, nodes, tasks)
-            if not job or job.state not in slurm.WAITING:
-                raise TunerError(
-                    f"the allocation, job {job_id}, ended before it began ({job.state if job else 'gone'}): "
-                    "see `scontrol show job` and slurmctld's log, then resume the campaign"
-                )
-            words = job.waits(job_id, nodes)
-            if waited >= said + SAY_EVERY_S:
-                self._say(words)
-                said = waited
-            self._sleep(POLL_S)
-            waited += POLL_S
+        if not self._holder:
+            size = [f"--nodes={nodes}", f"--ntasks-per-node={tasks}"]
+            quiet = ["--no-requeue", "--output=/dev/null", "--error=/dev/null"]
+            words = [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
+            self._asking = True
+            job_id = slurm.submit_once(self._slurm, self._name, HOLDER, words, self._sleep)
+            self._holder, self._asking = Holder(job_id, "", nodes, tasks), False
+            self._said_at = self._clock - SAY_EVERY_S + SAY_AFTER_S
+        holder = self._holder
+        job = self._slurm.job(holder.job_id)
+        if job and job.state == "RUNNING":
+            self._holder = dataclasses.replace(holder, node_list=job.node_list)
+            return self._holder
+        if not job or job.state not in slurm.WAITING:
+            raise TunerError(
+                f"the allocation, job {holder.job_id}, ended before it began ({job.state if job else 'gone'}): "
+                "see `scontrol show job` and slurmctld's log, then resume the campaign"
+            )
+        waits = job.waits(holder.nodes)
+        if self._clock >= self._said_at + SAY_EVERY_S:
+            self._say(waits)
+            self._said_at = self._clock
+        return None
 
     def _release(self) -> None:
-        if self._holder:
-            holder, self._holder = self._holder, None
-            self._slurm.cancel([holder.job_id])
+        """Give the nodes back, also those that were just asked for when this was interrupted."""
+        left = [self._holder.job_id] if self._holder else []
+        if self._asking:
+            left = [job.id for job in self._slurm.jobs(self._name) if not job.over]
+        self._holder, self._asking = None, False
+        if left:
+            self._slurm.cancel(left)
 
 
 def _refuse_jobs(plan: TrialPlan) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -26,7 +26,6 @@ KEPT = ("SLURM_CONF",)
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last where multiple slurmds are built in, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
-Started = Callable[[int | None], None]  # told the Slurm job id, if any, when a trial starts
 Say = Callable[[str], None]  # told, in one line, what an executor waits for
 
 
@@ -44,18 +43,57 @@ class TrialResult:
     nodes: int | None = None
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A trial that is under way. `key` tells it, and which attempt of it, from all others of its campaign."""
+
+    key: str
+    plan: TrialPlan
+    directory: Path
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of the trial with this key."""
+
+    key: str
+    result: TrialResult
+
+
 class Executor(Protocol):
-    """Runs trials, one at a time. Entering it clears away what an earlier coordinator of the campaign left running."""
+    """Runs trials, several at once. Leaving it releases everything; what still runs is stopped then."""
+
+    @property
+    def waiting(self) -> int:
+        """How many trials wait for nodes, as far as is known."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Release everything."""
+    ) -> None: ...
 
-    def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
-        """Run a plan in its directory. Raises TunerError where no trial can run at all."""
+    def resume(self, left: Sequence[Begun]) -> Collection[str]:
+        """Take over what an earlier coordinator of the campaign left under way, and clear away the rest of it.
+
+        Called once, before anything is started. Returns the keys of the trials that go on, or whose result is there:
+        `poll` tells of them. The others are lost, and none of them writes or measures any more.
+        """
+
+    def start(self, trial: Begun) -> int | None:
+        """Start a trial, in a directory that this makes anew; returns its Slurm job's id where it has one by now.
+
+        Raises TunerError where no trial can run at all.
+        """
+
+    def poll(self, timeout_s: float) -> Sequence[Finished]:
+        """What ended, as soon as something did, or nothing after `timeout_s`.
+
+        Raises TunerError where nothing will come of a trial that was started, through no fault of its own.
+        """
+
+    def rest(self) -> Collection[str]:
+        """Give back nodes that no trial uses, and withdraw trials that still wait for theirs; returns their keys."""
 
 
 def prepare(plan: TrialPlan, directory: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +11,8 @@ from database.model import TrialState
 from tuner.component import TrialPlan
 from tuner.executors import process
 from tuner.executors.base import (
-    Started,
+    Begun,
+    Finished,
     TrialResult,
     ended,
     host_environment,
@@ -22,11 +23,17 @@ from tuner.executors.base import (
     variables,
 )
 from tuner.executors.launch import Launcher
+from tuner.executors.process import Ended, Processes
 from tuner.executors.script import MARGIN_S, TrialScript, read_result
 
 
 class LocalExecutor:
     """Runs a plan's program once, whatever number of tasks it asks for."""
+
+    def __init__(self) -> None:
+        self._processes = Processes()
+        self._trials: dict[str, Begun] = {}
+        self._found: list[Finished] = []
 
     def __enter__(self) -> Self:
         return self
@@ -34,21 +41,49 @@ class LocalExecutor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        pass
+        self._processes.stop()
 
-    def run(self, plan: TrialPlan, directory: Path, started: Started) -> TrialResult:
+    @property
+    def waiting(self) -> int:
+        return 0
+
+    def resume(self, left: Sequence[Begun]) -> Collection[str]:
+        """Only results that are there are taken; processes that outlived their coordinator are ended."""
+        for trial in left:
+            process.end_all_below(trial.directory)
+            if _is_script(trial.plan) and (result := read_result(trial.plan, trial.directory)):
+                self._found.append(Finished(trial.key, result))
+        return [one.key for one in self._found]
+
+    def start(self, trial: Begun) -> int | None:
+        plan, directory = trial.plan, trial.directory
         prepare(plan, directory)
-        started(None)
-        if plan.script is not None or plan.before:
-            return _run_script(plan, directory)
-        environment = preloaded(plan, {**host_environment(), **variables(plan, directory)})
-        done = process.run(plan.argv, environment, directory, plan.timeout_s)
-        return timed_out(done.output, plan.timeout_s) if done.timed_out else ended(done.output)
+        if _is_script(plan):  # it stops by itself what takes too long
+            argv = ["bash", str(TrialScript("local", Launcher("none")).write(plan, directory))]
+            self._processes.start(trial.key, argv, host_environment(), directory, plan.timeout_s + MARGIN_S, "job.")
+        else:
+            environment = preloaded(plan, {**host_environment(), **variables(plan, directory)})
+            self._processes.start(trial.key, plan.argv, environment, directory, plan.timeout_s)
+        self._trials[trial.key] = trial
+        return None
+
+    def poll(self, timeout_s: float) -> Sequence[Finished]:
+        found, self._found = self._found, []
+        ended = self._processes.poll(0.0 if found else timeout_s)
+        return found + [Finished(done.key, _result(self._trials.pop(done.key), done)) for done in ended]
+
+    def rest(self) -> Collection[str]:
+        return ()
 
 
-def _run_script(plan: TrialPlan, directory: Path) -> TrialResult:
-    """What a job would run; the script itself stops what takes too long."""
-    script = TrialScript("local", Launcher("none")).write(plan, directory)
-    process.run(["bash", str(script)], host_environment(), directory, plan.timeout_s + MARGIN_S, name="job.")
-    output = read_output(directory, -1, 0.0)
-    return read_result(plan, directory) or TrialResult(TrialState.FAILED, output, None, "ended without a result")
+def _is_script(plan: TrialPlan) -> bool:
+    return plan.script is not None or bool(plan.before)
+
+
+def _result(trial: Begun, done: Ended) -> TrialResult:
+    if _is_script(trial.plan):
+        nothing = TrialResult(
+            TrialState.FAILED, read_output(trial.directory, -1, 0.0), None, "ended without a result: see job.err"
+        )
+        return read_result(trial.plan, trial.directory) or nothing
+    return timed_out(done.output, trial.plan.timeout_s) if done.timed_out else ended(done.output)

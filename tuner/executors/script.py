@@ -23,6 +23,7 @@ from tuner.executors.launch import Launcher
 
 SCRIPT = "trial.sh"
 RESULT = "result"
+CLAIM = "claimed"  # a link to nothing but the id of the job that runs the trial
 APPLICATION = "application.sh"  # the copy of the user's script
 BEFORE = "before.sh"
 MARGIN_S = 60.0  # Slurm's own limit lies this far behind the script's, rounded up to minutes

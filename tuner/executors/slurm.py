@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -30,6 +31,24 @@ CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # fro
 # Reasons of a waiting job that no waiting cures: a limit of the partition, the account or the job itself is too small.
 HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
 
+# Reasons for which a job waits that would run now if there were more nodes.
+FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
+
+# Words of sbatch after which a job may have been submitted, or may be a little later.
+UNCLEAR = re.compile(
+    r"slurm controller|timed out|Zero Bytes|no answer|temporarily unable|Transport endpoint|communication|Unexpected "
+    r"message|[Cc]onnection|Interrupted"
+)
+
+# Id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, comment.
+LISTED = re.compile(
+    r"(?P<id>\d+)\|(?P<state>[A-Z_]+)\|(?P<reason>[^|]*)\|(?P<nodes>\d+)\|"
+    r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
+)
+
+CLEARED_S = 120.0  # within which a cancelled job ends
+CANCEL_AGAIN_S = 30.0
+
 # What srun and mpirun, which starts its daemons with srun, say where slurmctld did not answer.
 UNREACHABLE = re.compile(
     r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
@@ -40,38 +59,55 @@ UNREACHABLE = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """What Slurm says of a job. `nodes` is a node list as Slurm writes it, empty while it waits."""
+    """What Slurm says of a job. `node_list` is as Slurm writes it, empty while it waits; `run_s` its run time so far,
+    None where that was not asked for; `comment` is what it was submitted with."""
 
+    id: int
     state: str
     reason: str = ""
-    nodes: str = ""
+    node_list: str = ""
+    nodes: int = 0
+    run_s: float | None = None
+    comment: str = ""
 
-    def waits(self, job_id: int, nodes: int) -> str:
+    @property
+    def over(self) -> bool:
+        return self.state not in WAITING | ACTIVE
+
+    def waits(self, nodes: int) -> str:
         """What a waiting job waits for, in a line for a person. Raises SlurmError where it waits in vain."""
         what = "a node" if nodes == 1 else f"{nodes} nodes"
         if HOPELESS.fullmatch(self.reason):
             raise SlurmError(
-                f"job {job_id} for {what} can never start ({self.reason}): start a new campaign with fewer nodes, less "
-                "time or another partition, or raise that limit and resume"
+                f"job {self.id} for {what} can never start ({self.reason}): start a new campaign with fewer nodes, "
+                "less time or another partition, or raise that limit and resume"
             )
-        return f"job {job_id} waits for {what} ({self.reason or self.state})"
+        return f"job {self.id} waits for {what} ({self.reason or self.state})"
 
 
 class SlurmError(TunerError):
     """Slurm does not do what was asked, however often."""
 
 
+class UnclearError(SlurmError):
+    """It is not known whether a job was submitted."""
+
+
 class Slurm(Protocol):
     """The part of Slurm that the executors use."""
 
     def submit(self, options: Sequence[str]) -> int:
-        """`sbatch OPTIONS...`; returns the job id. Raises SlurmError where it is refused."""
+        """`sbatch OPTIONS...`; returns the job id. Raises SlurmError where it is refused, UnclearError where it may
+        have been accepted or not."""
 
     def job(self, job_id: int) -> Job | None:
         """A job's state; None where Slurm does not know the job (any more). Raises SlurmError."""
 
-    def named(self, name: str) -> Sequence[int]:
-        """Ids of this user's unfinished jobs of this name. Raises SlurmError."""
+    def jobs(self, name: str) -> Sequence[Job]:
+        """This user's jobs of this name, also those that ended lately. Raises SlurmError."""
+
+    def others_wait(self, partition: str | None) -> bool:
+        """Whether jobs of other users wait for nodes, in a partition or in any. Raises SlurmError."""
 
     def cancel(self, job_ids: Iterable[int]) -> None:
         """Cancel jobs; those that have ended are no error."""
@@ -120,14 +156,17 @@ class SlurmCommands:
         self._sleep = sleep
 
     def submit(self, options: Sequence[str]) -> int:
-        # Not tried again: a submission that seemed to fail may have worked.
         answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
         match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
-        if answer.status or not match:
-            raise SlurmError(
-                f"sbatch refused a job: {_words(answer)}: check partition, account, ... of the campaign's executor"
+        if match and not answer.status:
+            return int(match[1])
+        if not answer.status or not answer.stderr.strip() or UNCLEAR.search(answer.stderr):
+            raise UnclearError(
+                f"sbatch does not answer ({_words(answer)}): check with `scontrol ping`, then resume the campaign"
             )
-        return int(match[1])
+        raise SlurmError(
+            f"sbatch refused a job: {_words(answer)}: check partition, account, ... of the campaign's executor"
+        )
 
     def job(self, job_id: int) -> Job | None:
         def understand(answer: Answer) -> tuple[Job | None] | None:
@@ -137,23 +176,37 @@ class SlurmCommands:
             if answer.status or "JobState" not in fields:
                 return None
             values = {key: "" if value in ("None", "(null)") else value for key, value in fields.items()}
-            return (Job(values["JobState"], values.get("Reason", ""), values.get("NodeList", "")),)
+            return (Job(job_id, values["JobState"], values.get("Reason", ""), values.get("NodeList", "")),)
 
         return self._ask(["scontrol", "--oneliner", "show", "job", str(job_id)], understand)[0]
 
-    def named(self, name: str) -> Sequence[int]:
-        def understand(answer: Answer) -> list[int] | None:
-            words = answer.stdout.split()
-            return None if answer.status or not all(word.isdigit() for word in words) else [int(word) for word in words]
+    def jobs(self, name: str) -> Sequence[Job]:
+        def understand(answer: Answer) -> list[Job] | None:
+            found = [LISTED.fullmatch(line.strip()) for line in answer.stdout.splitlines() if line.strip()]
+            return None if answer.status or not all(found) else [_listed(match) for match in found if match]
 
-        return self._ask(["squeue", "--me", f"--name={name}", "--noheader", "--format=%A"], understand)
+        argv = ["squeue", "--me", f"--name={name}", "--states=all", "--noheader", "--format=%A|%T|%r|%D|%M|%k"]
+        return self._ask(argv, understand)
+
+    def others_wait(self, partition: str | None) -> bool:
+        def understand(answer: Answer) -> list[bool] | None:
+            rows = [line.strip().split("|") for line in answer.stdout.splitlines() if line.strip()]
+            if answer.status or any(len(row) != 2 or not row[0].isdigit() for row in rows):
+                return None
+            return [int(uid) != os.getuid() and reason in FOR_NODES for uid, reason in rows]
+
+        where = [f"--partition={partition}"] if partition else []
+        return any(self._ask(["squeue", "--states=PENDING", *where, "--noheader", "--format=%U|%r"], understand))
 
     def cancel(self, job_ids: Iterable[int]) -> None:
         ids = [str(job_id) for job_id in job_ids]
-        if ids:
+        for pause in (*PAUSES_S[:3], None) if ids else ():
             answer = self._call(["scancel", *ids])
-            if answer.status:
-                log.warning("scancel %s: %s", " ".join(ids), _words(answer))
+            if not answer.status or "Invalid job id" in answer.stderr:
+                return
+            log.warning("scancel %s: %s", " ".join(ids), _words(answer))
+            if pause is not None:
+                self._sleep(pause)
 
     def _ask(self, argv: Sequence[str], understand: Callable[[Answer], T | None]) -> T:
         """Run a command until its answer can be understood; raises SlurmError when that does not happen."""
@@ -187,15 +240,42 @@ def not_started(stderr: str) -> str:
     return ""
 
 
-def clear(slurm: Slurm, name: str, sleep: Callable[[float], None], timeout_s: float = 120.0) -> None:
-    """Cancel this user's jobs of this name and wait until they are gone, so that none writes or measures any more."""
+def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
+    """Submit a job that nobody else in this campaign's name has this comment of; returns its id. Raises SlurmError.
+
+    A submission that seemed to fail may have worked: the job is looked for before it is submitted once more.
+    """
+    words = [f"--job-name={name}", f"--comment={comment}", *options]
+    for pause in (*PAUSES_S, None):
+        try:
+            return slurm.submit(words)
+        except UnclearError as error:
+            if pause is None:
+                raise
+            log.info("%s; looking whether it worked in %g s", error, pause)
+            sleep(pause)
+            for job in slurm.jobs(name):
+                if job.comment == comment:
+                    return job.id
+    raise AssertionError("the last try returns or raises")
+
+
+def clear(slurm: Slurm, name: str, keep: Collection[int], sleep: Callable[[float], None]) -> None:
+    """Cancel this user's jobs of this name, but for `keep`, and wait until they are gone, so that none writes or
+    measures any more."""
     waited = 0.0
-    while leftover := slurm.named(name):
-        if waited == 0:
-            slurm.cancel(leftover)
-        if waited >= timeout_s:
-            raise SlurmError(
-                f"job {leftover[0]} of an earlier run does not end: cancel it with `scancel --full {leftover[0]}`"
-            )
-        sleep(0.2)
-        waited += 0.2
+    while left := [job.id for job in slurm.jobs(name) if not job.over and job.id not in keep]:
+        if waited % CANCEL_AGAIN_S == 0:
+            slurm.cancel(left)
+        if waited >= CLEARED_S:
+            raise SlurmError(f"job {left[0]} of an earlier run does not end: cancel it with `scancel --full {left[0]}`")
+        sleep(1.0)
+        waited += 1.0
+
+
+def _listed(match: re.Match[str]) -> Job:
+    days, hours, minutes, seconds = (int(match[unit] or 0) for unit in ("d", "h", "m", "s"))
+    run_s = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    comment = "" if match["comment"] == "(null)" else match["comment"]
+    reason = "" if match["reason"] == "None" else match["reason"]
+    return Job(int(match["id"]), match["state"], reason, "", int(match["nodes"]), run_s, comment)

@@ -8,6 +8,8 @@ is drawn at random. Axes with a single value do not count.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 
 from tuner.space import Parametrization, Space
@@ -41,3 +43,6 @@ def _latin_hypercube(space: Space, size: int, rng: np.random.Generator) -> list[
         space.canonical({p.name: p.values[column[row]] for p, column in zip(space.parameters, columns, strict=True)})
         for row in range(count)
     ]
+
+
+DESIGNS: Mapping[str, Callable[[Space, int, np.random.Generator], Sequence[Parametrization]]] = {"hybrid": hybrid}

@@ -11,14 +11,15 @@ logarithm, came to 10 %, in an earlier sample of 16 runs only.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from tuner.search import design
-from tuner.search.base import Told
+from tuner.search.base import Key, OpenedSearch
 from tuner.search.encoding import encode
-from tuner.space import Parametrization, Space
+from tuner.space import Parametrization
 
 NOISE = 1e-3  # variance of a measurement where the standardized values have variance 1: 3 % of their spread
 SAME = 1e-9  # expected improvements nearer than this (relative) are a tie, decided by the seed
@@ -38,44 +39,31 @@ def expected_improvement(mean: Vector, deviation: Vector, best: float) -> Vector
     return np.where(certain, np.maximum(gain, 0.0), np.maximum(gain * norm.cdf(z) + sigma * norm.pdf(z), 0.0))
 
 
-class GaussianProcessSearch:
-    """Starts with a hybrid Latin hypercube of `initial` points, then asks the grid's point of the greatest EI."""
+class GaussianProcessSearch(OpenedSearch):
+    """Asks the grid's point of the greatest EI. Pending points count as measured, with the worst value seen."""
 
-    def __init__(self, space: Space, seed: int, initial: int) -> None:
-        self._space = space
-        self._seed = seed
-        self._told = Told(space)
-        self._design = design.hybrid(space, initial, np.random.default_rng(seed))
-
-    def ask(self) -> Parametrization | None:
-        for point in self._design:
-            if point not in self._told:
-                return point
-        unseen = [point for point in self._space.points if point not in self._told]
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        unseen = [point for point in self._space.points if self._space.key(point) not in taken]
         if not unseen:
             return None
-        rng = np.random.default_rng([self._seed, len(self._told)])
-        improvement = self._improvement(unseen)
+        rng = np.random.default_rng([self._seed, len(taken)])
+        improvement = self._improvement(pending, unseen)
         highest = improvement.max(initial=0.0)
         best = np.flatnonzero(improvement >= highest * (1 - SAME))
         return unseen[int(rng.choice(best))]
 
-    def tell(self, parametrization: Parametrization, value: float | None) -> None:
-        self._told.tell(parametrization, value)
-
-    def _improvement(self, unseen: list[Parametrization]) -> Vector:
+    def _improvement(self, pending: Sequence[Parametrization], unseen: list[Parametrization]) -> Vector:
         """EI of each point; all 0 while no point has a value. Failed points count as the worst value seen."""
-        known = [value for value in self._told.values.values() if value is not None]
-        if not known:
+        if not self._told:
             return np.zeros(len(unseen))
-        values = np.array([max(known) if value is None else value for value in self._told.values.values()])
+        lies = self._told.lies()
+        observed = [*(seen.point for seen in self._told.observations.values()), *pending]
+        values = np.array([*lies, *[max(lies)] * len(pending)])
         if values.min() > 0:
             values = np.log(values)
         spread = values.std()
         values = (values - values.mean()) / (spread if spread > 0 else 1.0)
-        mean, deviation = _posterior(
-            encode(self._space, list(self._told.points.values())), values, encode(self._space, unseen)
-        )
+        mean, deviation = _posterior(encode(self._space, observed), values, encode(self._space, unseen))
         return expected_improvement(mean, deviation, float(values.min()))
 
 

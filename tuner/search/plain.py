@@ -3,34 +3,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from tuner.search.base import Told
+from tuner.search import grid
+from tuner.search.base import Key, OpenedSearch
 from tuner.space import Parametrization, Space
 
 
-class ListSearch:
-    """Asks the given points in order, without those that were told."""
+class ListSearch(OpenedSearch):
+    """Asks the given points in order, without those that were told or are pending."""
 
-    def __init__(self, space: Space, points: Sequence[Parametrization]) -> None:
-        self._told = Told(space)
-        self._points = points
+    def __init__(
+        self, space: Space, seed: int, points: Iterator[Parametrization], opening: Sequence[Parametrization] = ()
+    ) -> None:
+        super().__init__(space, seed, opening)
+        self._rest = points
+        self._seen: list[Parametrization] = []  # drawn from `points` and, when last looked at, not told
 
-    def ask(self) -> Parametrization | None:
-        return next((point for point in self._points if point not in self._told), None)
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        self._seen = [point for point in self._seen if self._space.key(point) not in self._told.observations]
+        for point in self._seen:
+            if self._space.key(point) not in taken:
+                return point
+        for point in self._rest:
+            if self._space.key(point) not in self._told.observations:
+                self._seen.append(point)
+                if self._space.key(point) not in taken:
+                    return point
+        return None
 
-    def tell(self, parametrization: Parametrization, value: float | None) -> None:
-        self._told.tell(parametrization, value)
 
-
-def exhaustive(space: Space) -> ListSearch:
+def exhaustive(space: Space, seed: int, opening: Sequence[Parametrization]) -> ListSearch:
     """Every point, in grid order."""
-    return ListSearch(space, space.points)
+    return ListSearch(space, seed, grid.in_order(space), opening)
 
 
-def random(space: Space, seed: int) -> ListSearch:
+def random(space: Space, seed: int, opening: Sequence[Parametrization]) -> ListSearch:
     """Every point, in random order: uniform random sampling without replacement."""
-    order = np.random.default_rng(seed).permutation(len(space.points))
-    return ListSearch(space, [space.points[index] for index in order])
+    return ListSearch(space, seed, grid.shuffled(space, np.random.default_rng(seed)), opening)

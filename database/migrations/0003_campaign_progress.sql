@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What lets a coordinator run several trials at once, take over jobs of a killed one, and keep to a budget.
+
+ALTER TABLE campaign ADD COLUMN heartbeat_at REAL;
+
+ALTER TABLE trial ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1 CHECK (attempt >= 1);
+ALTER TABLE trial ADD COLUMN limit_s REAL CHECK (limit_s > 0);
+ALTER TABLE trial ADD COLUMN nodes INTEGER NOT NULL DEFAULT 0 CHECK (nodes >= 0);
+ALTER TABLE trial ADD COLUMN elapsed_s REAL CHECK (elapsed_s >= 0);
+ALTER TABLE trial ADD COLUMN ordinal INTEGER;
+
+UPDATE trial SET ordinal = id WHERE state NOT IN ('planned', 'running');
+
+CREATE UNIQUE INDEX trial_by_end ON trial (campaign_id, ordinal) WHERE ordinal IS NOT NULL;

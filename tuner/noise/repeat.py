@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies that repeat a point by a rule of its own samples: never, n times, until its mean is known."""
+
+from __future__ import annotations
+
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.noise.base import Evaluation, observed, sound, waiting, winner
+from tuner.noise.settings import NoSettings, within
+from tuner.search.base import Observation
+from tuner.space import Parametrization, Space
+from tuner.statistics import measurement
+
+
+class Never:
+    """Every point once: for objectives that do not vary."""
+
+    def __init__(self, space: Space, budget: int, seed: int, settings: NoSettings) -> None:
+        self._space = space
+
+    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+        return None
+
+    def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
+        return winner(history, self._space)
+
+
+class PerPoint(ABC):
+    """Repeats the points that the search chose, not those of the initial design (Robert 2021, chapter 5), each until
+    it is `_enough`, the oldest first. One that failed or was stopped is not repeated."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+        running = waiting(pending, self._space)
+        initial = {self._space.key(one.point) for one in history if one.initial}
+        for key, point in observed(history, self._space).items():
+            if key not in initial and sound(point) and not self._enough(point, running.get(key, 0)):
+                return point.point
+        return None
+
+    def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
+        return winner(history, self._space)
+
+    @abstractmethod
+    def _enough(self, point: Observation, running: int) -> bool:
+        """Whether a point needs no further run, with `running` ones under way."""
+
+
+@dataclass(frozen=True)
+class StaticSettings:
+    """`evaluations`: of each point in total."""
+
+    evaluations: int = 3
+
+    def __post_init__(self) -> None:
+        within("evaluations", self.evaluations, 1)
+
+
+class Static(PerPoint):
+    """A fixed number of evaluations of each point (Robert 2021, chapter 5). Its algorithm prints `count <= n`; the
+    published numbers of distinct points fit n in total, `count < n`."""
+
+    def __init__(self, space: Space, budget: int, seed: int, settings: StaticSettings) -> None:
+        super().__init__(space)
+        self._evaluations = settings.evaluations
+
+    def _enough(self, point: Observation, running: int) -> bool:
+        return len(point.values) + running >= self._evaluations
+
+
+@dataclass(frozen=True)
+class SedrSettings:
+    """`width`: of the 95 % interval of a point's mean, as a share of that mean. `most`: evaluations of one point."""
+
+    width: float = 0.3
+    most: int = 15
+
+    def __post_init__(self) -> None:
+        within("width", self.width, 1e-6)
+        within("most", self.most, 2)
+
+
+class Sedr(PerPoint):
+    """Standard error dynamic resampling (Robert 2021, chapter 5): until the 95 % interval of the mean, 2 h wide with
+    h = t(0.975, n - 1) s / sqrt(n), is narrower than a share of the mean.
+
+    Its algorithm prints the test inverted (repeat while the interval is narrow) and takes 1.96 for t, which is 12.7 for
+    two samples; `most` keeps one noisy point from taking the whole budget.
+    """
+
+    def __init__(self, space: Space, budget: int, seed: int, settings: SedrSettings) -> None:
+        super().__init__(space)
+        self._settings = settings
+
+    def _enough(self, point: Observation, running: int) -> bool:
+        if len(point.values) + running < 2:
+            return False
+        if len(point.values) < 2 or len(point.values) + running >= self._settings.most:
+            return True  # what runs will tell, or must be enough
+        found = measurement(point.values, "")
+        return found.high - found.low <= self._settings.width * abs(statistics.fmean(point.values))

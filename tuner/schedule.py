@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a campaign may start trials: within its hours, and one after the other where others wait for the nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]|24):([0-5]\d)")
+
+ASK_QUEUE_S = 30.0  # between looks at the queue
+FIRST_PAUSE_S = 30.0  # after a trial while others wait; doubled each time that they still do
+
+
+@dataclass(frozen=True)
+class Hours:
+    """A window of time that begins on some days of the week, by the wall clock, and may end on the next day."""
+
+    begin: time
+    end: time
+    days: Collection[str] = DAYS
+
+    @classmethod
+    def parse(cls, text: str, days: Collection[str] = DAYS) -> Hours:
+        """Of a text like 20:00-06:00; the same time twice is a whole day. Raises ValueError."""
+        if not (match := HOURS.fullmatch(text)) or (match[3] == "24" and match[4] != "00"):
+            raise ValueError(f"{text!r} is no window of hours: write it like 20:00-06:00")
+        hours = [int(match[1]), int(match[3]) % 24]
+        return cls(time(hours[0], int(match[2])), time(hours[1], int(match[4])), tuple(days))
+
+    def open(self, now: datetime) -> bool:
+        """Whether `now`, a time of day where the campaign runs, lies in it."""
+        clock, today, yesterday = now.time(), DAYS[now.weekday()], DAYS[now.weekday() - 1]
+        if self.begin < self.end:
+            return today in self.days and self.begin <= clock < self.end
+        return (today in self.days and clock >= self.begin) or (yesterday in self.days and clock < self.end)
+
+    def opens(self, now: datetime) -> datetime:
+        """When it opens next; `now` where it is open."""
+        if self.open(now):
+            return now
+        first = now.replace(hour=self.begin.hour, minute=self.begin.minute, second=0, microsecond=0)
+        coming = (first + timedelta(days=number) for number in range(9))
+        return next(when for when in coming if when > now and DAYS[when.weekday()] in self.days)
+
+
+class BackOff:
+    """Leaves the nodes to others: while their jobs wait, one trial at a time, after pauses that double up to `most_s`.
+
+    `others_wait` looks at the queue; `monotonic` is a clock that nobody sets.
+    """
+
+    def __init__(self, others_wait: Callable[[], bool], most_s: float, monotonic: Callable[[], float]) -> None:
+        self._others_wait = others_wait
+        self._most_s = most_s
+        self._monotonic = monotonic
+        self._asked_at: float | None = None
+        self._busy = False
+        self._pause_s = FIRST_PAUSE_S
+        self._free_at = 0.0
+
+    def may_start(self, under_way: int) -> bool:
+        """Whether another trial may be started beside those under way; counts it as started where it may."""
+        now = self._monotonic()
+        if self._most_s == 0:
+            return True
+        if self._asked_at is None or now >= self._asked_at + ASK_QUEUE_S:
+            self._busy, self._asked_at = self._others_wait(), now
+        if not self._busy:
+            self._pause_s, self._free_at = FIRST_PAUSE_S, now
+            return True
+        if under_way or now < self._free_at:
+            self._free_at = max(self._free_at, now + self._pause_s) if under_way else self._free_at
+            return False
+        self._pause_s = min(2 * self._pause_s, self._most_s)
+        self._free_at = now + self._pause_s
+        return True

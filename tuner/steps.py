@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign does next, from its definition and its trials so far alone: nothing else is ever remembered.
+
+For each problem the default, the search, and the winner against the default. `next_step` is asked whenever there is
+room for another trial; what runs is in the rows as well. So a campaign goes on after any interruption by being asked
+again, and it does not matter which trial ended or was lost meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from database.model import Measurement, Trial, TrialRole, TrialState
+from tuner import noise, pruning, search
+from tuner.campaign import Definition
+from tuner.component import Comparison, Problem
+from tuner.noise import Evaluation
+from tuner.space import Parametrization
+from tuner.statistics import measurement, paired_gain
+
+FAILURES_IN_A_ROW = 10
+
+OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
+INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
+FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
+
+
+@dataclass(frozen=True)
+class ProblemResult:
+    """What came of a problem: the default before the search, why the search stopped, and the final comparison.
+
+    `note` says why there is no comparison. `trials` counts all that ended by themselves, `failed` those without a
+    value, `pruned` those that were stopped early.
+    """
+
+    problem: str
+    default: Measurement
+    stopped: str
+    trials: int
+    failed: int
+    comparison: Comparison | None = None
+    note: str = ""
+    pruned: int = 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's own limit."""
+
+    role: TrialRole
+    point: Parametrization
+    limit_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nothing can be started before something that runs has ended."""
+
+
+@dataclass(frozen=True)
+class Done:
+    result: ProblemResult
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Nothing can come of the campaign: because of this trial. `what` says it, without that trial's words."""
+
+    what: str
+    trial: Trial
+
+
+Step = Start | Wait | Done | Failed
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The trials of one problem. `ended`: those that say something, in the order of their ends."""
+
+    rows: Sequence[Trial]
+
+    @cached_property
+    def ended(self) -> Sequence[Trial]:
+        said = [row for row in self.rows if row.state not in OPEN | INTERRUPTED]
+        return sorted(said, key=lambda row: row.ordinal or 0)
+
+    @cached_property
+    def pending(self) -> Sequence[Trial]:
+        return [row for row in self.rows if row.state in OPEN]
+
+    def of(self, role: TrialRole) -> Sequence[Trial]:
+        return [row for row in self.ended if row.role is role]
+
+    def waiting(self, role: TrialRole) -> Sequence[Trial]:
+        return [row for row in self.pending if row.role is role]
+
+    @cached_property
+    def final(self) -> bool:
+        """Whether the final comparison has begun."""
+        return any(row.role in FINAL for row in self.rows)
+
+
+def next_step(definition: Definition, problem: Problem, rows: Sequence[Trial], allowance: float | None = None) -> Step:
+    """What to do next for a problem whose trials are `rows`; `allowance`: node-seconds that it may take in all."""
+    known = Rows(rows)
+    if step := _machine_is_bad(problem, known):
+        return step
+    state = _Solving(definition, problem, known, allowance)
+    return state.default_step() or state.search_step() or state.final_step()
+
+
+def seed_of(definition: Definition, problem: Problem) -> int:
+    """A problem's own seed: the same whatever problems come before it."""
+    text = f"{definition.search.seed}/{problem.key}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def node_seconds(rows: Sequence[Trial]) -> float:
+    """What trials cost: run time times nodes, of all that ran, whatever came of them."""
+    return sum((row.elapsed_s or 0.0) * row.nodes for row in rows)
+
+
+def best_gain(rows: Sequence[Trial]) -> float | None:
+    """The gain of the best searched point over the default's mean so far; None without both."""
+    known = Rows(rows)
+    defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
+    searched = [row.value for row in _measured(known.of(TrialRole.SEARCH)) if row.value is not None]
+    return 1 - min(searched) / statistics.fmean(defaults) if defaults and searched else None
+
+
+def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
+    """After too many failures in a row the default once more, to tell bad points from a bad machine."""
+    if (defaults := rows.of(TrialRole.DEFAULT)) and defaults[0].value is None:
+        return Failed("the default itself did not run", defaults[0])
+    in_a_row: list[Trial] = []
+    for row in reversed(rows.ended):
+        if row.value is not None:
+            break
+        in_a_row.insert(0, row)
+    if len(in_a_row) < FAILURES_IN_A_ROW:
+        return None
+    for row in in_a_row[FAILURES_IN_A_ROW:]:
+        if row.role is TrialRole.DEFAULT:
+            return Failed(f"{FAILURES_IN_A_ROW} trials in a row failed, and then the default", row)
+    return Wait() if rows.waiting(TrialRole.DEFAULT) else Start(TrialRole.DEFAULT, problem.default)
+
+
+@dataclass(frozen=True)
+class _Solving:
+    definition: Definition
+    problem: Problem
+    rows: Rows
+    allowance: float | None
+
+    @cached_property
+    def seed(self) -> int:
+        return seed_of(self.definition, self.problem)
+
+    # -- the default ---------------------------------------------------------------------------------------------------
+
+    def default_step(self) -> Step | None:
+        runs, wanted = self.rows.of(TrialRole.DEFAULT), self.definition.repetitions.default_runs
+        if len(runs) >= wanted:
+            return None
+        if len(runs) + len(self.rows.waiting(TrialRole.DEFAULT)) < wanted and self._affordable():
+            return Start(TrialRole.DEFAULT, self.problem.default)
+        return Wait() if self.rows.pending else None
+
+    @cached_property
+    def defaults(self) -> Sequence[Trial]:
+        """The runs before the search that have a value."""
+        runs = self.rows.of(TrialRole.DEFAULT)[: self.definition.repetitions.default_runs]
+        return [row for row in runs if row.value is not None]
+
+    @cached_property
+    def default(self) -> Measurement:
+        return measurement([row.value or 0.0 for row in self.defaults], self.defaults[0].unit)
+
+    # -- the search ----------------------------------------------------------------------------------------------------
+
+    def search_step(self) -> Step | None:
+        if self.rows.final or self._stopped():
+            return Wait() if self.rows.waiting(TrialRole.SEARCH) else None
+        if not self._affordable():
+            return Wait() if self.rows.pending else None
+        point = self._again() or self._ask()
+        if point is None:
+            return Wait() if self.rows.waiting(TrialRole.SEARCH) else None
+        return Start(TrialRole.SEARCH, point, self._limit_s())
+
+    def _stopped(self) -> str:
+        values = [row.value if row.state is TrialState.COMPLETE else None for row in self.rows.of(TrialRole.SEARCH)]
+        if (full := self.definition.search.budget) <= len(values) + len(self.rows.waiting(TrialRole.SEARCH)):
+            return f"the budget of {full} trials is spent"
+        return self.definition.search.stop_rule().reached(values)
+
+    def _again(self) -> Parametrization | None:
+        return self._resampling.again(self.history, self._pending)
+
+    def _ask(self) -> Parametrization | None:
+        """The default's runs are told first, so that the model knows them; they are no trials of the search."""
+        section = self.definition.search
+        method = search.build(section.method, self.problem.space, self.seed, section.initial, section.design)
+        for row in self.defaults:
+            method.tell(self.problem.default, row.value)
+        for evaluation in self.history:
+            method.tell(evaluation.point, evaluation.value, censored=evaluation.censored)
+        return method.ask(self._pending)
+
+    def _limit_s(self) -> float | None:
+        """Run time after which a trial of the search is stopped. Run times are compared, whatever the objective is."""
+        section = self.definition.pruning
+        times = [row.elapsed_s for row in self.defaults if row.elapsed_s]
+        default = measurement(times, "s") if times else None
+        return pruning.limit_s(self.history, default, pruning.settings_of(section.policy, section.settings))
+
+    @cached_property
+    def _resampling(self) -> noise.Resampling:
+        section, budget = self.definition.noise, self.definition.search.budget
+        return noise.build(section.policy, self.problem.space, budget, self.seed, **section.settings)
+
+    @cached_property
+    def _pending(self) -> Sequence[Parametrization]:
+        return [row.parametrization for row in self.rows.waiting(TrialRole.SEARCH)]
+
+    @cached_property
+    def history(self) -> Sequence[Evaluation]:
+        """The search's trials. What was pruned is a lower bound where the objective is the run time itself, which the
+        default's runs tell; else it only counts as too slow."""
+        initial = self._initial
+        times = all(row.value == row.elapsed_s for row in self.defaults)
+        result = []
+        for row in self.rows.of(TrialRole.SEARCH):
+            bound = row.state is TrialState.PRUNED
+            value = row.value if not bound or times else None
+            key = self.problem.space.key(row.parametrization)
+            result.append(
+                Evaluation(
+                    row.parametrization, value, bound and times, key in initial, None if times else row.elapsed_s
+                )
+            )
+        return result
+
+    @cached_property
+    def _initial(self) -> set[object]:
+        """Keys of the first points that were begun, as many as the initial design has."""
+        keys = [
+            self.problem.space.key(row.parametrization)
+            for row in sorted(self.rows.rows, key=lambda row: row.number)
+            if row.role is TrialRole.SEARCH
+        ]
+        return set(list(dict.fromkeys(keys))[: self.definition.search.initial])
+
+    # -- the comparison ------------------------------------------------------------------------------------------------
+
+    def final_step(self) -> Step:
+        """Default and winner in turn, in random order within each pair, one after the other however many could run."""
+        if self.rows.pending:
+            return Wait()
+        winner = self._winner()
+        if winner is None:
+            return self._done(None, "no parametrization beat the default")
+        points = {TrialRole.FINAL_DEFAULT: self.problem.default, TrialRole.FINAL_TUNED: winner}
+        defaults, tuned = (self.rows.of(role) for role in points)
+        rng = np.random.default_rng([self.seed, 1])
+        pairs: list[tuple[float, float]] = []
+        for number in range(self.definition.repetitions.final_pairs):
+            roles = list(points) if rng.random() >= 0.5 else list(points)[::-1]
+            done = {TrialRole.FINAL_DEFAULT: len(defaults) > number, TrialRole.FINAL_TUNED: len(tuned) > number}
+            if all(done.values()):
+                first, second = defaults[number].value, tuned[number].value
+                if first is not None and second is None:
+                    return self._done(None, "the best parametrization failed when it was run again")
+                if first is not None and second is not None:
+                    pairs.append((first, second))
+                continue
+            if not any(done.values()) and not self._affordable(trials=2):
+                break
+            role = next(role for role in roles if not done[role])
+            return Start(role, points[role])
+        if len(pairs) < 2:
+            full = len(defaults) == self.definition.repetitions.final_pairs
+            why = "too few of the final runs succeeded" if full else "the node-hours left no room for a comparison"
+            return self._done(None, why)
+        first_values, second_values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        unit = self.default.unit
+        measured = measurement(first_values, unit), measurement(second_values, unit)
+        gain = paired_gain(first_values, second_values)
+        return self._done(Comparison(self.problem.key, winner, *measured, *gain), "")
+
+    def _winner(self) -> Parametrization | None:
+        """The search's best point, on average; None where that does not beat the default's mean."""
+        winner = self._resampling.winner(self.history)
+        if winner is None:
+            return None
+        key = self.problem.space.key(winner)
+        values = [
+            row.value
+            for row in _measured(self.rows.of(TrialRole.SEARCH))
+            if row.value is not None and self.problem.space.key(row.parametrization) == key
+        ]
+        return winner if values and statistics.fmean(values) < self.default.mean else None
+
+    def _done(self, comparison: Comparison | None, note: str) -> Done:
+        ended = self.rows.ended
+        failed = sum(row.value is None for row in ended)
+        pruned = sum(row.state is TrialState.PRUNED for row in ended)
+        stopped = self._stopped() or self._spent() or "every point was tried"
+        return Done(
+            ProblemResult(self.problem.key, self.default, stopped, len(ended), failed, comparison, note, pruned)
+        )
+
+    # -- what it costs -------------------------------------------------------------------------------------------------
+
+    def _affordable(self, trials: int = 1) -> bool:
+        """Whether trials as long as the default's still fit into the allowance, what runs and the final pairs included.
+
+        The first trial always does: what one costs is not known before.
+        """
+        if self.allowance is None or not (costs := self._costs):
+            return True
+        cost = statistics.fmean(costs)
+        if trials > 1:  # the final pairs themselves
+            return node_seconds(self.rows.rows) + trials * cost <= self.allowance
+        reserved = 2 * self.definition.repetitions.final_pairs + len(self.rows.pending) + trials
+        return self._search_cost + reserved * cost <= self.allowance
+
+    @cached_property
+    def _costs(self) -> Sequence[float]:
+        return [node_seconds([row]) for row in self.rows.of(TrialRole.DEFAULT)]
+
+    @cached_property
+    def _search_cost(self) -> float:
+        return node_seconds([row for row in self.rows.rows if row.role not in FINAL])
+
+    def _spent(self) -> str:
+        return "" if self._affordable() else "its share of the node-hours is spent"
+
+
+def _measured(rows: Sequence[Trial]) -> Sequence[Trial]:
+    return [row for row in rows if row.state is TrialState.COMPLETE]
