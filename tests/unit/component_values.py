@@ -9,8 +9,11 @@ from typing import Any
 
 import yaml
 
+from tuner.component import TrialPlan
 from tuner.components.application import ApplicationComponent, Workload
 from tuner.components.read import read
+from tuner.executors.base import Begun, TrialResult
+from tuner.executors.local import LocalExecutor
 
 SHIPPED = Path(__file__).parents[2] / "etc" / "components"
 NEEDS: Mapping[str, Mapping[str, str]] = {
@@ -50,3 +53,12 @@ def component(
     content: Mapping[str, Any], settings: Mapping[str, Any] | None = None, workload: Workload = WORKLOAD
 ) -> ApplicationComponent:
     return ApplicationComponent(read(content, settings or {}), workload, None, "cluster")
+
+
+def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:
+    """One trial on this host, to its end."""
+    with LocalExecutor() as executor:
+        executor.start(Begun("trial", plan, directory))
+        while not (found := executor.poll(10)):
+            pass
+    return found[0].result

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.component_values import component, shipped
+from tests.unit.component_values import component, run_locally, shipped
 from tuner.components.application import ApplicationComponent, Workload
 from tuner.executors.base import TrialResult
-from tuner.executors.local import LocalExecutor
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +48,7 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     one = made(name, program)
     (problem,) = one.problems()
     plan = one.plan(problem.key, {**problem.default, **point})
-    result = LocalExecutor().run(plan, directory, lambda _: None)
+    result = run_locally(plan, directory)
     said: dict[str, dict[str, str]] = {"hint": {}, "setting": {}}
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):

@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.component_values import NEEDS, SCRIPT, WORKLOAD, component, definition, shipped
+from tests.unit.component_values import NEEDS, SCRIPT, WORKLOAD, component, definition, run_locally, shipped
 from tuner.component import TrialPlan
 from tuner.components.application import Workload
 from tuner.components.parts import Parts
 from tuner.components.script import sets, with_lines
 from tuner.errors import TunerError
 from tuner.executors.launch import Launcher
-from tuner.executors.local import LocalExecutor
 from tuner.executors.script import TrialScript
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "components"
@@ -168,7 +167,7 @@ def test_shaman_defect_5_preloaded_libraries_are_exported_behind_those_that_are_
     )
     os.environ["LD_PRELOAD"] = "/no/first.so"
     try:
-        result = LocalExecutor().run(made.plan("x", {"X": 1}), tmp_path / "trial", lambda _: None)
+        result = run_locally(made.plan("x", {"X": 1}), tmp_path / "trial")
     finally:
         del os.environ["LD_PRELOAD"]
     assert result.output.stdout == "/no/first.so:/no/a.so:/no/b.so\n"
@@ -189,7 +188,7 @@ def test_shaman_defect_7_any_script_is_run_as_it_is_and_no_file_of_its_user_is_t
 ) -> None:
     (tmp_path / "slurm-77.out").write_text("mine")
     made = component(definition({"X": {"default": 1}}), workload=Workload("/a/run.sh", script, str(tmp_path)))
-    result = LocalExecutor().run(made.plan("x", {"X": 1}), tmp_path / "trial", lambda _: None)
+    result = run_locally(made.plan("x", {"X": 1}), tmp_path / "trial")
     assert result.output.exit_status == 0 and result.output.stdout == "ran\n"
     assert made.read("x", result.output).value == result.output.elapsed_s > 0
     assert (tmp_path / "slurm-77.out").read_text() == "mine"
@@ -201,7 +200,7 @@ def test_what_runs_before_a_trial_is_run_each_time_and_not_measured(tmp_path: Pa
     before = f"sleep 0.3; echo again >>{tmp_path}/count"
     made = component(definition({"X": {"default": 1}}, before=before), workload=workload)
     for number in (1, 2):
-        result = LocalExecutor().run(made.plan("x", {"X": 1}), tmp_path / "trial", lambda _: None)
+        result = run_locally(made.plan("x", {"X": 1}), tmp_path / "trial")
         assert result.output.stdout == "again\n" * number
         assert result.output.elapsed_s < 0.3
 
