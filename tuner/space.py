@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,13 +33,17 @@ class Space:
     parameters: Sequence[Parameter]
     canonical: Callable[[Parametrization], Parametrization] = _same
 
+    def grid(self) -> Iterator[Parametrization]:
+        """Every point of the grid, those that behave alike too, the last parameter's values changing fastest."""
+        names = [parameter.name for parameter in self.parameters]
+        for values in itertools.product(*(parameter.values for parameter in self.parameters)):
+            yield dict(zip(names, values, strict=True))
+
     @cached_property
     def points(self) -> tuple[Parametrization, ...]:
         """The distinct canonical points, in grid order."""
-        names = [parameter.name for parameter in self.parameters]
         seen: dict[tuple[Value, ...], Parametrization] = {}
-        for values in itertools.product(*(parameter.values for parameter in self.parameters)):
-            point = dict(zip(names, values, strict=True))
+        for point in self.grid():
             seen.setdefault(self.key(point), self.canonical(point))
         return tuple(seen.values())
 

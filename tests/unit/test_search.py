@@ -1,255 +1,174 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search methods: one conformance suite for all, then what is particular to each."""
+"""What is particular to each search method; what all of them keep is in test_search_conformance."""
 
 import math
-import time
-from collections.abc import Callable
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.integrate import trapezoid
 
-from tuner.search import METHODS, build, design
-from tuner.search.encoding import Matrix, encode
-from tuner.search.gp import GaussianProcessSearch, expected_improvement
+from tests.unit.search_spaces import bowl, grid, small
+from tuner.search import METHODS, annealing, build, genetic, settings_of
+from tuner.search import grid as grids
 from tuner.space import Parameter, Parametrization, Space
 
-SEGMENTS = (0, *(2**k for k in range(2, 21)))
-FANS = tuple(2**k for k in range(10))
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_settings_are_the_defaults(method: str) -> None:
+    assert settings_of(method, {}) == METHODS[method].settings()
 
 
-def without_dead_dimensions(point: Parametrization) -> Parametrization:
-    """Only algorithm 2 looks at the fan-out, and 0 and 1 at nothing, as with a broadcast."""
-    kept = dict(point)
-    if point["algorithm"] in (0, 1):
-        kept["segment"] = 0
-    if point["algorithm"] != 2:
-        kept["fan"] = 1
-    return kept
-
-
-def grid(canonical: Callable[[Parametrization], Parametrization] = without_dead_dimensions) -> Space:
-    return Space(
-        (
-            Parameter("algorithm", tuple(range(10)), "category"),
-            Parameter("segment", SEGMENTS, "log"),
-            Parameter("fan", FANS, "log"),
-        ),
-        canonical,
-    )
-
-
-def small() -> Space:
-    return Space((Parameter("a", (0, 1, 2)), Parameter("b", ("x", "y"), "category"), Parameter("c", (7,))))
-
-
-def bowl(point: Parametrization) -> float:
-    """A smooth landscape with its minimum, 1.0, at algorithm 4 and segment 4096."""
-    return 1 + 0.5 * (point["algorithm"] != 4) + 0.02 * (math.log2(1 + float(point["segment"])) - 12) ** 2
-
-
-every_method = pytest.mark.parametrize("method", METHODS)
-
-
-@every_method
-def test_every_point_is_asked_once_and_then_none(method: str) -> None:
-    search = build(method, small(), 1, 4)
-    asked = []
-    while (point := search.ask()) is not None:
-        asked.append(tuple(point.values()))
-        search.tell(point, 1.0)
-    assert sorted(asked) == sorted(tuple(point.values()) for point in small().points)
-
-
-@every_method
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 2**63),
-    told=st.lists(st.one_of(st.none(), st.floats(1e-9, 1e9), st.just(1.0), st.floats(-5, 5)), max_size=12),
+@pytest.mark.parametrize(
+    ("method", "mapping", "message"),
+    [
+        ("genetic", {"mutatoin": 0.5}, "method 'genetic': unknown setting 'mutatoin': did you mean 'mutation'?"),
+        ("genetic", {"mutation": 2}, "setting 'mutation': Input should be less than or equal to 1 (it is 2)"),
+        ("genetic", {"pool": "5"}, "setting 'pool'"),
+        ("gp-ei", {"kernel": "cubic"}, "setting 'kernel'"),
+        ("annealing", {"alpha": 1.5}, "choose one below 1"),
+        ("random", {"kernel": "rbf"}, "the method 'random' has no settings: leave out 'kernel'"),
+    ],
 )
-def test_a_search_rebuilt_by_telling_asks_the_same_next_point(method: str, seed: int, told: list[float | None]) -> None:
-    space = grid()
-    search = build(method, space, seed, 5)
-    history: list[tuple[Parametrization, float | None]] = []
-    for value in told:
-        point = search.ask()
-        assert point is not None
-        assert space.key(point) not in {space.key(seen) for seen, _ in history}
-        assert search.ask() == point
-        search.tell(point, value)
-        history.append((point, value))
-    rebuilt = build(method, space, seed, 5)
-    for point, value in history:
-        rebuilt.tell(point, value)
-    assert rebuilt.ask() == search.ask()
+def test_settings_that_are_wrong_are_refused_in_one_line(method: str, mapping: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        settings_of(method, mapping)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
-@every_method
-def test_a_point_told_without_being_asked_is_not_asked(method: str) -> None:
-    search = build(method, small(), 1, 6)
-    for point in small().points[:-1]:
-        search.tell(point, None)
-    assert search.ask() == small().points[-1]
+@pytest.mark.parametrize(
+    ("method", "mapping"),
+    [
+        *(("gp-ei", {"kernel": kernel}) for kernel in ("matern32", "rbf")),
+        *(("gp-ei", {"values": values}) for values in ("log", "plain")),
+        *(("gp-ei", {"lie": lie}) for lie in ("mean", "best")),
+        ("tpe", {"multivariate": False, "candidates": 4}),
+        *(("genetic", {"crossover": crossover, "cuts": 5}) for crossover in ("single", "n-point")),
+        ("genetic", {"selection": "probabilistic", "elitism": True, "mutation": 1}),
+        *(("annealing", {"cooling": cooling}) for cooling in ("multiplicative", "logarithmic")),
+        *(("annealing", {"restart": restart}) for restart in ("random", "threshold")),
+    ],
+)
+def test_every_setting_searches_a_grid_to_its_end(method: str, mapping: dict[str, object]) -> None:
+    search = build(method, small(), 1, 2, settings=settings_of(method, mapping))
+    asked: list[Parametrization] = []
+    while (point := search.ask(asked[-1:] if len(asked) == 3 else [])) is not None:
+        asked.append(point)
+        search.tell(point, float(len(asked)))
+    assert len({small().key(point) for point in asked}) == len(small().points)
 
 
-@every_method
-def test_only_canonical_points_are_asked(method: str) -> None:
-    space, search = grid(), build(method, grid(), 3, 10)
-    for _ in range(20):
-        point = search.ask()
-        assert point is not None and point == space.canonical(point)
-        search.tell(point, bowl(point))
+@pytest.mark.parametrize("method", ["gp-ei", "tpe", "genetic", "annealing"])
+def test_methods_that_learn_find_what_random_search_does_not(method: str) -> None:
+    space = Space([Parameter(name, tuple(range(16))) for name in "abc"])
 
-
-@every_method
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_value_that_is_no_number_is_refused(method: str, value: float) -> None:
-    with pytest.raises(ValueError, match="no finite number"):
-        build(method, small(), 1, 2).tell(small().points[0], value)
-
-
-@every_method
-def test_replicates_and_points_that_behave_alike_are_one_point(method: str) -> None:
-    search = build(method, grid(), 1, 2)
-    search.tell({"algorithm": 1, "segment": 0, "fan": 1}, 1.0)
-    search.tell({"algorithm": 1, "segment": 4096, "fan": 8}, 2.0)
-    search.tell({"algorithm": 1, "segment": 0, "fan": 1}, None)
-    for _ in range(8):
-        point = search.ask()
-        assert point is not None and point["algorithm"] != 1
-        search.tell(point, 3.0, censored=True)
-
-
-@every_method
-def test_parallel_asks_differ(method: str) -> None:
-    search, pending = build(method, small(), 1, 2), []
-    while (point := search.ask(pending)) is not None:
-        assert point not in pending
-        pending.append(point)
-    assert len(pending) == len(small().points)
-    assert search.ask() == pending[0]
-
-
-@every_method
-def test_the_points_of_a_warm_start_are_asked_first(method: str) -> None:
-    first = [small().points[4], {"a": 99, "b": "x", "c": 7}, small().points[2]]
-    search = build(method, small(), 1, 3, first=first)
-    assert search.ask() == first[0]
-    assert search.ask([first[0]]) == first[2]
-
-
-@pytest.mark.parametrize("method", ["gp-ei", "random"])
-def test_another_seed_is_another_search(method: str) -> None:
-    first = [build(method, grid(), seed, 10).ask() for seed in range(8)]
-    assert len({tuple(point.values()) for point in first if point}) > 1
-
-
-def test_zero_deviation_leaves_the_certain_improvement() -> None:
-    result = expected_improvement(np.array([1.0, 3.0, 2.0]), np.zeros(3), 2.0)
-    assert result.tolist() == [1.0, 0.0, 0.0]
-
-
-def test_expected_improvement_tends_to_its_limit_as_the_deviation_vanishes() -> None:
-    mean = np.array([1.0, 3.0, 2.0])
-    assert np.allclose(expected_improvement(mean, np.full(3, 1e-12), 2.0), [1.0, 0.0, 0.0], atol=1e-11)
-
-
-@settings(deadline=None)
-@given(st.floats(-3, 3), st.floats(0.05, 3), st.floats(-3, 3))
-def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviation: float, best: float) -> None:
-    x = np.linspace(mean - 9 * deviation, mean + 9 * deviation, 40_001)
-    density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
-    expected = trapezoid(np.maximum(best - x, 0) * density, x)
-    assert expected_improvement(np.array([mean]), np.array([deviation]), best)[0] == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_asked_point_has_the_greatest_expected_improvement_of_the_grid() -> None:
-    """Against a posterior computed here, from the formulas: mu = k' K^-1 y, sigma^2 = 1 - k' K^-1 k."""
-    space = small()
-    observed = [space.points[0], space.points[3], space.points[4]]
-    values = [3.0, 1.0, 2.0]
-    search = GaussianProcessSearch(space, 1)
-    for point, value in zip(observed, values, strict=True):
-        search.tell(point, value)
-    y = np.log(values)
-    y = (y - y.mean()) / y.std()
-
-    def covariance(a: list[Parametrization], b: list[Parametrization]) -> Matrix:
-        squares = ((encode(space, a)[:, None, :] - encode(space, b)[None, :, :]) ** 2).sum(axis=2)
-        similarities: Matrix = np.exp(-squares / 2)
-        return similarities
-
-    unseen = [point for point in space.points if point not in observed]
-    inverse = np.linalg.inv(covariance(observed, observed) + 1e-3 * np.eye(3))
-    k = covariance(unseen, observed)
-    deviation = np.sqrt(1 - np.einsum("ij,jk,ik->i", k, inverse, k))
-    improvement = expected_improvement(k @ inverse @ y, deviation, y.min())
-    assert search.ask() == unseen[int(improvement.argmax())]
-
-
-def test_a_failed_point_is_treated_as_the_worst_seen() -> None:
-    failed, worst = (build("gp-ei", grid(), 5, 10) for _ in range(2))
-    for index in range(10):
-        point = failed.ask()
-        assert point is not None
-        failed.tell(point, None if index == 4 else 1.0 + index)
-        worst.tell(point, 10.0 if index == 4 else 1.0 + index)
-    assert failed.ask() == worst.ask()
-
-
-def test_the_model_finds_what_random_search_does_not() -> None:
     def found(method: str, seed: int) -> float:
-        search, best = build(method, grid(), seed, 10), math.inf
+        search, best = build(method, space, seed, 6), math.inf
         for _ in range(30):
             point = search.ask()
             assert point is not None
-            search.tell(point, bowl(point))
-            best = min(best, bowl(point))
+            value = sum((float(place) - 11) ** 2 for place in point.values())
+            search.tell(point, 1 + value)
+            best = min(best, value)
         return best
 
-    model, chance = ([found(method, seed) for seed in range(8)] for method in ("gp-ei", "random"))
-    assert max(model) < 1.05
-    assert np.mean(chance) > np.mean(model) + 0.05
+    learnt, chance = ([found(name, seed) for seed in range(12)] for name in (method, "random"))
+    assert np.median(learnt) < 0.75 * np.median(chance)
 
 
-def test_asking_is_quick_at_2000_points_and_100_observations() -> None:
-    space = grid(canonical=lambda point: point)
-    assert len(space.points) == 2000
-    search = GaussianProcessSearch(space, 1)
-    for point in space.points[::20]:
-        search.tell(point, bowl(point))
-    search.ask()  # imports, caches
-    begin = time.process_time()
-    search.ask()
-    assert time.process_time() - begin < 0.150
+def test_a_better_point_is_always_accepted_and_a_worse_one_by_its_distance_over_the_temperature() -> None:
+    assert annealing.acceptance(2.0, 1.0, 0.5) == 1.0
+    assert annealing.acceptance(1.0, 2.0, 0.5) == pytest.approx(math.exp(-2))
+    assert annealing.acceptance(1.0, 2.0, 1e-9) == annealing.acceptance(1.0, 2.0, 0.0) == 0.0
 
 
-def test_a_hypercube_shares_no_value_on_any_axis() -> None:
-    space = grid(canonical=lambda point: point)
-    points = design.hybrid(space, 10, np.random.default_rng(1))
-    for parameter in space.parameters:
-        assert len({point[parameter.name] for point in points}) == 10
+@pytest.mark.parametrize(
+    ("cooling", "alpha", "expected"),
+    [
+        ("exponential", 0.5, [100.0, 50.0, 25.0]),
+        ("multiplicative", 10.0, [100.0, 100 / 11, 100 / 21]),
+        ("logarithmic", 10.0, [100.0, 100 / (1 + 10 * math.log(2)), 100 / (1 + 10 * math.log(3))]),
+    ],
+)
+def test_a_temperature_falls_by_its_schedule(cooling: str, alpha: float, expected: list[float]) -> None:
+    settings = annealing.Settings.model_validate({"cooling": cooling, "alpha": alpha, "temperature": 100.0})
+    assert [annealing.cooled(settings, step) for step in range(3)] == pytest.approx(expected)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 40), st.integers(0, 2**32))
-def test_a_design_beyond_the_shortest_axis_is_filled_with_other_points(
-    lengths: list[int], size: int, seed: int
-) -> None:
-    space = Space([Parameter(str(axis), tuple(range(length))) for axis, length in enumerate(lengths)])
-    points = design.hybrid(space, size, np.random.default_rng(seed))
-    assert len({space.key(point) for point in points}) == len(points) == min(size, math.prod(lengths))
-    shortest = min([size, *(length for length in lengths if length > 1)])
-    for parameter in space.parameters:
-        if len(parameter.values) > 1:
-            assert len({point[parameter.name] for point in points[:shortest]}) == shortest
+@pytest.mark.parametrize(
+    ("mapping", "heated"),
+    [
+        ({}, 0),
+        ({"restart": "random", "restart_probability": 1.0}, 3),
+        ({"restart": "random", "restart_probability": 1.0, "restarts": 5}, 5),
+        ({"restart": "random", "restart_probability": 0.0}, 0),
+        ({"restart": "threshold", "restart_threshold": 0.93}, 3),
+        ({"restart": "threshold", "restart_threshold": 0.01}, 0),
+    ],
+)
+def test_restarts_heat_up_again_a_bounded_number_of_times(mapping: dict[str, object], heated: int) -> None:
+    """T0 is 1 and alpha 0.95: three steps from one restart at a threshold of 0.93 to the next."""
+    settings = annealing.Settings.model_validate(mapping)
+    search = annealing.AnnealingSearch(grid(), 1, grid().points[:3], settings)
+    for _ in range(20):
+        asked = search.ask()
+        assert asked is not None
+        search.tell(asked, bowl(asked))
+    assert search.restarts == heated
 
 
-def test_encoding_treats_zero_and_categories_as_values() -> None:
-    space = Space((Parameter("a", ("x", "y", "z"), "category"), Parameter("b", (0, 1, 3), "log"), Parameter("c", (5,))))
-    matrix = encode(space, space.points)
-    assert matrix.shape == (9, 4)
-    assert np.linalg.norm(matrix[0, :3] - matrix[3, :3]) == pytest.approx(1.0)
-    assert matrix[:3, 3] == pytest.approx([-math.sqrt(1.5), 0.0, math.sqrt(1.5)])
+def test_annealing_goes_from_the_best_of_its_opening_to_a_neighbour() -> None:
+    space = Space([Parameter(name, tuple(range(9))) for name in "ab"])
+    opening: list[Parametrization] = [{"a": 4, "b": 4}, {"a": 0, "b": 8}]
+    search = annealing.AnnealingSearch(space, 7, opening)
+    for told, value in zip(opening, (5.0, 1.0), strict=True):
+        search.tell(told, value)
+    point = search.ask()
+    assert point is not None
+    assert point["a"] in (0, 1) and point["b"] in (7, 8)
+
+
+def test_roulette_weights_fall_with_the_value_and_leave_the_worst_a_chance() -> None:
+    weights = genetic.weights(np.array([1.0, 2.0, 3.0, 5.0]))
+    assert weights == pytest.approx(np.array([1.25, 1.0, 0.75, 0.25]) / 3.25)
+    assert genetic.weights(np.array([-5.0, -5.0])).tolist() == [0.5, 0.5]
+
+
+def test_a_tournament_takes_the_best_of_two_pools() -> None:
+    """With pools of half of all each, the best point is a parent, and the worst never; a pool of one is a lottery."""
+    values = np.array([4.0, 1.0, 3.0, 2.0])
+    half, lottery = genetic.Settings(pool=9), genetic.Settings(pool=1)
+    drawn = [set(genetic.parents(values, half, np.random.default_rng(seed))) for seed in range(50)]
+    assert all(1 in pair and 0 not in pair and len(pair) == 2 for pair in drawn)
+    luck = Counter(i for seed in range(50) for i in genetic.parents(values, lottery, np.random.default_rng(seed)))
+    assert luck.keys() == {0, 1, 2, 3}
+
+
+def test_with_elitism_the_best_point_is_the_first_parent() -> None:
+    for selection in ("tournament", "probabilistic"):
+        settings = genetic.Settings.model_validate({"selection": selection, "pool": 1, "elitism": True})
+        pairs = [genetic.parents(np.arange(6.0)[::-1], settings, np.random.default_rng(seed)) for seed in range(30)]
+        assert all(first == 5 and second != 5 for first, second in pairs)
+
+
+@pytest.mark.parametrize(("crossover", "changes"), [("single", 1), ("double", 2), ("n-point", 4)])
+def test_a_child_has_segments_of_both_parents_in_turn(crossover: str, changes: int) -> None:
+    space = Space([Parameter(str(gene), (0, 1)) for gene in range(9)])
+    zeros, ones = ({str(gene): value for gene in range(9)} for value in (0, 1))
+    settings = genetic.Settings.model_validate({"crossover": crossover, "cuts": 4})
+    for seed in range(20):
+        child = list(genetic.crossed(space, zeros, ones, settings, np.random.default_rng(seed)).values())
+        assert sum(a != b for a, b in pairwise(child)) == changes
+
+
+def test_a_walk_moves_one_step_at_most_on_each_axis_and_one_at_least() -> None:
+    space = Space(
+        (Parameter("a", tuple(range(5))), Parameter("b", (0, 4, 8), "log"), Parameter("c", ("x", "y", "z"), "category"))
+    )
+    origin: Parametrization = {"a": 2, "b": 0, "c": "y"}
+    walks = [grids.walk(space, origin, np.random.default_rng(seed)) for seed in range(300)]
+    assert {walk["a"] for walk in walks} == {1, 2, 3}
+    assert {walk["b"] for walk in walks} == {0, 4}
+    assert {walk["c"] for walk in walks} == {"x", "y", "z"}
+    assert origin not in walks

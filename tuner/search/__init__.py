@@ -4,21 +4,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
-from tuner.search import grid, plain
+from reprise.config import Section, first_problem
+from tuner.search import annealing, genetic, gp, grid, plain, tpe
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
-from tuner.search.gp import GaussianProcessSearch
 from tuner.space import Parametrization, Space
 
-METHODS: Mapping[str, Callable[[Space, int, Sequence[Parametrization]], Search]] = {
-    "gp-ei": GaussianProcessSearch,
-    "random": plain.random,
-    "exhaustive": plain.exhaustive,
+
+@dataclass(frozen=True)
+class Method:
+    """`new` takes space, seed, the points to open with, and settings. `learns`: it starts from a design."""
+
+    new: Callable[[Space, int, Sequence[Parametrization], Any], Search]
+    settings: type[Section] = Section
+    learns: bool = True
+
+
+METHODS: Mapping[str, Method] = {
+    "gp-ei": Method(gp.GaussianProcessSearch, gp.Settings),
+    "tpe": Method(tpe.ParzenSearch, tpe.Settings),
+    "genetic": Method(genetic.GeneticSearch, genetic.Settings),
+    "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
+    "random": Method(lambda space, seed, opening, _: plain.random(space, seed, opening), learns=False),
+    "exhaustive": Method(lambda space, seed, opening, _: plain.exhaustive(space, seed, opening), learns=False),
 }
-WITHOUT_DESIGN = ("random", "exhaustive")
+
+
+def settings_of(method: str, mapping: Mapping[str, Any]) -> Section:
+    """The settings of one of `METHODS` from a campaign file's. Raises ValueError with one line."""
+    model = METHODS[method].settings
+    if mapping and not model.model_fields:
+        raise ValueError(f"the method {method!r} has no settings: leave out {', '.join(map(repr, mapping))}")
+    try:
+        return model.model_validate(dict(mapping), strict=True)
+    except ValidationError as error:
+        raise ValueError(f"method {method!r}: {first_problem(error, model)}") from error
 
 
 def build(
@@ -28,14 +54,16 @@ def build(
     initial: int,
     design: str = "hybrid",
     first: Sequence[Parametrization] = (),
+    settings: Section | None = None,
 ) -> Search:
-    """A new search with one of `METHODS`.
+    """A new search with one of `METHODS`, its settings as `settings_of` makes them (the defaults if None).
 
-    It opens with the points of `first` (those of the grid), and with points of one of `DESIGNS` up to `initial` in
-    all, where the method learns from points.
+    It opens with the points of `first` that are on the grid, and, where the method learns from points, with points of
+    one of `DESIGNS` up to `initial` in all.
     """
+    known = METHODS[method]
     opening = [space.canonical(point) for point in first if grid.holds(space, point)]
-    wanted = 0 if method in WITHOUT_DESIGN else initial - len({space.key(point) for point in opening})
+    wanted = initial - len({space.key(point) for point in opening}) if known.learns else 0
     if wanted > 0:
         opening += DESIGNS[design](space, wanted, np.random.default_rng(seed))
-    return METHODS[method](space, seed, opening)
+    return known.new(space, seed, opening, settings)

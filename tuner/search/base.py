@@ -79,15 +79,14 @@ class Told:
         self.evaluations += 1
         return observation
 
-    def lies(self) -> list[float]:
-        """One value per observation: its mean; else its bound, or the worst of all where that is higher or it failed.
+    def pessimistic(self) -> list[float]:
+        """One value per observation: its mean, or the worst value known where it failed or was stopped early.
 
         Raises ValueError where no point has a value or a bound yet.
         """
-        known = [observation.mean for observation in self.observations.values()]
-        bounds = [observation.bound for observation in self.observations.values()]
-        worst = max(value for value in (*known, *bounds) if value is not None)
-        return [worst if mean is None else mean for mean in known]
+        means = [observation.mean for observation in self.observations.values()]
+        worst = max(v for o in self.observations.values() for v in (o.mean, o.bound) if v is not None)
+        return [worst if mean is None else mean for mean in means]
 
     def __bool__(self) -> bool:
         """Whether any point has a value or a bound."""

@@ -1,48 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points that a model-based search starts from: a Latin hypercube on the grid, then uniform random points.
+"""The points that a search starts from (Robert 2021, section 3.2): distinct canonical points, at most all of a space.
 
-On a Latin hypercube no two points share a value on any axis, so that the points still differ when an axis turns out to
-do nothing (Robert 2021, section 3.2). A grid allows that for as many points as its shortest axis has values; the rest
-is drawn at random. Axes with a single value do not count.
+Points that behave alike (dead dimensions) count once; random points make up for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tuner.search import grid
+from tuner.search.base import Key
+from tuner.search.encoding import axes, encode
 from tuner.space import Parametrization, Space
 
+Design = Callable[[Space, int, np.random.Generator], Sequence[Parametrization]]
 
-def hybrid(space: Space, size: int, rng: np.random.Generator) -> tuple[Parametrization, ...]:
-    """`size` distinct canonical points, or all of the space's where it has fewer.
+REDRAWS = 20  # Latin hypercubes drawn for one whose points are all distinct
+CUBES = 100  # Latin hypercubes of which maximin takes the best
 
-    Points of the hypercube that behave alike (dead dimensions) count once; random points make up for them.
+
+def uniform(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
+    """Random points."""
+    return _distinct(space, size, grid.shuffled(space, rng))
+
+
+def lhs(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
+    """A Latin hypercube of `size` levels. On axes with fewer values than that, values repeat."""
+    cubes = (_hypercube(space, size, rng) for _ in range(REDRAWS))
+    return _distinct(space, size, itertools.chain(*cubes, grid.shuffled(space, rng)))
+
+
+def maximin(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
+    """The Latin hypercube, of `CUBES`, in which the two nearest points are furthest apart, on axes that are 1 wide."""
+    cubes = [_distinct(space, size, _hypercube(space, size, rng)) for _ in range(CUBES)]
+    best = max(cubes, key=lambda points: (len(points), _nearest(space, points)))
+    return _distinct(space, size, itertools.chain(best, grid.shuffled(space, rng)))
+
+
+def hybrid(space: Space, size: int, rng: np.random.Generator) -> Sequence[Parametrization]:
+    """A Latin hypercube of as many points as the shortest axis has values, then random points.
+
+    On the hypercube no two points share a value on any axis, so that the points still differ when an axis turns out to
+    do nothing. Axes with a single value do not count.
     """
-    chosen = {space.key(point): point for point in _latin_hypercube(space, size, rng)}
-    rest = [point for point in space.points if space.key(point) not in chosen]
-    missing = min(size - len(chosen), len(rest))
-    for index in rng.permutation(len(rest))[:missing]:
-        chosen[space.key(rest[index])] = rest[index]
+    shortest = min([size, *(len(p.values) for p in space.parameters if len(p.values) > 1)])
+    return _distinct(space, size, itertools.chain(_hypercube(space, shortest, rng), grid.shuffled(space, rng)))
+
+
+DESIGNS: Mapping[str, Design] = {"uniform": uniform, "lhs": lhs, "maximin": maximin, "hybrid": hybrid}
+
+
+def _distinct(space: Space, size: int, points: Iterable[Parametrization]) -> Sequence[Parametrization]:
+    chosen: dict[Key, Parametrization] = {}
+    for point in points:
+        if len(chosen) >= size:
+            break
+        chosen.setdefault(space.key(point), point)
     return tuple(chosen.values())
 
 
-def _latin_hypercube(space: Space, size: int, rng: np.random.Generator) -> list[Parametrization]:
-    """At most `size` points, no two with the same value on an axis (before dead dimensions are neutralised).
+def _hypercube(space: Space, size: int, rng: np.random.Generator) -> Iterator[Parametrization]:
+    """`size` points, the levels of each axis in random order.
 
-    Level k of n on an axis of m >= n values stands for the value with index floor((k + 1/2) m / n), k from 0.
+    Level k of n on an axis of m values stands for the value with index floor((k + 1/2) m / n), k from 0. The values of
+    a category have no order: they are shuffled first.
     """
-    lengths = [len(parameter.values) for parameter in space.parameters]
-    count = min([size, *(length for length in lengths if length > 1)])
-    columns = [
-        [int((level + 0.5) * length / count) if length > 1 else 0 for level in rng.permutation(count)]
-        for length in lengths
-    ]
-    return [
-        space.canonical({p.name: p.values[column[row]] for p, column in zip(space.parameters, columns, strict=True)})
-        for row in range(count)
-    ]
+    columns = []
+    for parameter in space.parameters:
+        values = list(parameter.values)
+        if parameter.kind == "category":
+            values = [values[index] for index in rng.permutation(len(values))]
+        columns.append([values[int((level + 0.5) * len(values) / size)] for level in rng.permutation(size)])
+    names = [parameter.name for parameter in space.parameters]
+    for row in zip(*columns, strict=True):
+        yield space.canonical(dict(zip(names, row, strict=True)))
 
 
-DESIGNS: Mapping[str, Callable[[Space, int, np.random.Generator], Sequence[Parametrization]]] = {"hybrid": hybrid}
+def _nearest(space: Space, points: Sequence[Parametrization]) -> float:
+    """The smallest distance of two points."""
+    rows = encode(space, points)
+    if len(rows) < 2 or not len(axes(space)):
+        return 0.0
+    squares = ((rows[:, None, :] - rows[None, :, :]) ** 2).sum(axis=2)
+    return float(squares[np.triu_indices(len(rows), 1)].min())

@@ -12,24 +12,52 @@ import numpy.typing as npt
 from tuner.space import Parameter, Parametrization, Space, Value
 
 Matrix = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int_]
+
+BEYOND = 1.0  # a value outside the grid's counts as at most this far outside, where the grid is 1 wide
 
 
 def encode(space: Space, points: Sequence[Parametrization]) -> Matrix:
-    """One row per point, shape (points, columns).
+    """One row per point, shape (points, columns); `axes` says which column belongs to which axis.
 
-    A linear axis is one column, a log axis one of log2(1 + v), both scaled so that the grid's values have mean 0 and
-    standard deviation 1. A category is one column per value: 1/sqrt(2) where it is the point's value, so that two
-    different categories are 1 apart. An axis with a single value tells nothing and has no column.
+    Numbers are one column, their place in the grid's order, from 0 for the lowest value to 1 for the highest: steps
+    count alike, additive or multiplicative (Robert 2021, section 3.3.3, leaves the scale open). A category is one
+    column per value, 1/sqrt(2) where it is the point's value: two different ones are 1 apart. An axis with a single
+    value tells nothing and has no column.
     """
-    columns = [
-        column for p in space.parameters if len(p.values) > 1 for column in _columns(p, [x[p.name] for x in points])
-    ]
+    columns = [column for p in _varied(space) for column in _columns(p, [x[p.name] for x in points])]
     return np.array(columns, dtype=np.float64).T.reshape(len(points), len(columns))
+
+
+def axes(space: Space) -> Integers:
+    """For each column of `encode` the number of its axis, counting those with several values."""
+    widths = [len(p.values) if p.kind == "category" else 1 for p in _varied(space)]
+    return np.repeat(np.arange(len(widths)), widths)
+
+
+def categories(space: Space) -> npt.NDArray[np.bool_]:
+    """For each axis with several values whether it is a category."""
+    return np.array([p.kind == "category" for p in _varied(space)], dtype=bool)
+
+
+def place(parameter: Parameter, values: Sequence[Value]) -> Matrix:
+    """Places on a numeric axis: the index of a grid value over the last one; others lie between, or beyond."""
+    scaled = [(lambda v: math.log2(1 + float(v))) if parameter.kind == "log" else float][0]
+    grid = np.array(sorted(scaled(value) for value in parameter.values))
+    wanted = np.array([scaled(value) for value in values])
+    last = len(grid) - 1
+    inside = np.interp(wanted, grid, np.arange(last + 1.0))
+    below = np.minimum(wanted - grid[0], 0.0) / (grid[1] - grid[0])
+    above = np.maximum(wanted - grid[-1], 0.0) / (grid[-1] - grid[-2])
+    places: Matrix = np.clip((inside + below + above) / last, -BEYOND, 1 + BEYOND)
+    return places
+
+
+def _varied(space: Space) -> list[Parameter]:
+    return [parameter for parameter in space.parameters if len(parameter.values) > 1]
 
 
 def _columns(parameter: Parameter, values: Sequence[Value]) -> list[Matrix]:
     if parameter.kind == "category":
         return [np.array([value == known for value in values]) * math.sqrt(0.5) for known in parameter.values]
-    scale = (lambda v: math.log2(1 + float(v))) if parameter.kind == "log" else float
-    grid = np.array([scale(value) for value in parameter.values])
-    return [(np.array([scale(value) for value in values]) - grid.mean()) / grid.std()]
+    return [place(parameter, values)]

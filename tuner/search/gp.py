@@ -1,77 +1,127 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bayesian optimization: a Gaussian process as the model, expected improvement as what is maximized over the grid.
 
-The covariance is the radial basis function exp(-d^2 / 2), d the Euclidean distance of encoded points (`encoding`), its
-length scale fixed at 1. Values are modelled by their logarithm (run times are positive and differ by factors; plain
-where one is not positive), standardized at every fit, with `NOISE` as the variance of a measurement. On modelled
-broadcast landscapes of 4 to 30 nodes (60 runs) this found points 5 % above the optimum on average in 32 trials; fitted
-length scales, one or one per column, were no nearer (5 to 7 %) and ten times slower. Values as they are, without the
-logarithm, came to 10 %, in an earlier sample of 16 runs only.
+docs/search.md has the formulas, and what was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from pydantic import Field
 
+from reprise.config import Section
+from tuner.search import grid, surrogate
+from tuner.search.acquisition import log_expected_improvement
 from tuner.search.base import Key, OpenedSearch
-from tuner.search.encoding import encode
-from tuner.space import Parametrization
+from tuner.search.encoding import axes, categories, encode
+from tuner.search.values import truncated_mean, warp
+from tuner.space import Parametrization, Space
 
-NOISE = 1e-3  # variance of a measurement where the standardized values have variance 1: 3 % of their spread
 SAME = 1e-9  # expected improvements nearer than this (relative) are a tie, decided by the seed
+CANDIDATES = 4_000  # random points that stand for a grid that is too large to be listed
+LEADERS = 10  # points whose neighbours are candidates too
+CLIMB = 20  # steps at most from the best candidate to a better neighbour
+
+LIES: Mapping[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean, "best": min}
 
 Vector = npt.NDArray[np.float64]
 
 
-def expected_improvement(mean: Vector, deviation: Vector, best: float) -> Vector:
-    """EI = (f* - mu) Phi(z) + sigma phi(z), z = (f* - mu) / sigma (Robert 2021, eq. 3.3), for minimization.
+class Settings(Section):
+    """Of `gp-ei`."""
 
-    Where sigma is 0 this is its limit, max(f* - mu, 0).
-    """
-    gain = best - mean
-    certain = deviation <= 0
-    sigma = np.where(certain, 1.0, deviation)
-    z = gain / sigma
-    return np.where(certain, np.maximum(gain, 0.0), np.maximum(gain * norm.cdf(z) + sigma * norm.pdf(z), 0.0))
+    kernel: Literal["matern52", "matern32", "rbf"] = Field("matern52", description="the covariance")
+    values: Literal["warped", "log", "plain"] = Field("warped", description="what the model sees of the values")
+    lie: Literal["worst", "mean", "best"] = Field("worst", description="the value that a pending point is given")
 
 
 class GaussianProcessSearch(OpenedSearch):
-    """Asks the grid's point of the greatest EI. Pending points count as measured, with the worst value seen."""
+    """Asks the grid's point of the greatest expected improvement; beyond `grid.LISTED` points, of many candidates."""
+
+    def __init__(
+        self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
+    ) -> None:
+        super().__init__(space, seed, opening)
+        self._settings = settings or Settings()
+        self._listed: tuple[Vector, dict[Key, int]] | None = None
 
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
-        unseen = [point for point in self._space.points if self._space.key(point) not in taken]
-        if not unseen:
-            return None
-        rng = np.random.default_rng([self._seed, len(taken)])
-        improvement = self._improvement(pending, unseen)
-        highest = improvement.max(initial=0.0)
-        best = np.flatnonzero(improvement >= highest * (1 - SAME))
-        return unseen[int(rng.choice(best))]
-
-    def _improvement(self, pending: Sequence[Parametrization], unseen: list[Parametrization]) -> Vector:
-        """EI of each point; all 0 while no point has a value. Failed points count as the worst value seen."""
+        rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
         if not self._told:
-            return np.zeros(len(unseen))
-        lies = self._told.lies()
-        observed = [*(seen.point for seen in self._told.observations.values()), *pending]
-        values = np.array([*lies, *[max(lies)] * len(pending)])
-        if values.min() > 0:
-            values = np.log(values)
-        spread = values.std()
-        values = (values - values.mean()) / (spread if spread > 0 else 1.0)
-        mean, deviation = _posterior(encode(self._space, observed), values, encode(self._space, unseen))
-        return expected_improvement(mean, deviation, float(values.min()))
+            return grid.free(self._space, taken, rng)
+        model, best = self._model(pending)
+        if grid.is_listed(self._space):
+            points, rows = self._untaken(taken)
+            return points[_highest(self._scores(model, best, rows), rng)] if points else None
+        return self._of_candidates(model, best, taken, rng)
+
+    def _scores(self, model: surrogate.Surrogate, best: float, rows: Vector) -> Vector:
+        return log_expected_improvement(*model.predict(rows), best)
+
+    def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
+        """The listed points that are free, and their rows; what does not change between asks is kept."""
+        if self._listed is None:
+            points = self._space.points
+            index = {self._space.key(point): number for number, point in enumerate(points)}
+            self._listed = encode(self._space, points), index
+        rows, index = self._listed
+        free = np.ones(len(rows), dtype=bool)
+        free[[index[key] for key in taken if key in index]] = False
+        return [self._space.points[number] for number in np.flatnonzero(free)], rows[free]
+
+    def _of_candidates(
+        self, model: surrogate.Surrogate, best: float, taken: Collection[Key], rng: np.random.Generator
+    ) -> Parametrization | None:
+        """Random points and the neighbours of the best told, then uphill from the best of them."""
+        known = [seen for seen in self._told.observations.values() if seen.mean is not None]
+        leaders = sorted(known, key=lambda seen: seen.mean or 0.0)[:LEADERS]
+        candidates = [grid.draw(self._space, rng) for _ in range(CANDIDATES)]
+        for seen in leaders:
+            candidates += grid.beside(self._space, seen.point)
+        found, score = None, -np.inf
+        for _ in range(CLIMB):
+            candidates = [point for point in candidates if self._space.key(point) not in taken]
+            if not candidates:
+                break
+            scores = self._scores(model, best, encode(self._space, candidates))
+            chosen = _highest(scores, rng)
+            if found is not None and scores[chosen] <= score:
+                break
+            found, score = candidates[chosen], scores[chosen]
+            candidates = grid.beside(self._space, found)
+        return found or grid.free(self._space, taken, rng)
+
+    def _model(self, pending: Sequence[Parametrization]) -> tuple[surrogate.Surrogate, float]:
+        """The model of what was told, and the lowest mean that it gives a measured point.
+
+        Failed points count as the worst value seen, censored ones as what a model of the others expects above their
+        bound, pending ones as the lie.
+        """
+        seen = list(self._told.observations.values())
+        known = self._told.pessimistic()
+        values = [lie if s.bound is None else s.bound for s, lie in zip(seen, known, strict=True)]
+        values += [LIES[self._settings.lie](known)] * len(pending)
+        z = warp(np.array(values), self._settings.values)
+        rest = [False] * len(pending)
+        measured = np.array([*(bool(s.values) for s in seen), *rest])
+        censored = np.array([*(s.bound is not None for s in seen), *rest])
+        counts = np.array([*(max(1, len(s.values)) for s in seen), *(1 for _ in rest)], dtype=float)
+        rows = encode(self._space, [*(s.point for s in seen), *pending])
+        if censored.any() and measured.any():
+            others = self._fit(rows[~censored], z[~censored], counts[~censored])
+            z[censored] = truncated_mean(*others.predict(rows[censored]), z[censored])
+        model = self._fit(rows, z, counts)
+        return model, float(model.predict(rows[measured] if measured.any() else rows)[0].min())
+
+    def _fit(self, rows: Vector, z: Vector, counts: Vector) -> surrogate.Surrogate:
+        return surrogate.fit(rows, z, counts, axes(self._space), categories(self._space), self._settings.kernel)
 
 
-def _posterior(observed: Vector, values: Vector, wanted: Vector) -> tuple[Vector, Vector]:
-    """Mean and standard deviation, without measurement noise, at the rows of `wanted`."""
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF
-
-    model = GaussianProcessRegressor(RBF(1.0, "fixed"), alpha=NOISE, optimizer=None)
-    mean, deviation = model.fit(observed, values).predict(wanted, return_std=True)
-    return mean, deviation
+def _highest(scores: Vector, rng: np.random.Generator) -> int:
+    """The index of the highest score, by chance among equal ones."""
+    return int(rng.choice(np.flatnonzero(scores >= scores.max() - SAME)))

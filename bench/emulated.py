@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the landscapes of the emulators anew: `make landscapes` (about a minute). They stand in bench/landscapes/."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from tuner.emulators import sbb, sro
+from tuner.landscape import Landscape
+
+DIRECTORY = Path(__file__).parent / "landscapes"
+SEED = 1
+EMULATED: Mapping[str, Callable[[], Landscape]] = {
+    **{name: partial(sro.landscape, name, SEED) for name in sro.WORKLOADS},
+    **{name: partial(sbb.landscape, name, SEED) for name in sbb.BENCHES},
+}
+
+
+def path_of(name: str) -> Path:
+    return DIRECTORY / f"{name}.json.gz"
+
+
+def main() -> None:
+    DIRECTORY.mkdir(exist_ok=True)
+    for name, make in EMULATED.items():
+        landscape = make()
+        landscape.save(path_of(name))
+        point, best = landscape.optimum
+        sys.stderr.write(f"{name}: {len(landscape.samples)} points, best {best:.2f} s at {dict(point)}\n")
+
+
+if __name__ == "__main__":
+    main()

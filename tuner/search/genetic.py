@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A steady-state genetic algorithm: one child of two tested points at a time (Robert 2021, section 3.3.1).
+
+The population is all that was told. A point's genes are its values, in the order of the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from reprise.config import Section
+from tuner.search import grid
+from tuner.search.base import Key, OpenedSearch
+from tuner.space import Parametrization, Space
+
+Vector = npt.NDArray[np.float64]
+
+
+class Settings(Section):
+    """Of `genetic`."""
+
+    selection: Literal["tournament", "probabilistic"] = Field("tournament", description="how parents are chosen")
+    pool: int = Field(5, ge=1, description="points that compete in a tournament")
+    crossover: Literal["single", "double", "n-point"] = Field("double", description="how parents are mixed")
+    cuts: int = Field(3, ge=1, description="of n-point crossover")
+    mutation: float = Field(0.5, ge=0, le=1, description="the probability that a child moves to a neighbour")
+    elitism: bool = Field(False, description="the best point is always the first parent")
+
+
+class GeneticSearch(OpenedSearch):
+    """Asks a child; one that was told or is pending moves on to a neighbour that was not."""
+
+    def __init__(
+        self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
+    ) -> None:
+        super().__init__(space, seed, opening)
+        self._settings = settings or Settings()
+
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
+        if not self._told:
+            return grid.free(self._space, taken, rng)
+        values = np.array(self._told.pessimistic())
+        points = [observation.point for observation in self._told.observations.values()]
+        first, second = parents(values, self._settings, rng)
+        child = crossed(self._space, points[first], points[second], self._settings, rng)
+        if rng.random() < self._settings.mutation:
+            child = grid.walk(self._space, child, rng)
+        return child if self._space.key(child) not in taken else grid.wander(self._space, child, taken, rng)
+
+
+def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tuple[int, int]:
+    """The indexes of two points, different ones where there are two.
+
+    Tournament: the best of two random pools that share no point. Probabilistic: drawn by `weights`. With elitism the
+    first is the best of all.
+    """
+    if len(values) == 1:
+        return 0, 0
+    if settings.selection == "tournament":
+        size = min(settings.pool, len(values) // 2)
+        drawn = rng.permutation(len(values))[: 2 * size].reshape(2, size)
+        first, second = (int(pool[values[pool].argmin()]) for pool in drawn)
+    else:
+        first, second = (int(index) for index in rng.choice(len(values), 2, replace=False, p=weights(values)))
+    best = int(values.argmin())
+    if settings.elitism and best != first:
+        first, second = best, second if second != best else first
+    return first, second
+
+
+def weights(values: Vector) -> Vector:
+    """Probabilities of being a parent that fall linearly with the value: (worst - f) / (worst - best) + 1 / n, over
+    their sum. The added 1 / n leaves the worst a chance. The source gives no weight for minimization.
+    """
+    spread = np.ptp(values)
+    fitness: Vector = (values.max() - values) / (spread if spread > 0 else 1.0) + 1 / len(values)
+    fitness /= fitness.sum()
+    return fitness
+
+
+def crossed(
+    space: Space, first: Parametrization, second: Parametrization, settings: Settings, rng: np.random.Generator
+) -> Parametrization:
+    """Segments of both parents in turn, between random cuts; put on the grid, where a parent lies outside.
+
+    One cut, two (where there are three genes or more), or `cuts`; never more than there are places to cut at.
+    """
+    names = [parameter.name for parameter in space.parameters]
+    wanted = {"single": 1, "double": 2, "n-point": settings.cuts}[settings.crossover]
+    places = len(names) - 1
+    cuts = set(rng.choice(places, min(wanted, places), replace=False) + 1) if places else set()
+    child, giver, other = {}, first, second
+    for number, name in enumerate(names):
+        if number in cuts:
+            giver, other = other, giver
+        child[name] = giver[name]
+    return grid.snap(space, child)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tree-structured Parzen estimators (Bergstra et al. 2011), as optuna has them, on the grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from reprise.config import Section
+from tuner.search import grid
+from tuner.search.base import Key, OpenedSearch
+from tuner.space import Parametrization, Space
+
+TRIES = 16  # suggestions that were told or are pending, after which a neighbour of the last one is asked
+
+
+class Settings(Section):
+    """Of `tpe`."""
+
+    multivariate: bool = Field(True, description="parameters are modelled together")
+    candidates: int = Field(24, ge=1, description="drawn for each suggestion")
+
+
+class ParzenSearch(OpenedSearch):
+    """Asks what optuna's sampler suggests.
+
+    Each ask makes a study of all that was told, so that it depends on nothing else. Numbers are the index of their
+    value. Failed and censored points, and pending ones, count as the worst value seen.
+    """
+
+    def __init__(
+        self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
+    ) -> None:
+        super().__init__(space, seed, opening)
+        self._settings = settings or Settings()
+
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
+        if not self._told:
+            return grid.free(self._space, taken, rng)
+        study, axes = self._study(pending, int(rng.integers(2**31)))
+        point = None
+        for _ in range(TRIES):
+            suggested = study.ask(axes).params
+            values = {p.name: p.values[suggested.get(p.name, 0)] for p in self._space.parameters}
+            point = self._space.canonical(values)
+            if self._space.key(point) not in taken:
+                return point
+        return grid.wander(self._space, point, taken, rng) if point else None
+
+    def _study(self, pending: Sequence[Parametrization], seed: int) -> tuple[Any, Any]:
+        """A study of all points, and the distributions of the axes with several values, as indexes."""
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        axes: dict[str, Any] = {
+            p.name: optuna.distributions.CategoricalDistribution(range(len(p.values)))
+            if p.kind == "category"
+            else optuna.distributions.IntDistribution(0, len(p.values) - 1)
+            for p in self._space.parameters
+            if len(p.values) > 1
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(
+                seed=seed,
+                n_startup_trials=1,
+                n_ei_candidates=self._settings.candidates,
+                multivariate=self._settings.multivariate,
+            )
+        study = optuna.create_study(sampler=sampler)
+        known = self._told.pessimistic()
+        points = [*(observation.point for observation in self._told.observations.values()), *pending]
+        for point, value in zip(points, [*known, *[max(known)] * len(pending)], strict=True):
+            indexes = grid.indexes(self._space, point)
+            params = {name: indexes[name] for name in axes}
+            study.add_trial(optuna.trial.create_trial(params=params, distributions=axes, value=value))
+        return study, axes

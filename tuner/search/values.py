@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as a model sees them: of comparable size, whatever their unit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erfcx, ndtri
+from scipy.stats import rankdata
+
+Vector = npt.NDArray[np.float64]
+
+
+def warp(values: Vector, how: str) -> Vector:
+    """Values with mean 0 and standard deviation 1 (all 0 where they are the same), in the same order.
+
+    `plain`: only that. `log`: of their logarithms, where all are positive: run times differ by factors. `warped`: the
+    mean of that and of normal scores, Phi^-1((rank - 1/2) / n), which keeps a few very slow points from deciding
+    alone what the model looks at.
+    """
+    scaled = np.log(values) if how != "plain" and values.min() > 0 else values
+    if how != "warped":
+        return _standardized(scaled)
+    scores: Vector = ndtri((rankdata(values) - 0.5) / len(values))
+    return _standardized(_standardized(scaled) + _standardized(scores))
+
+
+def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
+    """What a normal variable is expected to be that is known to be over `bound`.
+
+    mu + sigma phi(a) / (1 - Phi(a)), a = (bound - mu) / sigma, as censored run times are imputed by Hutter, Hoos and
+    Leyton-Brown 2013 (Bayesian optimization with censored response data, section 3).
+    """
+    sigma = np.maximum(deviation, 1e-9)
+    with np.errstate(over="ignore"):
+        hazard = math.sqrt(2 / math.pi) / erfcx((bound - mean) / sigma / math.sqrt(2))
+    expected: Vector = np.maximum(mean + sigma * hazard, bound)
+    return expected
+
+
+def _standardized(values: Vector) -> Vector:
+    """Constant values, but for rounding, become 0."""
+    largest = float(np.abs(values).max())
+    off: Vector = values - values.mean()
+    spread = float(off.std())
+    result: Vector = off / (spread if spread > 1e-12 * largest else math.inf)
+    return result
