@@ -41,7 +41,8 @@ echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 
 
 class FakeComponent:
-    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain)."""
+    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain), `script`
+    (as a batch script), `time` (the run time is the objective)."""
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.name = str(definition["name"])
@@ -63,8 +64,11 @@ class FakeComponent:
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
         point = shlex.quote(f"{problem} {parametrization['size']} {parametrization['kind']}")
+        program = PROGRAM % self.settings.get("before", ":")
+        script = self.settings.get("script", False)
         return TrialPlan(
-            argv=["bash", "run.sh"],
+            argv=[] if script else ["bash", "run.sh"],
+            script=f"#!/bin/bash\n{program}" if script else None,
             nodes=int(self.settings.get("nodes", 1)),
             tasks_per_node=int(self.settings.get("tasks_per_node", 1)),
             environment={
@@ -74,7 +78,7 @@ class FakeComponent:
                 "FAKE_ZERO": "0",
                 "FAKE_DIRECTORY": "{directory}/here",
             },
-            files={"run.sh": PROGRAM % self.settings.get("before", ":")},
+            files={"run.sh": program},
             timeout_s=float(self.settings.get("timeout_s", 30)),
         )
 
@@ -83,7 +87,7 @@ class FakeComponent:
         tasks = int(self.settings.get("nodes", 1)) * int(self.settings.get("tasks_per_node", 1))
         if len(lines) not in (1, tasks) or any("REPRISE=off" not in line for line in lines):
             raise ObjectiveError(f"{len(lines)} tasks of {tasks} answered: {output.stdout!r}")
-        return Sample(float(lines[0][1]), unit="us")
+        return Sample(output.elapsed_s) if self.settings.get("time") else Sample(float(lines[0][1]), unit="us")
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
         best = max(comparisons, key=lambda comparison: comparison.gain_low)

@@ -54,6 +54,7 @@ def run(
     report: Report,
     slurm: Slurm | None = None,
     clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> int | None:
     """Run a campaign from where it is to its end; returns the id of its record, if there is one.
 
@@ -75,14 +76,14 @@ def run(
                     f"{_in_words(context)}: go back to that, or start a new campaign"
                 )
             problems = component.problems()
-            executor = build_executor(
-                definition, config, component, problems, place.job_name(campaign, directory), report.say, slurm
-            )
+            commands, name = slurm or SlurmCommands(), place.job_name(campaign, directory)
+            executor = build_executor(definition, config, component, problems, name, report.say, commands, sleep)
             with report.running(), executor:
                 journal = Journal(database, campaign.id, clock)
                 trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s)
-                back_off = _back_off(definition, slurm or SlurmCommands())
-                results = Coordinator(definition, problems, trials, journal, report, back_off).run()
+                back_off = _back_off(definition, commands)
+                coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
+                results = coordinator.run()
                 found = [result.comparison for result in results if result.comparison]
                 publication = component.publish(found, trials.prove, config.artifacts.directory) if found else None
             return finish(database, campaign, definition, results, publication, clock())
@@ -114,20 +115,20 @@ def build_executor(
     problems: Sequence[Problem],
     name: str,
     say: Say,
-    slurm: Slurm | None = None,
+    slurm: Slurm,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Executor:
     """The executor that a definition asks for; `name` is that of its jobs."""
     section = definition.executor
     if section.kind == "local":
         return LocalExecutor()
     launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
-    commands = slurm or SlurmCommands()
     options = section.sbatch_options()
     if section.kind == "slurm":
-        return JobExecutor(commands, name, launcher, options, say)
+        return JobExecutor(slurm, name, launcher, options, say, sleep)
     plans = [component.plan(problem.key, problem.default) for problem in problems]
     nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
-    return AllocationExecutor(commands, name, launcher, options, nodes, tasks, say)
+    return AllocationExecutor(slurm, name, launcher, options, nodes, tasks, say, sleep)
 
 
 def _back_off(definition: Definition, slurm: Slurm) -> BackOff | None:

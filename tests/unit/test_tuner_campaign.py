@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,74 +25,16 @@ from rich.console import Console
 from database.facade import Database
 from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole, TrialState
 from reprise import cli
-from reprise.config import Config
 from tests import fake_component
+from tests.unit.tuner_site import Site
 from tests.waiting import wait_for
-from tuner import overview, place, registry, session
-from tuner.campaign import check
+from tuner import overview, place, registry
 from tuner.component import TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.base import Finished, TrialResult
 from tuner.executors.local import LocalExecutor
 from tuner.progress import LineReport
 from tuner.space import Parameter, Space
-
-
-class Site:
-    """A configuration, a database and a way to run campaigns with the fake component below one directory."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.log = directory / "log"
-        for name in ("components", "db"):
-            (directory / name).mkdir()
-        (directory / "components/fake.yaml").write_text(fake_component.FILE)
-        (directory / "app.sh").write_text("#!/bin/bash\n#SBATCH -J heat -N 4\nsrun ./heat --steps 3\n")
-        self.settings = {
-            "site": {"cluster": "testing"},
-            "database": {"path": str(directory / "db/reprise.db")},
-            "artifacts": {"directory": str(directory / "artifacts")},
-            "tuner": {"components": str(directory / "components"), "work": str(directory / "work")},
-        }
-        self.config = Config.model_validate(self.settings)
-        Database.open(self.config.database.path, create=True).close()
-
-    def definition(self, **changes: Any) -> dict[str, Any]:
-        """A campaign's input; `settings` are added to the component's."""
-        settings = {"log": str(self.log), "problems": ["p/1", "p/2"], **changes.pop("settings", {})}
-        base = {
-            "name": "test",
-            "component": "fake",
-            "application": {"script": str(self.directory / "app.sh"), "user": "alice"},
-            "search": {"method": "random", "budget": 8},
-            "noise": {"policy": "none"},
-            "repetitions": {"default_runs": 2, "final_pairs": 3},
-            "executor": {"kind": "local"},
-        }
-        return {**base, **changes, "settings": settings}
-
-    def begin(self, **changes: Any) -> int:
-        with Database.open(self.config.database.path) as database:
-            return session.begin(database, check(self.definition(**changes), "test"), self.config, 1_000_000.0).id
-
-    def run(self, campaign_id: int, report: LineReport | None = None) -> int | None:
-        with Database.open(self.config.database.path) as database:
-            quiet = report or LineReport(io.StringIO())
-            return session.run(database, database.campaign(campaign_id), self.config, quiet)
-
-    def read(self, what: Callable[[Database], Any]) -> Any:
-        with Database.open(self.config.database.path, read_only=True) as database:
-            return what(database)
-
-    def trials(self, campaign_id: int) -> list[Trial]:
-        return list(self.read(lambda database: database.trials(campaign_id)))
-
-    def campaign(self, campaign_id: int) -> Any:
-        return self.read(lambda database: database.campaign(campaign_id))
-
-    def runs(self) -> list[str]:
-        """The points that the benchmark was really run with, in order."""
-        return self.log.read_text().splitlines() if self.log.exists() else []
 
 
 @pytest.fixture(autouse=True)
@@ -211,7 +152,9 @@ def test_a_default_that_fails_fails_the_campaign_with_the_cause(site: Site) -> N
 def test_ten_failures_in_a_row_and_then_of_the_default_fail_the_campaign(site: Site) -> None:
     before = '[ $n -le 2 ] || { echo "fabric is down" >&2; exit 1; }'
     campaign = site.begin(search={"method": "exhaustive"}, settings={"before": before})
-    with pytest.raises(CampaignFailedError, match=r"10 trials in a row failed, and then the default \(failed: .*fabric is down"):
+    with pytest.raises(
+        CampaignFailedError, match=r"10 trials in a row failed, and then the default \(failed: .*fabric is down"
+    ):
         site.run(campaign)
     assert len(site.runs()) == 2 + 10 + 1
 
@@ -283,15 +226,6 @@ def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resum
     assert site.run(campaign)
 
 
-def killed(site: Site, campaign: int) -> int:
-    """Run the campaign in a process of its own; its exit code."""
-    process = multiprocessing.get_context("fork").Process(target=site.run, args=(campaign,))
-    process.start()
-    process.join(60)
-    assert process.exitcode is not None
-    return process.exitcode
-
-
 KILL = "[ $n != {n} ] || [ -e {flag} ] || {{ touch {flag}; kill -9 $PPID; exec sleep 0.05; }}"
 
 
@@ -301,7 +235,7 @@ def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: 
     site.run(whole := site.begin(settings={"log": str(site.directory / "whole")}))
     before = KILL.format(n=n, flag=shlex.quote(str(site.directory / "killed")))
     campaign = site.begin(settings={"before": before})
-    assert killed(site, campaign) == -signal.SIGKILL
+    assert site.killed(campaign) == -signal.SIGKILL
     interrupted = [trial.state for trial in site.trials(campaign)]
     assert set(interrupted[:-1]) <= {TrialState.COMPLETE}
     record = site.run(campaign)
@@ -364,7 +298,7 @@ def test_a_campaign_is_not_resumed_with_another_release_of_what_it_measured(
 def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     before = KILL.format(n=5, flag=site.directory / "killed")
     campaign = site.begin(settings={"before": before})
-    killed(site, campaign)
+    site.killed(campaign)
     space = Space((Parameter("size", (0, 99)), Parameter("kind", ("a", "z"))))
     original = fake_component.FakeComponent.__init__
 
@@ -411,7 +345,7 @@ def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:
 
 
 def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
-    killed(site, site.begin(settings={"before": KILL.format(n=3, flag=site.directory / "killed")}))
+    site.killed(site.begin(settings={"before": KILL.format(n=3, flag=site.directory / "killed")}))
     reprise = Command(site)
     assert "interrupted" in reprise("tune", "list").stdout
     said = reprise("tune", "status", "1").stdout

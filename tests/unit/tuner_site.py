@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A place to run campaigns of the fake component, without Slurm or with the fake one."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from database.facade import Database
+from database.model import Trial
+from reprise.config import Config
+from tests import fake_component
+from tuner import session
+from tuner.campaign import check
+from tuner.progress import LineReport
+
+
+class Site:
+    """A configuration, a database and a way to run campaigns with the fake component below one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = directory / "log"
+        for name in ("components", "db"):
+            (directory / name).mkdir()
+        (directory / "components/fake.yaml").write_text(fake_component.FILE)
+        (directory / "app.sh").write_text("#!/bin/bash\n#SBATCH -J heat -N 4\nsrun ./heat --steps 3\n")
+        self.settings = {
+            "site": {"cluster": "testing"},
+            "database": {"path": str(directory / "db/reprise.db")},
+            "artifacts": {"directory": str(directory / "artifacts")},
+            "tuner": {"components": str(directory / "components"), "work": str(directory / "work")},
+        }
+        self.config = Config.model_validate(self.settings)
+        Database.open(self.config.database.path, create=True).close()
+
+    def definition(self, **changes: Any) -> dict[str, Any]:
+        """A campaign's input; `settings` are added to the component's."""
+        settings = {"log": str(self.log), "problems": ["p/1", "p/2"], **changes.pop("settings", {})}
+        base = {
+            "name": "test",
+            "component": "fake",
+            "application": {"script": str(self.directory / "app.sh"), "user": "alice"},
+            "search": {"method": "random", "budget": 8},
+            "noise": {"policy": "none"},
+            "repetitions": {"default_runs": 2, "final_pairs": 3},
+            "executor": {"kind": "local"},
+        }
+        return {**base, **changes, "settings": settings}
+
+    def begin(self, **changes: Any) -> int:
+        with Database.open(self.config.database.path) as database:
+            return session.begin(database, check(self.definition(**changes), "test"), self.config, 1_000_000.0).id
+
+    def run(self, campaign_id: int, report: LineReport | None = None, **others: Any) -> int | None:
+        with Database.open(self.config.database.path) as database:
+            quiet = report or LineReport(io.StringIO())
+            return session.run(database, database.campaign(campaign_id), self.config, quiet, **others)
+
+    def read(self, what: Callable[[Database], Any]) -> Any:
+        with Database.open(self.config.database.path, read_only=True) as database:
+            return what(database)
+
+    def trials(self, campaign_id: int) -> list[Trial]:
+        return list(self.read(lambda database: database.trials(campaign_id)))
+
+    def campaign(self, campaign_id: int) -> Any:
+        return self.read(lambda database: database.campaign(campaign_id))
+
+    def runs(self) -> list[str]:
+        """The points that the benchmark was really run with, in order."""
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def killed(self, campaign_id: int, **others: Any) -> int:
+        """Run the campaign in a process of its own; its exit code."""
+        process = multiprocessing.get_context("fork").Process(target=self.run, args=(campaign_id,), kwargs=others)
+        process.start()
+        process.join(60)
+        assert process.exitcode is not None
+        return process.exitcode
