@@ -84,6 +84,14 @@ class SearchSection(Section):
     window: int = Field(15, ge=0, description="trials that must bring an improvement; 0: only the budget counts")
     improvement: float = Field(0.01, ge=0, lt=1, description="the least improvement, relative")
     seed: int = Field(1, ge=0, description="same seed, same campaign")
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="of the method"
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> SearchSection:
+        search.settings_of(self.method, self.settings)
+        return self
 
     def stop_rule(self) -> StopRule:
         """An exhaustive search is stopped by its budget only."""

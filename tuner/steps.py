@@ -206,7 +206,10 @@ class _Solving:
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
         section = self.definition.search
-        method = search.build(section.method, self.problem.space, self.seed, section.initial, section.design)
+        settings = search.settings_of(section.method, section.settings)
+        method = search.build(
+            section.method, self.problem.space, self.seed, section.initial, section.design, settings=settings
+        )
         for row in self.defaults:
             method.tell(self.problem.default, row.value)
         for evaluation in self.history:
