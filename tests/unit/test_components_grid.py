@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.component_values import NEEDS, WORKLOAD, component, definition, shipped
 from tuner import search
+from tuner.components.application import Workload
 from tuner.components.grid import steps
 from tuner.errors import TunerError
 from tuner.space import Parametrization, Value
@@ -150,6 +151,14 @@ def test_a_grid_without_any_point_is_refused() -> None:
 
 def test_settings_that_leave_one_point_leave_nothing_to_tune() -> None:
     assert component(definition({"a": {"default": 1, "values": [1, 2]}}), {"space": {"a": 1}}).problems() == []
+
+
+def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
+    workload = Workload("/a/run.sh", "#!/bin/bash\n#SBATCH -n 64\nmpirun ./solve\n", "/a")
+    component(shipped("sro"), {}, workload).check({})
+    component(shipped("romio"), {"nodes": 4}, workload).check({})
+    with pytest.raises(TunerError, match="does not say on how many nodes"):
+        component(shipped("romio"), {}, workload).check({})
 
 
 GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}

@@ -207,6 +207,8 @@ def test_what_runs_before_a_trial_is_run_each_time_and_not_measured(tmp_path: Pa
 
 def test_a_script_that_sets_the_variable_itself_is_refused() -> None:
     assert sets("#!/bin/bash\n  export SRO_X=1\n", "SRO_X") and sets("env SRO_X=1 ./a\n", "SRO_X")
+    assert sets("mpirun --mca io ompio ./a\n", "OMPI_MCA_io") and sets("mpirun -mca io=x ./a\n", "OMPI_MCA_io")
+    assert not sets("mpirun --mca io_base 1 --mca btl io ./a\n# --mca io x\n", "OMPI_MCA_io")
     assert not sets("# SRO_X=1\necho $SRO_X\nMY-SRO_X=2 NOSRO_X=3\n", "SRO_X")
     script = SCRIPT.replace("mpirun", "SRO_PREFETCH_SIZE=4096 mpirun")
     made = component(shipped("sro"), workload=Workload("/a/run.sh", script, "/a"))

@@ -68,6 +68,7 @@ class ApplicationComponent:
             raise TunerError(f"component {self.name}: {error}") from error
         submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
         job = parse(submission, user="", submit_time=0.0)
+        self._size_is_known = (description.nodes or job.nodes) is not None
         self._nodes = description.nodes or job.nodes or 1
         per_node = job.tasks_per_node or (math.ceil(job.tasks / self._nodes) if job.tasks else 1)
         self._tasks_per_node = description.tasks_per_node or per_node
@@ -75,6 +76,11 @@ class ApplicationComponent:
     def check(self, environment: Mapping[str, str]) -> None:
         """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
         this process has one that some trials are to do without."""
+        if self.description.context and not self._size_is_known:
+            raise TunerError(
+                f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for that number "
+                "only: set `nodes` in the campaign's settings"
+            )
         for name in variables(self.description):
             if sets(self.workload.script, name):
                 raise TunerError(

@@ -11,6 +11,7 @@ from tuner.components.parts import Parts
 from tuner.errors import TunerError
 
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+MCA = "OMPI_MCA_"
 WRAPPED = "REPRISE_WRAPPED"  # the script runs in its wrapper already
 
 
@@ -41,8 +42,11 @@ def with_lines(script: str, parts: Parts) -> str:
 
 
 def sets(script: str, name: str) -> bool:
-    """Whether the script, comments aside, sets a variable of this name itself."""
-    return re.search(rf"^(?!\s*#).*(?<![\w-]){re.escape(name)}=", script, re.MULTILINE) is not None
+    """Whether the script, comments aside, sets a variable of this name itself, or has `--mca` that goes before it."""
+    ways = [rf"(?<![\w-]){re.escape(name)}="]
+    if name.startswith(MCA):
+        ways.append(rf"(?<!\S)--?g?o?mca[\s=]+{re.escape(name.removeprefix(MCA))}[\s=]")
+    return any(re.search(rf"^(?!\s*#).*{way}", script, re.MULTILINE) for way in ways)
 
 
 def _shell(script: str) -> list[str]:
