@@ -163,6 +163,19 @@ bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a millio
 bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on a virtual cluster (needs root; 4 minutes)
 	@$(PYTHON) -m bench.plugin
 
+# The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
+PEERS := build/bench-tuner
+
+$(PEERS)/.ready: bench/tuner-peers.lock
+	@echo "bench: making $(PEERS) from bench/tuner-peers.lock"
+	@$(BASE_PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement bench/tuner-peers.lock
+	@touch $@
+
+.PHONY: bench-tuner
+bench-tuner: $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
+	@$(PYTHON) -m bench.tuner
+
 .PHONY: lint
 lint: $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)
@@ -182,6 +195,14 @@ format: $(VENV)/.ready ## format Python and C
 docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: landscapes
+landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)
+	@$(PYTHON) -m bench.emulated
+
+.PHONY: landscapes-measured
+landscapes-measured: root all ## measure the others on a virtual cluster anew (needs root; a quarter hour)
+	@$(PYTHON) -m bench.measured
+
 .PHONY: docs-submissions
 docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
 	@$(PYTHON) -m tests.cluster.ways_measured
@@ -190,6 +211,11 @@ docs-submissions: root all ## measure every way to submit on a virtual cluster, 
 lock: ## write requirements.lock anew from the ranges in pyproject.toml
 	@tools/lock $(BASE_PYTHON) > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
+
+.PHONY: lock-peers
+lock-peers: ## write bench/tuner-peers.lock anew
+	@tools/lock $(BASE_PYTHON) tuner-peers > bench/tuner-peers.lock.new
+	@mv bench/tuner-peers.lock.new bench/tuner-peers.lock
 
 .PHONY: clean
 clean: ## remove what was built (the environment stays)

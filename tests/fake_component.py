@@ -41,8 +41,8 @@ echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 
 
 class FakeComponent:
-    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain), `script`
-    (as a batch script), `time` (the run time is the objective)."""
+    """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
+    `script` (as a batch script), `time` (the run time is the objective)."""
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.name = str(definition["name"])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reprise.config import Config
     from tuner.campaign import Definition
 
+EXECUTORS = ("allocation", "slurm", "local")  # tuner.campaign's, which is read only when it is needed
 PLAIN_WIDTH = 120  # characters of a table that goes to a file
 INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
@@ -34,7 +35,7 @@ def tune() -> None:
 
 @tune.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--executor", type=click.Choice(["allocation", "slurm", "local"]), help="Instead of the file's.")
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
 @click.option("--yes", is_flag=True, help="Do not ask before it begins.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @shaman.options
@@ -59,6 +60,36 @@ def resume(settings: Settings, campaign: int, as_json: bool) -> None:
     """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
     with _open(settings) as database:
         _go(database, database.campaign(campaign), settings, as_json)
+
+
+@tune.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
+@click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
+@click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
+@click.pass_obj
+def plan(settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None) -> None:
+    """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
+    from tuner import session
+
+    definition = _definition(file, executor)
+    if not settings.config.database.path.exists():
+        click.echo(session.plan(definition, settings.config, trials, trial_seconds, None))
+        return
+    with _open(settings, read_only=True) as database:
+        click.echo(session.plan(definition, settings.config, trials, trial_seconds, database))
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.pass_obj
+def stop(settings: Settings, campaign: int) -> None:
+    """Stop a campaign that runs on this host, in order: its jobs are cancelled, and it can be resumed."""
+    from tuner import session
+
+    with _open(settings) as database:
+        session.stop(database, database.campaign(campaign), settings.config)
+    click.echo(f"campaign {campaign} is stopped: go on with `reprise tune resume {campaign}`", err=True)
 
 
 @tune.command(name="list")

@@ -13,8 +13,9 @@ from tuner.component import Problem
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.journal import Journal
 from tuner.progress import Report, percent
+from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
-from tuner.steps import INTERRUPTED, OPEN, Done, Failed, ProblemResult, Start, best_gain, next_step, node_seconds
+from tuner.steps import Done, Failed, ProblemResult, Start, next_step
 from tuner.trials import ATTEMPTS, WITHDRAWN, Trials
 
 POLL_S = 1.0

@@ -10,8 +10,8 @@ from database.facade import Database
 from database.model import Trial, TrialRole, TrialState
 from tuner.component import Problem, Sample
 from tuner.errors import TunerError
+from tuner.rows import OPEN
 from tuner.space import Parametrization
-from tuner.steps import OPEN
 
 HEARTBEAT_S = 10.0  # between the notes that a coordinator is at work
 

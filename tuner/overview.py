@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,9 @@ from database.model import Campaign, CampaignState
 from reprise.config import Config
 from tuner import place
 from tuner.progress import percent
+from tuner.rows import node_seconds
 
+STALE_S = 600.0  # without a sign of life; while Slurm does not answer, minutes may go by
 INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
 
 
@@ -26,8 +29,13 @@ def state_of(campaign: Campaign, config: Config) -> str:
     return campaign.state
 
 
-def describe(database: Database, campaign: Campaign, config: Config) -> dict[str, Any]:
-    """Everything of interest. `states` counts the trials by state; a complete campaign has `problems`."""
+def describe(database: Database, campaign: Campaign, config: Config, now: float | None = None) -> dict[str, Any]:
+    """Everything of interest. `states` counts the trials by state; a complete campaign has `problems`.
+
+    `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator.
+    """
+    state = state_of(campaign, config)
+    silent = max(0.0, (time.time() if now is None else now) - (campaign.heartbeat_at or campaign.created_at))
     trials = database.trials(campaign.id)
     records = [record for record in database.records(status=None) if record.campaign_id == campaign.id]
     record = records[-1] if records else None
@@ -37,13 +45,15 @@ def describe(database: Database, campaign: Campaign, config: Config) -> dict[str
         "name": campaign.name,
         "component": campaign.component,
         "component_version": campaign.component_version,
-        "state": state_of(campaign, config),
+        "state": state,
+        "silent_s": silent if state == CampaignState.RUNNING else None,
         "error": campaign.summary.get("error"),
         "note": campaign.summary.get("note", ""),
         "directory": str(directory := place.directory_of(campaign, config)),
         "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
         "states": Counter(str(trial.state) for trial in trials),
+        "node_hours": node_seconds(trials) / 3600,
         "problems": campaign.summary.get("problems", []),
         "gain": record and {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
         "record": record and record.id,
@@ -79,6 +89,11 @@ def last_words(described: Mapping[str, Any]) -> str:
         return (
             f"campaign {number} is interrupted after {described['trials']} trials, and its job may still hold nodes: "
             f"`reprise tune resume {number}`, or `scancel --name={described['job_name']}`"
+        )
+    if (silent := described["silent_s"]) is not None and silent > STALE_S:
+        return (
+            f"campaign {number} runs, but its coordinator gave no sign of life for {silent / 60:.0f} minutes: look "
+            f"whether it hangs; `reprise tune stop {number}`, then `reprise tune resume {number}`"
         )
     if described["state"] != CampaignState.COMPLETE:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -40,6 +41,18 @@ def is_running(campaign: Campaign, config: Config) -> bool:
     except OSError:
         return True
     return False
+
+
+def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
+    """Process id and host of who works on it, or was the last to do so. Raises TunerError where nobody ever was."""
+    path = directory_of(campaign, config) / LOCK
+    try:
+        match = re.fullmatch(r"process (\d+) on (\S+)\n", path.read_text())
+    except OSError as error:
+        raise TunerError(f"{path}: cannot be read ({error.strerror}): stop the campaign where it runs") from error
+    if not match:
+        raise TunerError(f"{path}: does not say who runs campaign {campaign.id}: try again in a moment")
+    return int(match[1]), match[2]
 
 
 @contextlib.contextmanager

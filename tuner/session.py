@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any
 from database.facade import Database
 from database.model import Campaign, CampaignState
 from reprise.config import Config
-from tuner import place, registry
+from tuner import place, preview, registry
 from tuner.campaign import Application, CampaignError, Definition, check
 from tuner.component import Component, Problem
 from tuner.coordinator import Coordinator
@@ -23,12 +26,15 @@ from tuner.executors.base import Executor, Say
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
-from tuner.executors.slurm import Slurm, SlurmCommands
+from tuner.executors.slurm import Slurm, SlurmCommands, clear
 from tuner.journal import Journal
 from tuner.progress import Report
 from tuner.publish import finish
 from tuner.schedule import BackOff
 from tuner.trials import Trials
+
+STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
+WITH_JOBS = ("allocation", "slurm")
 
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
@@ -94,6 +100,59 @@ def run(
             why = "stopped by a signal" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
             raise
+
+
+def stop(
+    database: Database,
+    campaign: Campaign,
+    config: Config,
+    slurm: Slurm | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """End what runs of a campaign, in order, so that it can be resumed. Raises TunerError where that cannot be done."""
+    if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
+        raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
+    if place.is_running(campaign, config):
+        pid, host = place.coordinator(campaign, config)
+        if host != socket.gethostname():
+            raise TunerError(
+                f"campaign {campaign.id} is run by process {pid} on {host}: run `reprise tune stop {campaign.id}` there"
+            )
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except PermissionError as error:
+            raise TunerError(f"process {pid} that runs campaign {campaign.id} is another user's: ask them") from error
+        waited = 0.0
+        while place.is_running(campaign, config):
+            if waited >= STOPPED_S:
+                raise TunerError(
+                    f"process {pid} that runs campaign {campaign.id} does not end: `kill -9 {pid}`, then stop it again"
+                )
+            sleep(0.2)
+            waited += 0.2
+        return
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    directory = place.directory_of(campaign, config)
+    with place.locked(campaign, directory):  # its coordinator was killed: only its jobs are left
+        if definition.executor.kind in WITH_JOBS:
+            clear(slurm or SlurmCommands(), place.job_name(campaign, directory), (), sleep)
+        if database.campaign(campaign.id).state is CampaignState.RUNNING:
+            summary = {"error": "stopped after its coordinator was killed"}
+            database.set_campaign_state(campaign.id, CampaignState.STOPPED, summary)
+
+
+def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
+    """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
+    component = registry.build(registry.read(definition.component, config), definition.settings, config)
+    problems = component.problems()
+    if not problems:
+        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    if trial_s is None and database is not None:
+        trial_s = preview.known_trial_s(database, definition)
+    executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
+    texts = preview.trials(definition, component, problems[0], executor, config, count)
+    keys = ", ".join(problem.key for problem in problems)
+    return "\n".join([*texts, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
 
 
 @contextlib.contextmanager

@@ -21,14 +21,11 @@ from tuner import noise, pruning, search
 from tuner.campaign import Definition
 from tuner.component import Comparison, Problem
 from tuner.noise import Evaluation
+from tuner.rows import FINAL, Rows, measured, node_seconds
 from tuner.space import Parametrization
 from tuner.statistics import measurement, paired_gain
 
 FAILURES_IN_A_ROW = 10
-
-OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
-INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
-FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
 
 
 @dataclass(frozen=True)
@@ -79,33 +76,6 @@ class Failed:
 Step = Start | Wait | Done | Failed
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The trials of one problem. `ended`: those that say something, in the order of their ends."""
-
-    rows: Sequence[Trial]
-
-    @cached_property
-    def ended(self) -> Sequence[Trial]:
-        said = [row for row in self.rows if row.state not in OPEN | INTERRUPTED]
-        return sorted(said, key=lambda row: row.ordinal or 0)
-
-    @cached_property
-    def pending(self) -> Sequence[Trial]:
-        return [row for row in self.rows if row.state in OPEN]
-
-    def of(self, role: TrialRole) -> Sequence[Trial]:
-        return [row for row in self.ended if row.role is role]
-
-    def waiting(self, role: TrialRole) -> Sequence[Trial]:
-        return [row for row in self.pending if row.role is role]
-
-    @cached_property
-    def final(self) -> bool:
-        """Whether the final comparison has begun."""
-        return any(row.role in FINAL for row in self.rows)
-
-
 def next_step(definition: Definition, problem: Problem, rows: Sequence[Trial], allowance: float | None = None) -> Step:
     """What to do next for a problem whose trials are `rows`; `allowance`: node-seconds that it may take in all."""
     known = Rows(rows)
@@ -119,19 +89,6 @@ def seed_of(definition: Definition, problem: Problem) -> int:
     """A problem's own seed: the same whatever problems come before it."""
     text = f"{definition.search.seed}/{problem.key}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-
-
-def node_seconds(rows: Sequence[Trial]) -> float:
-    """What trials cost: run time times nodes, of all that ran, whatever came of them."""
-    return sum((row.elapsed_s or 0.0) * row.nodes for row in rows)
-
-
-def best_gain(rows: Sequence[Trial]) -> float | None:
-    """The gain of the best searched point over the default's mean so far; None without both."""
-    known = Rows(rows)
-    defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
-    searched = [row.value for row in _measured(known.of(TrialRole.SEARCH)) if row.value is not None]
-    return 1 - min(searched) / statistics.fmean(defaults) if defaults and searched else None
 
 
 def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
@@ -293,9 +250,9 @@ class _Solving:
             return self._done(None, why)
         first_values, second_values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         unit = self.default.unit
-        measured = measurement(first_values, unit), measurement(second_values, unit)
+        means = measurement(first_values, unit), measurement(second_values, unit)
         gain = paired_gain(first_values, second_values)
-        return self._done(Comparison(self.problem.key, winner, *measured, *gain), "")
+        return self._done(Comparison(self.problem.key, winner, *means, *gain), "")
 
     def _winner(self) -> Parametrization | None:
         """The search's best point, on average; None where that does not beat the default's mean."""
@@ -305,7 +262,7 @@ class _Solving:
         key = self.problem.space.key(winner)
         values = [
             row.value
-            for row in _measured(self.rows.of(TrialRole.SEARCH))
+            for row in measured(self.rows.of(TrialRole.SEARCH))
             if row.value is not None and self.problem.space.key(row.parametrization) == key
         ]
         return winner if values and statistics.fmean(values) < self.default.mean else None
@@ -344,7 +301,3 @@ class _Solving:
 
     def _spent(self) -> str:
         return "" if self._affordable() else "its share of the node-hours is spent"
-
-
-def _measured(rows: Sequence[Trial]) -> Sequence[Trial]:
-    return [row for row in rows if row.state is TrialState.COMPLETE]

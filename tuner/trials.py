@@ -16,7 +16,8 @@ from tuner.component import Component, Sample, TrialOutput, TrialPlan
 from tuner.errors import ObjectiveError, TunerError
 from tuner.executors.base import Begun, Executor, TrialResult
 from tuner.journal import Journal
-from tuner.steps import INTERRUPTED, OPEN, Start
+from tuner.rows import INTERRUPTED, OPEN
+from tuner.steps import Start
 
 ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
 OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write

@@ -19,14 +19,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from rich.console import Console
 
 from database.facade import Database
 from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole, TrialState
-from reprise import cli
 from tests import fake_component
-from tests.unit.tuner_site import Site
+from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
 from tuner import overview, place, registry
 from tuner.component import TrialOutput
@@ -309,21 +307,6 @@ def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeyp
     monkeypatch.setattr(fake_component.FakeComponent, "__init__", changed)
     with pytest.raises(TunerError, match=r"cannot be resumed: .* start a new campaign"):
         site.run(campaign)
-
-
-class Command:
-    """`reprise` with the site's configuration file."""
-
-    def __init__(self, site: Site) -> None:
-        lines = [
-            f"[{table}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items())
-            for table, keys in site.settings.items()
-        ]
-        self.path = site.directory / "reprise.toml"
-        self.path.write_text("\n".join(lines))
-
-    def __call__(self, *arguments: str) -> Any:
-        return CliRunner().invoke(cli.reprise, ["--config", str(self.path), *arguments])
 
 
 def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:

@@ -310,7 +310,7 @@ def test_no_more_trials_wait_in_the_queue_than_are_allowed(site: Site, tmp_path:
         waiting.append(sum(slurm.state(job) == "PENDING" for job in slurm.jobs()))
         return original(*arguments)
 
-    slurm._sbatch = counted  # type: ignore[method-assign]
+    slurm._sbatch = counted  # type: ignore[method-assign, assignment]
     campaign = begin(site, "sleep 1", executor={"parallel": 4, "queue": 1})
     assert run(site, campaign, slurm)
     all_is_well(site, campaign, slurm)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import io
+import json
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
 from database.facade import Database
 from database.model import Trial
+from reprise import cli
 from reprise.config import Config
 from tests import fake_component
 from tuner import session
@@ -57,7 +61,7 @@ class Site:
 
     def run(self, campaign_id: int, report: LineReport | None = None, **others: Any) -> int | None:
         with Database.open(self.config.database.path) as database:
-            quiet = report or LineReport(io.StringIO())
+            quiet = report or self.quiet()
             return session.run(database, database.campaign(campaign_id), self.config, quiet, **others)
 
     def read(self, what: Callable[[Database], Any]) -> Any:
@@ -81,3 +85,22 @@ class Site:
         process.join(60)
         assert process.exitcode is not None
         return process.exitcode
+
+    @staticmethod
+    def quiet() -> LineReport:
+        return LineReport(io.StringIO())
+
+
+class Command:
+    """`reprise` with the site's configuration file."""
+
+    def __init__(self, site: Site) -> None:
+        lines = [
+            f"[{table}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items())
+            for table, keys in site.settings.items()
+        ]
+        self.path = site.directory / "reprise.toml"
+        self.path.write_text("\n".join(lines))
+
+    def __call__(self, *arguments: str) -> Any:
+        return CliRunner().invoke(cli.reprise, ["--config", str(self.path), *arguments])

@@ -9,6 +9,7 @@ the same time for that (0.47 s for four ranks on four nodes, Slurm 22.05 and Ope
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tuner.executors.base import (
     Say,
     TrialResult,
     ended,
+    exports,
     host_environment,
     preloaded,
     prepare,
@@ -145,6 +147,19 @@ class AllocationExecutor:
         self._release()
         return withdrawn
 
+    def preview(self, trial: Begun) -> str:
+        _refuse_jobs(trial.plan)
+        own = preloaded(trial.plan, variables(trial.plan, trial.directory))
+        words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
+        before = f"{trial.plan.before}\n" if trial.plan.before else ""
+        return f"{words}  # once\n{exports(own)}{before}{shlex.join(self._launcher.command(trial.plan, own, 0))}\n"
+
+    def _holder_options(self, plan: TrialPlan) -> list[str]:
+        nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
+        size = [f"--nodes={nodes}", f"--ntasks-per-node={tasks}"]
+        quiet = ["--no-requeue", "--output=/dev/null", "--error=/dev/null"]
+        return [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
+
     def _begin(self, trial: Begun, holder: Holder) -> None:
         """Start the trial on the nodes that are there: what comes before it, if anything, or itself."""
         plan, directory = trial.plan, trial.directory
@@ -198,10 +213,8 @@ class AllocationExecutor:
         """The nodes, once they are there; asks for some where none were asked for. Raises TunerError."""
         nodes, tasks = max(plan.nodes, self._nodes), max(plan.tasks_per_node, self._tasks_per_node)
         if not self._holder:
-            size = [f"--nodes={nodes}", f"--ntasks-per-node={tasks}"]
-            quiet = ["--no-requeue", "--output=/dev/null", "--error=/dev/null"]
-            words = [*size, *quiet, *self._options, "--wrap=exec sleep infinity"]
             self._asking = True
+            words = self._holder_options(plan)
             job_id = slurm.submit_once(self._slurm, self._name, HOLDER, words, self._sleep)
             self._holder, self._asking = Holder(job_id, "", nodes, tasks), False
             self._said_at = self._clock - SAY_EVERY_S + SAY_AFTER_S

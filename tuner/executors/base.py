@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,9 @@ class Executor(Protocol):
     def rest(self) -> Collection[str]:
         """Give back nodes that no trial uses, and withdraw trials that still wait for theirs; returns their keys."""
 
+    def preview(self, trial: Begun) -> str:
+        """What `start` would run, as a person reads it; nothing is written or submitted."""
+
 
 def prepare(plan: TrialPlan, directory: Path) -> None:
     """Make the trial's directory anew, with the plan's files. Raises TunerError."""
@@ -126,6 +130,11 @@ def preloaded(plan: TrialPlan, environment: Mapping[str, str]) -> dict[str, str]
     if not plan.preload:
         return dict(environment)
     return {**environment, "LD_PRELOAD": ":".join([*filter(None, [environment.get("LD_PRELOAD")]), *plan.preload])}
+
+
+def exports(environment: Mapping[str, str]) -> str:
+    """An environment as lines of shell."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:

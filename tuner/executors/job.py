@@ -8,6 +8,7 @@ coordinator was killed, also between the submission and the note of its id.
 from __future__ import annotations
 
 import logging
+import shlex
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from database.model import TrialState
 from tuner.executors import slurm
 from tuner.executors.base import Begun, Finished, Say, TrialResult, prepare, read_output
 from tuner.executors.launch import Launcher
-from tuner.executors.script import CLAIM, TrialScript, read_result
+from tuner.executors.script import CLAIM, SCRIPT, TrialScript, read_result
 from tuner.executors.slurm import Job, Slurm, SlurmError
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,11 @@ class JobExecutor:
         for one in waiting:
             del self._submitted[one.trial.key]
         return [one.trial.key for one in waiting]
+
+    def preview(self, trial: Begun) -> str:
+        own = [f"--job-name={self._name}", f"--comment={trial.key}", *self.placed(trial)]
+        words = shlex.join(["sbatch", *own, str(trial.directory / SCRIPT)])
+        return f"{words}\n{self._script.text(trial.plan, trial.directory)}"
 
     def _look(self, one: _Submitted) -> Finished | None:
         """A trial's end, from its result file; without it only where its job has ended and the file will not come."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,7 @@ from tuner.executors.base import (
     Finished,
     TrialResult,
     ended,
+    exports,
     host_environment,
     preloaded,
     prepare,
@@ -74,6 +76,12 @@ class LocalExecutor:
 
     def rest(self) -> Collection[str]:
         return ()
+
+    def preview(self, trial: Begun) -> str:
+        plan = trial.plan
+        if _is_script(plan):
+            return TrialScript("local", Launcher("none")).text(plan, trial.directory)
+        return f"{exports(preloaded(plan, variables(plan, trial.directory)))}{shlex.join(plan.argv)}\n"
 
 
 def _is_script(plan: TrialPlan) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tuner.noise import repeat, thesis
+from tuner.noise import racing, repeat, thesis
 from tuner.noise.base import Evaluation, Resampling, winner
 from tuner.noise.settings import NoSettings, SettingsError, read
 from tuner.space import Space
@@ -18,6 +18,7 @@ POLICIES: Mapping[str, tuple[type, Callable[[Space, int, int, Any], Resampling]]
     "static": (repeat.StaticSettings, repeat.Static),
     "sedr": (repeat.SedrSettings, repeat.Sedr),
     "thesis": (NoSettings, thesis.Thesis),
+    "racing": (racing.RacingSettings, racing.Racing),
 }
 DEFAULT = "racing"
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; about a quarter hour).
+
+    python -m bench.measured [NAME...]
+
+Each is measured by the product's own campaigns, which try every point of the space once, in random order; one campaign
+after the other, so that what changes slowly on the machine spreads over all points.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from bench.emulated import path_of
+from database.facade import Database
+from database.model import Trial, TrialRole
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import install
+from tuner.collectives import spaces
+from tuner.collectives.build import OpenMPIBuild, describe
+from tuner.landscape import Landscape
+from tuner.space import Space
+
+NODES = 4
+REPETITIONS = 3
+DEFAULT_RUNS = 5  # of each campaign
+SEGMENTS = (0, *sorted({unit * 2**power for power in range(10, 19) for unit in (2, 3)}))
+FANOUTS = (1, 2, 3)
+DATABASE = "/var/lib/reprise/reprise.db"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One collective at one message size in bytes, one rank on each node."""
+
+    collective: str
+    size: int
+
+    def space(self, build: OpenMPIBuild) -> Space:
+        return spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
+
+    def campaign(self, budget: int, seed: int) -> dict[str, object]:
+        """A campaign file that tries every point of the space."""
+        return {
+            "name": f"{self.collective} {seed}",
+            "component": "openmpi-collectives",
+            "scope": "cluster",
+            "settings": {
+                "collectives": [self.collective],
+                "sizes": [self.size],
+                "nodes": NODES,
+                "segments": list(SEGMENTS),
+                "fanouts": list(FANOUTS),
+                "unsafe": True,
+                "warmup": 3,
+                "repetitions": 20,
+                "max_seconds": 1,
+            },
+            "search": {"method": "random", "budget": budget, "window": 0, "seed": seed},
+            "repetitions": {"default_runs": DEFAULT_RUNS, "final_pairs": 2},
+            "executor": {"kind": "allocation", "max_trial_s": 30},
+        }
+
+
+MEASURED: Mapping[str, Measured] = {
+    "bcast-1m": Measured("bcast", 1 << 20),
+    "reduce-256k": Measured("reduce", 1 << 18),
+}
+
+
+def measure(cluster: VirtualCluster, name: str) -> Landscape:
+    """Run the campaigns of one of `MEASURED` and put together what they measured."""
+    measured = MEASURED[name]
+    build = describe("ompi_info")
+    space = measured.space(build)
+    trials: list[Trial] = []
+    for seed in range(1, REPETITIONS + 1):
+        path = f"/home/reprise/{name}-{seed}.yaml"
+        cluster.write(path, yaml.safe_dump(measured.campaign(len(space.points), seed)), user="reprise")
+        _say(f"{name}: campaign {seed} of {REPETITIONS}, {len(space.points)} points")
+        done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
+        told = json.loads(done.stdout.splitlines()[-1])
+        with Database.open(cluster.path(DATABASE)) as database:
+            trials += database.trials(int(Path(told["directory"]).name.split("-")[0]))
+    return assemble(name, space, trials, _source(build))
+
+
+def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:
+    """The landscape from the trials of all campaigns; refused by `Landscape` where a point has no value."""
+    found: dict[tuple[object, ...], list[float]] = {space.key(point): [] for point in space.points}
+    for trial in trials:
+        if trial.value is not None and trial.role in (TrialRole.SEARCH, TrialRole.DEFAULT):
+            found[space.key(trial.parametrization)].append(float(f"{trial.value:.6g}"))
+    return Landscape(name, space, spaces.DEFAULT, [found[space.key(point)] for point in space.points], "s", source)
+
+
+def _source(build: OpenMPIBuild) -> str:
+    model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    processor = model[1] if model else platform.processor()
+    return (
+        f"measured: Open MPI {build.version}, {NODES} nodes of a virtual cluster with one rank each "
+        f"(links of 1 Gbit/s), {processor}, Linux {platform.release()}"
+    )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(MEASURED)
+    with VirtualCluster(nodes=NODES) as cluster:
+        install(cluster)
+        for name in names:
+            landscape = measure(cluster, name)
+            landscape.save(path_of(name))
+            point, best = landscape.optimum
+            _say(f"{name}: {len(landscape.samples)} points, best {best:.3g} s at {dict(point)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How good the tuner's methods are, beside others, on landscapes that are known exhaustively (bench/landscapes/).
+
+    python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh]
+
+`evals_to_5pct`: evaluations until one is within 5 % of the optimum, the median over all landscapes and seeds; 101 where
+100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance`: by how many percent the mean of what is
+recommended after a fixed budget exceeds the best mean, the mean over noisy landscapes and seeds
+(`noise_distance_by_landscape`). `ask_ms`: what a question to gp-ei costs with 2,000 points and 100 observations, the
+median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campaign's coordinator is killed. The last
+line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
+
+What was played before with the same code, landscapes and seeds is not played again (build/bench-tuner/results); all
+games are deterministic. The first run takes long because of the peers, which need up to half a second for a question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from bench import tuner_page
+from bench.emulated import DIRECTORY, SEED
+from bench.tuner_games import ARENAS, FAR
+from bench.tuner_play import Task, play_all
+from tuner import noise, search
+from tuner.space import Parameter, Space
+
+OURS, PEERS = "search", "peer"
+PEER_NAMES = ("optuna-tpe", "skopt-gp", "hyperopt-tpe", "nevergrad", "smac3")  # a test holds them to bench.tuner_peers
+QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
+
+Results = Mapping[Task, Sequence[float]]
+
+
+def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
+    """All games: the searches and the peers on every landscape, the policies and the peers on every noisy one."""
+    kinds = [f"{OURS}:{name}" for name in search.METHODS if name != "exhaustive"]
+    kinds += [f"{PEERS}:{name}" for name in PEER_NAMES]
+    policies = [f"policy:{name}" for name in noise.POLICIES] + kinds[-len(PEER_NAMES) :]
+    arenas = [name for name, arena in ARENAS.items() if arena.landscape in landscapes]
+    near = [Task(kind, "near", name, seeds) for kind in kinds for name in landscapes]
+    far = [Task(kind, "noise", name, seeds) for kind in policies for name in arenas]
+    return [task for task in near + far if not methods or task.name in methods]
+
+
+def by_method(results: Results, game: str) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for task, values in results.items():
+        if task.game == game:
+            found.setdefault(task.name, []).extend(values)
+    return found
+
+
+def by_landscape(results: Results, game: str, digits: int) -> dict[str, dict[str, float]]:
+    """Of each landscape: of each method the median, or under noise the mean."""
+    centre = statistics.median if game == "near" else statistics.fmean
+    found: dict[str, dict[str, float]] = {}
+    for task, values in results.items():
+        if task.game == game:
+            found.setdefault(task.where, {})[task.name] = round(centre(values), digits)
+    return found
+
+
+def ask_ms(questions: int = 15) -> float:
+    """Milliseconds of one ask of gp-ei with 2,000 points and 100 observations, the median of some."""
+    space = Space(
+        (
+            Parameter("threads", tuple(range(20)), "linear"),
+            Parameter("size", tuple(2**k for k in range(20)), "log"),
+            Parameter("algorithm", tuple(range(5)), "category"),
+        )
+    )
+    rng = np.random.default_rng(SEED)
+    model = search.build("gp-ei", space, SEED, 10)
+    for index in rng.permutation(len(space.points))[:100]:
+        model.tell(space.points[index], float(rng.lognormal()))
+    taken = []
+    for _ in range(questions):
+        begin = time.perf_counter()
+        point = model.ask()
+        taken.append((time.perf_counter() - begin) * 1000)
+        model.tell(point or {}, float(rng.lognormal()))
+    return statistics.median(taken)
+
+
+def kills(quick: bool) -> dict[str, int | None]:
+    """What `bench.tuner_kill.measure(points) -> (lost, doubled)` says; None where there is no such module."""
+    if find_spec("bench.tuner_kill") is None:
+        return {"kill_lost": None, "kill_doubled": None}
+    lost, doubled = import_module("bench.tuner_kill").measure(5 if quick else 200)
+    return {"kill_lost": lost, "kill_doubled": doubled}
+
+
+def summary(results: Results) -> dict[str, object]:
+    near = {name: statistics.median(values) for name, values in by_method(results, "near").items()}
+    far = {name: round(statistics.fmean(values), 2) for name, values in by_method(results, "noise").items()}
+    return {
+        "evals_to_5pct": near,
+        "evals_to_5pct_by_landscape": by_landscape(results, "near", 1),
+        "not_reached": {
+            name: round(sum(value >= FAR for value in values) / len(values), 4)
+            for name, values in by_method(results, "near").items()
+        },
+        "noise_distance": far,
+        "noise_distance_by_landscape": by_landscape(results, "noise", 2),
+    }
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    stored = sorted(path.name.removesuffix(".json.gz") for path in DIRECTORY.glob("*.json.gz"))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=[], help="names; all if not given")
+    parser.add_argument("--landscapes", type=lambda text: text.split(","), default=stored, help="names")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, to see whether it works")
+    parser.add_argument("--fresh", action="store_true", help="play everything, known or not")
+    parser.add_argument("--page", type=Path, help="where to write the page; docs/ if all was played")
+    given = parser.parse_args(argv)
+    if given.quick:
+        given.seeds, given.landscapes = QUICK_SEEDS, list(QUICK_LANDSCAPES)
+    return given
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    given = arguments(argv)
+    everything = not given.methods and given.landscapes == arguments([]).landscapes
+    results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh)
+    found = summary(results)
+    if not given.methods:
+        found |= {"ask_ms": round(ask_ms(), 1), **kills(given.quick)}
+    found |= {"seeds": given.seeds, "landscapes": given.landscapes}
+    page = given.page or (tuner_page.PAGE if everything else None)
+    if page:
+        page.write_text(tuner_page.render(found))
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two games that search methods play on a landscape: come near the optimum, and choose well under noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tuner.emulators.interference import PROFILES, Interference
+from tuner.landscape import Landscape
+from tuner.space import Parametrization, Space
+
+INITIAL = 10  # points of the initial design, of every method that has one
+NEAR = 1.05  # of the optimum's mean
+BUDGET = 100  # evaluations of the first game (Robert 2021, section 4.2.2)
+FAR = BUDGET + 1  # the result where that was not enough
+
+
+class Driver(Protocol):
+    """A search method as the games use it, ours or a peer."""
+
+    def ask(self) -> Parametrization | None: ...
+
+    def tell(self, point: Parametrization, value: float) -> None: ...
+
+    def best(self) -> Parametrization:
+        """The point that the method recommends after all that it was told."""
+
+
+# (space, seed, evaluations in all, noisy) -> a driver
+Maker = Callable[[Space, int, int, bool], Driver]
+
+
+def evaluations_until_near(make: Maker, landscape: Landscape, seed: int) -> int:
+    """How many evaluations until one came within 5 % of the optimum; FAR where none did.
+
+    An evaluation is what is told, so that points asked again count again. Values are the points' means.
+    """
+    driver = make(landscape.space, seed, BUDGET, False)
+    near = NEAR * landscape.optimum[1]
+    for evaluation in range(1, FAR):
+        point = driver.ask()
+        if point is None:
+            break
+        value = landscape.mean(point)
+        if value <= near:
+            return evaluation
+        driver.tell(point, value)
+    return FAR
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A noisy landscape: one of the samples at random, or the mean and what the others' jobs cost."""
+
+    landscape: str
+    budget: int
+    interference: Interference | None = None
+
+
+ARENAS: Mapping[str, Arena] = {
+    "sbb-noise": Arena("sbb-noise", 160),
+    **{f"sro-noise.{name}": Arena("sro-noise", 110, profile) for name, profile in PROFILES.items()},
+}
+
+
+def distance_under_noise(make: Maker, landscape: Landscape, arena: Arena, seed: int) -> float:
+    """By how much the mean of the recommended point is above the best mean, in percent, after the whole budget.
+
+    No stop rule, so that all methods have the same budget (Robert 2021, AvgDistOpt of table 5.10).
+    """
+    driver = make(landscape.space, seed, arena.budget, True)
+    rng = np.random.default_rng([seed, arena.budget])
+    best = landscape.optimum[1]
+    clock = rng.uniform(0, 300)
+    for _ in range(arena.budget):
+        point = driver.ask()
+        if point is None:
+            break
+        value = landscape.draw(point, rng)
+        if arena.interference:
+            value += arena.interference.cost(clock, value, best, rng)
+        clock += value
+        driver.tell(point, value)
+    return 100 * (landscape.mean(driver.best()) / best - 1)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product's own methods for the games: every search, and the first of them with every resampling policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from bench.tuner_games import INITIAL, Driver, Maker
+from tuner import noise, search
+from tuner.noise import Evaluation
+from tuner.space import Parametrization, Space
+
+MODEL = "gp-ei"  # the search that the resampling policies are measured with
+
+
+class Ours:
+    """A search, and a resampling policy that may evaluate a point again."""
+
+    def __init__(self, method: str, policy: str, space: Space, seed: int, budget: int) -> None:
+        self._space = space
+        self._search = search.build(method, space, seed, INITIAL)
+        self._resampling = noise.build(policy, space, budget, seed)
+        self._history: list[Evaluation] = []
+
+    def ask(self) -> Parametrization | None:
+        return self._resampling.again(self._history) or self._search.ask()
+
+    def tell(self, point: Parametrization, value: float) -> None:
+        self._search.tell(point, value)
+        self._history.append(Evaluation(point, value, initial=len(self._history) < INITIAL))
+
+    def best(self) -> Parametrization:
+        return noise.winner(self._history, self._space) or self._space.points[0]  # it has measured something
+
+
+def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:
+    return Ours(method, policy if noisy else "none", space, seed, budget)
+
+
+SEARCHES: Mapping[str, Maker] = {
+    method: partial(_make, method, "none") for method in search.METHODS if method != "exhaustive"
+}
+POLICIES: Mapping[str, Maker] = {policy: partial(_make, MODEL, policy) for policy in noise.POLICIES}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays games for bench.tuner, in the environment that the method needs: `python -m bench.tuner_worker METHOD`.
+
+Tasks come as JSON lines [game, arena, first seed, seeds]; each is answered with a line, the list of the results.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+
+from bench.emulated import path_of
+from bench.tuner_games import ARENAS, Maker, distance_under_noise, evaluations_until_near
+from tuner.landscape import load
+
+
+def _maker(method: str) -> Maker:
+    kind, name = method.split(":")
+    if kind == "peer":
+        from bench.tuner_peers import PEERS
+
+        return PEERS[name]
+    from bench import tuner_ours
+
+    return (tuner_ours.SEARCHES if kind == "search" else tuner_ours.POLICIES)[name]
+
+
+def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:
+    """The result of each seed."""
+    if game == "near":
+        landscape = load(path_of(where))
+        return [evaluations_until_near(make, landscape, seed) for seed in seeds]
+    arena = ARENAS[where]
+    landscape = load(path_of(arena.landscape))
+    return [distance_under_noise(make, landscape, arena, seed) for seed in seeds]
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # peers' own
+    make = _maker(sys.argv[1])
+    for line in sys.stdin:
+        game, where, first, count = json.loads(line)
+        results = play(make, game, where, range(first, first + count))
+        sys.stdout.write(json.dumps(results) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

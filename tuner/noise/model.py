@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of noisy measurements: a Gaussian process with replicates, time and heavy tails.
+
+y = f(x) + u(x) + b(t) + e, for values in logarithms: f is smooth over the grid, u is each point's own deviation from it,
+b is what the machine does at that time (neighbouring trials share it), e is the noise of one run, Student-t with `TAILS`
+degrees of freedom. What no repetition can tell apart is shared between the parts in proportion to their variances.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+TAILS = 4.0  # degrees of freedom of the noise: one run in forty may be far off without moving its point
+MEMORY = 4.0  # trials over which what the machine does is alike
+ROUNDS = 4  # of reweighting: the weights have settled by then
+JITTER = 1e-8
+
+# Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each.
+LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
+PRIOR_MEAN = np.log([1.5, 1.0, 0.02, 0.01, 0.05])
+PRIOR_DEVIATION = np.array([0.7, 1.0, 1.5, 1.5, 1.5])
+
+
+@dataclass(frozen=True)
+class Data:
+    """`sites`: shape (points, columns), the encoded points that were measured; `site`: shape (runs,), the row of each
+    run; `when`: shape (runs,), its place in the history; `values`: shape (runs,)."""
+
+    sites: Array
+    site: Index
+    when: Array
+    values: Array
+
+    @cached_property
+    def squares(self) -> Array:
+        return squares(self.sites, self.sites)
+
+    @cached_property
+    def same(self) -> Array:
+        return np.asarray(self.site[:, None] == self.site[None, :], dtype=np.float64)
+
+    @cached_property
+    def near(self) -> Array:
+        """Correlation of the machine's state: exp(-|t - t'| / MEMORY)."""
+        return np.asarray(np.exp(-np.abs(self.when[:, None] - self.when[None, :]) / MEMORY))
+
+
+def squares(left: Array, right: Array) -> Array:
+    """Squared Euclidean distances, shape (rows of left, rows of right)."""
+    total = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2 * left @ right.T
+    return np.asarray(np.maximum(total, 0.0))
+
+
+def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
+    """The parameters' logarithms of the greatest posterior density, weights of the runs included."""
+    weights = np.ones(len(data.values))
+    theta = start
+    for _ in range(2):
+        theta = _climb(data, weights, theta)
+        weights = reweighted(data, theta, weights)
+    return theta
+
+
+def _climb(data: Data, weights: Array, start: Array) -> Array:
+    values = standardized(data.values)[0]
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        parts = np.exp(theta)
+        smooth = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2))
+        stretch = smooth * data.squares / parts[LENGTH] ** 2
+        pick = np.ix_(data.site, data.site)
+        derivatives = [
+            stretch[pick],
+            smooth[pick],
+            parts[OWN] * data.same,
+            parts[TIME] * data.near,
+            np.diag(parts[NOISE] / weights),
+        ]
+        covariance = derivatives[SMOOTH] + derivatives[OWN] + derivatives[TIME] + derivatives[NOISE]
+        covariance[np.diag_indices_from(covariance)] += JITTER
+        factor = cho_factor(covariance, lower=True)
+        inverse = cho_solve(factor, np.eye(len(values)))
+        alpha = inverse @ values
+        off = (theta - PRIOR_MEAN) / PRIOR_DEVIATION
+        value = 0.5 * values @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * off @ off
+        inner = inverse - np.outer(alpha, alpha)
+        gradient = np.array([0.5 * (inner * d).sum() for d in derivatives]) + off / PRIOR_DEVIATION
+        return float(value), gradient
+
+    bounds = [(mean - 3 * dev, mean + 3 * dev) for mean, dev in zip(PRIOR_MEAN, PRIOR_DEVIATION, strict=True)]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30})
+    return np.asarray(found.x)
+
+
+def standardized(values: Array) -> tuple[Array, float, float]:
+    """Values with mean 0 and deviation 1, by median and quartiles, so that outliers do not set the scale."""
+    low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
+    scale = float((high - low) / 1.349) or float(values.std()) or 1.0
+    return (values - centre) / scale, float(centre), scale
+
+
+def reweighted(data: Data, theta: Array, weights: Array) -> Array:
+    """One round of expectation-maximization for Student-t noise: w = (nu + 1) / (nu + E[e^2] / variance)."""
+    noise = math.exp(theta[NOISE])
+    covariance = _covariance(data, theta)
+    total = covariance + np.diag(noise / weights + JITTER)
+    factor = cho_factor(total, lower=True)
+    alpha = cho_solve(factor, standardized(data.values)[0])
+    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N)
+    part = noise / weights
+    error = part * alpha
+    variance = part - part**2 * np.diag(cho_solve(factor, np.eye(len(part))))
+    return np.asarray((TAILS + 1) / (TAILS + (error**2 + np.maximum(variance, 0)) / noise))
+
+
+def _covariance(data: Data, theta: Array) -> Array:
+    parts = np.exp(theta)
+    smooth = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2))
+    return np.asarray(smooth[np.ix_(data.site, data.site)] + parts[OWN] * data.same + parts[TIME] * data.near)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Of f + u at n points, of which the first m are those that were measured, in units of the values.
+
+    `mean`: shape (n,). `covariance`: shape (n, m), with the measured ones. `variance`: shape (n,), each point's own.
+    `noise`: what one more run is worth, as a variance (1 / Fisher information), the machine at that time included.
+    """
+
+    mean: Array
+    covariance: Array
+    variance: Array
+    noise: float
+
+    def with_run(self, point: int) -> Posterior:
+        """After one more run of measured point number `point`, of which the value is not known yet."""
+        column = self.covariance[:, point]
+        total = self.variance[point] + self.noise
+        measured = self.covariance.shape[1]
+        return Posterior(
+            self.mean,
+            self.covariance - np.outer(column, column[:measured]) / total,
+            self.variance - column**2 / total,
+            self.noise,
+        )
+
+
+def posterior(data: Data, theta: Array, wanted: Array) -> Posterior:
+    """At the measured points, in order, and then at `wanted` (encoded points that were not measured)."""
+    weights = np.ones(len(data.values))
+    for _ in range(ROUNDS):
+        weights = reweighted(data, theta, weights)
+    parts = np.exp(theta)
+    sites = np.vstack([data.sites, wanted.reshape(-1, data.sites.shape[1])])
+    count = len(data.sites)
+    prior = parts[SMOOTH] * np.exp(-squares(sites, data.sites) / (2 * parts[LENGTH] ** 2))
+    prior[np.arange(count), np.arange(count)] += parts[OWN]
+    cross = prior[:, data.site]
+    factor = cho_factor(_covariance(data, theta) + np.diag(parts[NOISE] / weights + JITTER), lower=True)
+    values, centre, scale = standardized(data.values)
+    reduced = cho_solve(factor, cross.T)
+    return Posterior(
+        cross @ cho_solve(factor, values) * scale + centre,
+        (prior - cross @ reduced[:, :count]) * scale**2,
+        np.maximum(parts[SMOOTH] + parts[OWN] - np.einsum("ij,ji->i", cross, reduced), 0) * scale**2,
+        (parts[NOISE] * (TAILS + 3) / (TAILS + 1) + parts[TIME]) * scale**2,
+    )
