@@ -67,12 +67,15 @@ def resume(settings: Settings, campaign: int, as_json: bool) -> None:
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
 @click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
 @click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
+@shaman.options
 @click.pass_obj
-def plan(settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None) -> None:
+def plan(
+    settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None, said: Any
+) -> None:
     """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
     from tuner import session
 
-    definition = _definition(file, executor)
+    definition = _definition(file, executor, said, settings.config)
     if not settings.config.database.path.exists():
         click.echo(session.plan(definition, settings.config, trials, trial_seconds, None))
         return

@@ -82,8 +82,9 @@ def test_the_example_of_forbidden_combinations_leaves_them_out() -> None:
 
 
 def test_every_shipped_component_is_on_the_page() -> None:
-    listed = set(table_after("## Those that are shipped")) & {path.stem for path in SHIPPED.glob("*.yaml")}
-    assert listed == {path.stem for path in SHIPPED.glob("*.yaml")}
+    shipped = {path.stem for path in SHIPPED.glob("*.yaml") if "\nkind: application\n" in path.read_text()}
+    assert shipped | {"openmpi-collectives"} <= set(table_after("## Those that are shipped"))
+    assert shipped
 
 
 def test_what_shaman_has_is_on_the_page() -> None:

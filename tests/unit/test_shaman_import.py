@@ -244,6 +244,14 @@ def test_a_file_that_is_not_shamans_is_refused(site: Site) -> None:
     assert done.exit_code != 0
 
 
+def test_the_scripts_of_an_experiment_are_shown_before_it_is_run(site: Site) -> None:
+    assert site.reprise("tune", "import", COMPONENTS).exit_code == 0
+    said = ["--component-name", "buffer", "--sbatch-file", site.script, "--user", "alice"]
+    done = site.reprise("tune", "plan", FILES / "genetic.yaml", *said)
+    assert done.exit_code == 0, done.output
+    assert "#SBB targets=/fs1/alice flavor=small worker-threads=2 ram-destagers=2\n" in done.stdout
+
+
 QUICK = """\
 components:
   quick:

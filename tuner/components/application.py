@@ -78,7 +78,7 @@ class ApplicationComponent:
         this process has one that some trials are to do without."""
         if self.description.context and not self._size_is_known:
             raise TunerError(
-                f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for that number "
+                f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for as many "
                 "only: set `nodes` in the campaign's settings"
             )
         for name in variables(self.description):
