@@ -16,8 +16,10 @@ from reprise.config import AbsolutePath, Section, first_problem
 from tuner import noise, pruning, search
 from tuner.errors import TunerError
 from tuner.schedule import DAYS, Hours
+from tuner.search.base import Search
 from tuner.search.design import DESIGNS
 from tuner.search.stopping import StopRule
+from tuner.space import Space
 
 ExecutorKind = Literal["allocation", "slurm", "local"]
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
@@ -80,18 +82,23 @@ class SearchSection(Section):
     method: Annotated[str, AfterValidator(_method)] = "gp-ei"
     initial: int = Field(10, ge=1, description="points of the initial design")
     design: Annotated[str, AfterValidator(_design)] = "hybrid"
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="of the method"
+    )
     budget: int = Field(150, ge=1, description="trials of the search at most, for each problem")
     window: int = Field(15, ge=0, description="trials that must bring an improvement; 0: only the budget counts")
     improvement: float = Field(0.01, ge=0, lt=1, description="the least improvement, relative")
     seed: int = Field(1, ge=0, description="same seed, same campaign")
-    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
-        default_factory=dict, description="of the method"
-    )
 
     @model_validator(mode="after")
     def _known(self) -> SearchSection:
         search.settings_of(self.method, self.settings)
         return self
+
+    def new(self, space: Space, seed: int) -> Search:
+        """A search of this kind that was told nothing yet."""
+        settings = search.settings_of(self.method, self.settings)
+        return search.build(self.method, space, seed, self.initial, self.design, settings=settings)
 
     def stop_rule(self) -> StopRule:
         """An exhaustive search is stopped by its budget only."""
@@ -102,7 +109,7 @@ class SearchSection(Section):
 class NoiseSection(Section):
     """Which points are measured again, and which one is the best."""
 
-    policy: str = noise.DEFAULT if noise.DEFAULT in noise.POLICIES else "none"
+    policy: str = noise.DEFAULT
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
 
     @model_validator(mode="after")

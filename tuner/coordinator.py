@@ -15,7 +15,7 @@ from tuner.journal import Journal
 from tuner.progress import Report, percent
 from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
-from tuner.steps import Done, Failed, ProblemResult, Start, next_step
+from tuner.steps import Done, Failed, ProblemResult, Solver, Start
 from tuner.trials import ATTEMPTS, WITHDRAWN, Trials
 
 POLL_S = 1.0
@@ -67,12 +67,13 @@ class Coordinator:
             self._sleep(REST_S)
 
     def _solve(self, problem: Problem, allowance: float | None) -> ProblemResult:
+        solver = Solver(self._definition, problem)
         while True:
             if self._room():
                 if self._trials.lost:
                     self._trials.start_again()
                     continue
-                step = next_step(self._definition, problem, self._journal.rows(problem.key), allowance)
+                step = solver.next_step(self._journal.rows(problem.key), allowance)
                 if isinstance(step, Start):
                     self._trials.start(problem.key, step)
                     continue

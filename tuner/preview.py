@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from database.facade import Database
 from database.model import TrialRole, TrialState
 from reprise.config import Config
-from tuner import search
 from tuner.campaign import Definition
 from tuner.component import Component, Problem
 from tuner.coordinator import most_trials
@@ -84,10 +83,9 @@ def known_trial_s(database: Database, definition: Definition) -> float | None:
 
 
 def _first(definition: Definition, problem: Problem, count: int) -> list[tuple[TrialRole, Parametrization]]:
-    section = definition.search
-    method = search.build(section.method, problem.space, seed_of(definition, problem), section.initial, section.design)
+    method = definition.search.new(problem.space, seed_of(definition, problem))
     method.tell(problem.default, 1.0)
     points: list[Parametrization] = []
-    while len(points) < min(count - 1, section.budget) and (point := method.ask(points)) is not None:
+    while len(points) < min(count - 1, definition.search.budget) and (point := method.ask(points)) is not None:
         points.append(point)
     return [(TrialRole.DEFAULT, problem.default), *((TrialRole.SEARCH, point) for point in points)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a campaign does next, from its definition and its trials so far alone: nothing else is ever remembered.
 
-For each problem the default, the search, and the winner against the default. `next_step` is asked whenever there is
+For each problem the default, the search, and the winner against the default. A `Solver` is asked whenever there is
 room for another trial; what runs is in the rows as well. So a campaign goes on after any interruption by being asked
 again, and it does not matter which trial ended or was lost meanwhile.
 """
@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from database.model import Measurement, Trial, TrialRole, TrialState
-from tuner import noise, pruning, search
+from tuner import noise, pruning
 from tuner.campaign import Definition
 from tuner.component import Comparison, Problem
 from tuner.noise import Evaluation
@@ -76,13 +76,23 @@ class Failed:
 Step = Start | Wait | Done | Failed
 
 
-def next_step(definition: Definition, problem: Problem, rows: Sequence[Trial], allowance: float | None = None) -> Step:
-    """What to do next for a problem whose trials are `rows`; `allowance`: node-seconds that it may take in all."""
-    known = Rows(rows)
-    if step := _machine_is_bad(problem, known):
-        return step
-    state = _Solving(definition, problem, known, allowance)
-    return state.default_step() or state.search_step() or state.final_step()
+class Solver:
+    """Says what to do next for one problem. What it keeps beside definition and problem only makes it quick."""
+
+    def __init__(self, definition: Definition, problem: Problem) -> None:
+        self._definition = definition
+        self._problem = problem
+        section, budget = definition.noise, definition.search.budget
+        seed = seed_of(definition, problem)
+        self._resampling = noise.build(section.policy, problem.space, budget, seed, **section.settings)
+
+    def next_step(self, rows: Sequence[Trial], allowance: float | None = None) -> Step:
+        """The next step where `rows` are the problem's trials; `allowance`: node-seconds that it may take in all."""
+        known = Rows(rows)
+        if step := _machine_is_bad(self._problem, known):
+            return step
+        state = _Solving(self._definition, self._problem, self._resampling, known, allowance)
+        return state.default_step() or state.search_step() or state.final_step()
 
 
 def seed_of(definition: Definition, problem: Problem) -> int:
@@ -112,6 +122,7 @@ def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
 class _Solving:
     definition: Definition
     problem: Problem
+    resampling: noise.Resampling
     rows: Rows
     allowance: float | None
 
@@ -158,15 +169,11 @@ class _Solving:
         return self.definition.search.stop_rule().reached(values)
 
     def _again(self) -> Parametrization | None:
-        return self._resampling.again(self.history, self._pending)
+        return self.resampling.again(self.history, self._pending)
 
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
-        section = self.definition.search
-        settings = search.settings_of(section.method, section.settings)
-        method = search.build(
-            section.method, self.problem.space, self.seed, section.initial, section.design, settings=settings
-        )
+        method = self.definition.search.new(self.problem.space, self.seed)
         for row in self.defaults:
             method.tell(self.problem.default, row.value)
         for evaluation in self.history:
@@ -179,11 +186,6 @@ class _Solving:
         times = [row.elapsed_s for row in self.defaults if row.elapsed_s]
         default = measurement(times, "s") if times else None
         return pruning.limit_s(self.history, default, pruning.settings_of(section.policy, section.settings))
-
-    @cached_property
-    def _resampling(self) -> noise.Resampling:
-        section, budget = self.definition.noise, self.definition.search.budget
-        return noise.build(section.policy, self.problem.space, budget, self.seed, **section.settings)
 
     @cached_property
     def _pending(self) -> Sequence[Parametrization]:
@@ -256,7 +258,7 @@ class _Solving:
 
     def _winner(self) -> Parametrization | None:
         """The search's best point, on average; None where that does not beat the default's mean."""
-        winner = self._resampling.winner(self.history)
+        winner = self.resampling.winner(self.history)
         if winner is None:
             return None
         key = self.problem.space.key(winner)

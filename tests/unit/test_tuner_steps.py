@@ -13,7 +13,7 @@ from database.model import Trial, TrialRole, TrialState
 from tuner.campaign import Definition
 from tuner.component import Problem
 from tuner.space import Parameter, Parametrization, Space
-from tuner.steps import Done, Failed, Start, Step, Wait, next_step
+from tuner.steps import Done, Failed, Solver, Start, Step, Wait
 
 SPACE = Space((Parameter("size", tuple(range(8))), Parameter("kind", ("a", "b", "c"), "category")))
 PROBLEM = Problem("p", SPACE, {"size": 0, "kind": "a"})
@@ -46,7 +46,7 @@ class Machine:
         self.allowance: float | None = None
 
     def step(self) -> Step:
-        return next_step(self.definition, PROBLEM, self.rows, self.allowance)
+        return Solver(self.definition, PROBLEM).next_step(self.rows, self.allowance)
 
     def start(self) -> Trial:
         step = self.step()

@@ -84,14 +84,23 @@ class JobExecutor:
         return sum(one.job is None or one.job.state in slurm.WAITING for one in self._submitted.values())
 
     def resume(self, left: Sequence[Begun]) -> Collection[str]:
+        """A trial of which no job is known or has begun is closed, so that a job which comes late does not run it."""
         self._used = True
         known = {job.comment: job for job in self._slurm.jobs(self._name)}
         for trial in left:
-            job = known.get(trial.key)
-            if (job and not job.over) or read_result(trial.plan, trial.directory):
+            job, there = known.get(trial.key), read_result(trial.plan, trial.directory) is not None
+            if not there and (job is None or job.over):
+                job = self._begun_meanwhile(trial.directory)
+            if there or job:
                 self._submitted[trial.key] = _Submitted(trial, job.id if job else 0, job)
         slurm.clear(self._slurm, self._name, [one.job_id for one in self._submitted.values()], self._sleep)
         return list(self._submitted)
+
+    def _begun_meanwhile(self, directory: Path) -> Job | None:
+        """The job that claimed a trial and has not ended, though it was not known a moment ago; else none ever will."""
+        claimer = _close(directory)
+        jobs = self._slurm.jobs(self._name) if claimer else []
+        return next((job for job in jobs if job.id == claimer and not job.over), None)
 
     def start(self, trial: Begun) -> int | None:
         self._used = True
@@ -168,9 +177,18 @@ class JobExecutor:
     def _cancel_doubles(self, jobs: Collection[Job]) -> None:
         """Cancel jobs of this campaign that nobody waits for: of a submission that seemed to fail, and came late."""
         own = {one.job_id for one in self._submitted.values()}
-        keys = {one.trial.key for one in self._submitted.values()}
-        doubles = [job.id for job in jobs if not job.over and job.id not in own and job.comment in keys]
-        self._slurm.cancel(doubles)
+        self._slurm.cancel([job.id for job in jobs if not job.over and job.id not in own])
+
+
+def _close(directory: Path) -> int:
+    """Claim a trial, so that no job runs it from now on; the id of the job that was quicker, 0 where none was."""
+    try:
+        (directory / CLAIM).symlink_to("nobody")
+    except FileExistsError:
+        return _claimed(directory)
+    except FileNotFoundError:  # not even its directory was made
+        pass
+    return 0
 
 
 def _claimed(directory: Path) -> int:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's coordinator killed with SIGKILL at random points, again and again: what is lost, and what is doubled.
+
+The coordinator is a real process; its trials are jobs of the tests' fake Slurm, which outlive it as they would on a
+cluster. Each campaign is killed and resumed until it ends, and then compared with one that nobody disturbed.
+
+`kill_lost`: trials that the undisturbed campaign has and the killed one does not, and runs that came to their end and
+count for nothing. `kill_doubled`: trials that only the killed one has, and those of which more than one job ran.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from database.model import CampaignState, Trial
+from tests import fake_component
+from tests.fake_slurm import FakeSlurm
+from tests.unit.tuner_site import Site
+
+LONGEST_S = 1.2  # from a coordinator's start to the signal; a campaign of 18 trials takes about two seconds
+PATIENCE_S = 120.0
+DEFINITION = {
+    "search": {"method": "random", "budget": 8},
+    "repetitions": {"default_runs": 2, "final_pairs": 4},
+    "executor": {"kind": "slurm", "parallel": 2},
+    "settings": {"script": True, "problems": ["one"], "before": "sleep 0.02"},
+}
+
+
+@dataclass(frozen=True)
+class Damage:
+    kills: int
+    lost: int
+    doubled: int
+
+
+def quickly(seconds: float) -> None:
+    time.sleep(seconds / 50)
+
+
+class Campaign:
+    """A campaign of its own below a directory, and the cluster that it runs on."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self.site = Site(directory)
+        self.slurm = FakeSlurm(directory / "jobs")
+        self.number = self.site.begin(**DEFINITION)
+
+    def run(self, for_s: float | None = None) -> bool:
+        """Run a coordinator to its end, or kill it after a time; whether the campaign is complete."""
+        others = {"slurm": self.slurm.commands(), "sleep": quickly}
+        coordinator = multiprocessing.get_context("fork").Process(
+            target=self.site.run, args=(self.number,), kwargs=others
+        )
+        coordinator.start()
+        coordinator.join(PATIENCE_S if for_s is None else for_s)
+        if for_s is None or coordinator.exitcode is not None:
+            if coordinator.exitcode != 0:
+                coordinator.kill()
+                raise SystemExit(f"a coordinator did not end by itself: see {self.site.directory}")
+            return True
+        coordinator.kill()
+        coordinator.join()
+        return bool(self.site.campaign(self.number).state is CampaignState.COMPLETE)
+
+    def tried(self) -> Counter[tuple[object, ...]]:
+        """What counts: each trial with its point and its result."""
+        return Counter(
+            (trial.role, *sorted(trial.parametrization.items()), trial.state, trial.value)
+            for trial in self.site.trials(self.number)
+        )
+
+    def thrown_away(self) -> int:
+        """Runs that came to their end, and of which no trial has the result."""
+        trials = {trial.id: trial for trial in self.site.trials(self.number)}
+        return sum(
+            1
+            for path in (self.site.directory / "work").glob("*/one/*/result")
+            if not any(_directory(trial) == path.parent.name for trial in trials.values())
+        )
+
+    def ran_twice(self) -> int:
+        """Trials of which more than one job ran the benchmark."""
+        ran: Counter[str] = Counter()
+        for job in self.slurm.jobs():
+            comment = (self.slurm.directory / str(job) / "comment").read_text()
+            key, _, attempt = comment.partition(".")
+            if attempt and self._claimed_by(key, attempt) == job:
+                ran[key] += 1
+        return sum(count - 1 for count in ran.values())
+
+    def _claimed_by(self, key: str, attempt: str) -> int:
+        trial = next(one for one in self.site.trials(self.number) if f"trial-{one.id}" == key)
+        name = f"{trial.number:04}" if attempt == "1" else f"{trial.number:04}.{attempt}"
+        claims = list((self.site.directory / "work").glob(f"*/one/{name}/claimed"))
+        return int(str(claims[0].readlink())) if claims else 0
+
+
+def _directory(trial: Trial) -> str:
+    return f"{trial.number:04}" if trial.attempt == 1 else f"{trial.number:04}.{trial.attempt}"
+
+
+def damage(points: int, seed: int = 1) -> Damage:
+    """Kill coordinators at so many random points."""
+    fake_component.register()
+    rng = random.Random(seed)  # noqa: S311 (times, no secrets)
+    kills = lost = doubled = number = 0
+    with tempfile.TemporaryDirectory(prefix="reprise-kill-") as scratch:
+        (whole := Campaign(Path(scratch) / "whole")).run()
+        expected = whole.tried()
+        while kills < points:
+            number += 1
+            campaign = Campaign(Path(scratch) / str(number))
+            while not campaign.run(rng.uniform(0, LONGEST_S) if kills < points else None):
+                kills += 1
+            tried = campaign.tried()
+            lost += (expected - tried).total() + campaign.thrown_away()
+            doubled += (tried - expected).total() + campaign.ran_twice()
+    return Damage(kills, lost, doubled)
+
+
+def measure(points: int) -> tuple[int, int]:
+    """Trials lost and doubled at so many kills."""
+    found = damage(points)
+    return found.lost, found.doubled
+
+
+if __name__ == "__main__":
+    found = damage(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    sys.stdout.write(json.dumps({"kills": found.kills, "kill_lost": found.lost, "kill_doubled": found.doubled}) + "\n")
