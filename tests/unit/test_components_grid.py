@@ -79,7 +79,8 @@ def test_a_parameter_without_a_grid_stays_at_its_default() -> None:
 
 @pytest.mark.parametrize("method", sorted(search.METHODS))
 def test_a_default_outside_of_the_grid_is_legal_and_never_asked(method: str) -> None:
-    (problem,) = component(shipped("sro")).problems()
+    few = {"SRO_CLUSTER_THRESHOLD": [2, 22], "SRO_DSC_BINSIZE": [262144, 1048576], "SRO_SEQUENCE_LENGTH": [50, 150]}
+    (problem,) = component(shipped("sro"), {"space": few}).problems()
     assert problem.default["SRO_PREFETCH_SIZE"] == 20971520
     assert problem.default not in problem.space.points
     asked = search.build(method, problem.space, 1, 3)
