@@ -8,7 +8,6 @@ known are ignored. Nothing here touches a socket.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from database.model import Decision as LoggedDecision
 from matcher.errors import ProtocolError
 from matcher.submission import model as submission_model
+from reprise.variables import is_allowed
 
 VERSION = 1
 HEADER_BYTES = 4
@@ -33,25 +33,6 @@ VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
 ESCAPED_BYTES = 12  # of JSON, at most, for one character
 ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
-
-# A name ends where the pattern ends; `*` stands for one or more of A-Z a-z 0-9 _.
-ALLOW_LIST = (
-    "OMPI_MCA_*",
-    "PRTE_MCA_*",
-    "PMIX_MCA_*",
-    "ROMIO_HINTS",
-    "ROMIO_*",
-    "SRO_*",
-    "SBB_*",
-    "FASTIO_*",
-    "REPRISE_*",
-)
-_ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
-
-
-def is_allowed(name: str) -> bool:
-    """Whether the plugin would set a variable of this name."""
-    return _ALLOWED.fullmatch(name) is not None
 
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from matcher.decide import Question
 from matcher.errors import MatcherError
-from matcher.protocol import is_allowed
 from matcher.submission import SCRIPT_LIMIT, Script, Submission
 from matcher.submission.options import SBATCH, parse_options
+from reprise.variables import is_allowed
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
 

@@ -161,6 +161,9 @@ class Tuner(Section):
     libexec: AbsolutePath = Field(
         Path("/usr/local/libexec/reprise"), description="directory of the benchmark programs, that every node sees"
     )
+    functions: AbsolutePath = Field(
+        Path("/etc/reprise/functions"), description="directory of Python modules that read a trial's objective"
+    )
 
 
 class OpenMPI(Section):

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner.shaman import cli as shaman
+
 if TYPE_CHECKING:
     from database.facade import Database
     from database.model import Campaign
     from reprise.cli import Settings
+    from reprise.config import Config
     from tuner.campaign import Definition
 
 EXECUTORS = ("allocation", "slurm", "local", "replay")  # tuner.campaign's, which is read only when it is needed
@@ -35,12 +38,13 @@ def tune() -> None:
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
 @click.option("--yes", is_flag=True, help="Do not ask before it begins.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@shaman.options
 @click.pass_obj
-def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json: bool) -> None:
-    """Run the campaign that FILE describes, to its end."""
+def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json: bool, said: Any) -> None:
+    """Run the campaign that FILE describes, to its end; FILE may be an experiment of SHAMan's."""
     from tuner import session
 
-    definition = _definition(file, executor)
+    definition = _definition(file, executor, said, settings.config)
     if not yes and sys.stdin.isatty():
         click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
     with _open(settings) as database:
@@ -63,12 +67,15 @@ def resume(settings: Settings, campaign: int, as_json: bool) -> None:
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
 @click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
 @click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
+@shaman.options
 @click.pass_obj
-def plan(settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None) -> None:
+def plan(
+    settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None, said: Any
+) -> None:
     """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
     from tuner import session
 
-    definition = _definition(file, executor)
+    definition = _definition(file, executor, said, settings.config)
     if not settings.config.database.path.exists():
         click.echo(session.plan(definition, settings.config, trials, trial_seconds, None))
         return
@@ -117,10 +124,13 @@ def status(settings: Settings, campaign: int, as_json: bool) -> None:
         _show(database, campaign, settings, as_json)
 
 
-def _definition(file: Path, executor: str | None) -> Definition:
+tune.add_command(shaman.import_)
+
+
+def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:
     from tuner import campaign
 
-    data = campaign.read_mapping(file)
+    data = shaman.as_campaign(campaign.read_mapping(file), file, said, config)
     definition = campaign.check(data, str(file))
     if executor is None:
         return definition

@@ -74,7 +74,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Publication:
-    """What becomes a record: environment, conflicts, the artifact if any, and the combined measurements."""
+    """What becomes a record: environment, conflicts, the artifact if any, and the combined measurements.
+
+    Without any environment there is nothing that jobs could be given, and so no record. `note` says in one line what
+    jobs must bring themselves, or why there is no record.
+    """
 
     parametrization: Mapping[str, object]
     environment: Mapping[str, str]
@@ -85,6 +89,7 @@ class Publication:
     gain_low: float
     gain_high: float
     artifact: Artifact | None = None
+    note: str = ""
 
 
 class Runner(Protocol):
@@ -95,7 +100,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class TrialOutput:
-    """What a run left: exit status, standard output and standard error, and seconds from start to end.
+    """What a run left: exit status, standard output and standard error, seconds from start to end, and its files.
 
     The seconds are those of the measured part only: never time in the queue, nor of `TrialPlan.before`.
     """
@@ -104,6 +109,7 @@ class TrialOutput:
     stdout: str
     stderr: str
     elapsed_s: float
+    directory: Path | None = None  # the trial's, where the executor has one
 
 
 class Component(Protocol):

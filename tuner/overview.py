@@ -48,6 +48,7 @@ def describe(database: Database, campaign: Campaign, config: Config, now: float 
         "state": state,
         "silent_s": silent if state == CampaignState.RUNNING else None,
         "error": campaign.summary.get("error"),
+        "note": campaign.summary.get("note", ""),
         "directory": str(directory := place.directory_of(campaign, config)),
         "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
@@ -96,12 +97,15 @@ def last_words(described: Mapping[str, Any]) -> str:
         )
     if described["state"] != CampaignState.COMPLETE:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"
+    if described["record"] is None and described["note"]:
+        return f"campaign {number} is complete: {described['note']}"
     if described["record"] is None:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
         )
     where = f", artifact {described['artifact']}" if described["artifact"] else ""
-    return f"campaign {number} is complete: record {described['record']}{where}"
+    note = f", {described['note']}" if described["note"] else ""
+    return f"campaign {number} is complete: record {described['record']}{where}{note}"
 
 
 def _time(measured: Mapping[str, Any]) -> str:

@@ -22,9 +22,12 @@ def finish(
     publication: Publication | None,
     now: float,
 ) -> int | None:
-    """End the campaign in one transaction. Returns the record's id, None where the gain's lower bound is not over 0."""
-    summary = {"problems": [_problem(result) for result in results]}
-    if publication is None or publication.gain_low <= 0:
+    """End the campaign in one transaction. Returns the record's id, None where the gain's lower bound is not over 0, or
+    where there is nothing that jobs could be given."""
+    summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
+    if publication and publication.note:
+        summary["note"] = publication.note
+    if publication is None or publication.gain_low <= 0 or not publication.environment:
         database.set_campaign_state(campaign.id, CampaignState.COMPLETE, summary)
         return None
     record = Record(

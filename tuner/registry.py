@@ -13,17 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config import Config
-from tuner.campaign import CampaignError, read_mapping
+from tuner.campaign import Application, CampaignError, read_mapping
 from tuner.component import Component
 
 # kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
-KINDS: dict[str, str] = {"collectives": "tuner.collectives.component", "landscape": "tuner.emulators.component"}
+KINDS: dict[str, str] = {
+    "application": "tuner.components.application",
+    "collectives": "tuner.collectives.component",
+    "landscape": "tuner.emulators.component",
+}
 
 REQUIRED = ("name", "version", "description", "kind")
 
 
-def read(name: str, config: Config) -> dict[str, Any]:
-    """What the file of a component says. Raises CampaignError with one line."""
+def read(name: str, config: Config, application: Application | None = None) -> dict[str, Any]:
+    """What the file of a component says; under `application` the campaign's job, where that is what the component runs.
+
+    Both are kept with the campaign, so that a resumed one runs what it began with. Raises CampaignError with one line.
+    """
     path = config.tuner.components / f"{name}.yaml"
     if not path.is_file():
         raise CampaignError(f"component {name!r}: {_hint(name, config.tuner.components)}")
@@ -35,7 +42,24 @@ def read(name: str, config: Config) -> dict[str, Any]:
         raise CampaignError(f"{path}: its name is {definition['name']!r}: rename the file or correct the name")
     if definition["kind"] not in KINDS:
         raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: known are {', '.join(KINDS)}")
+    if definition["kind"] == "application" and application:
+        definition["application"] = {
+            "path": str(application.script),
+            "script": read_script(application.script),
+            "directory": str(application.directory or application.script.parent),
+            "options": application.options,
+        }
     return definition
+
+
+def read_script(path: Path) -> str:
+    """A batch script, byte for byte (bytes that are no UTF-8 as surrogates). Raises CampaignError."""
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise CampaignError(
+            f"{path}: cannot be read ({error.strerror}): name the batch script of the application"
+        ) from error
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:

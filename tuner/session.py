@@ -40,7 +40,7 @@ WITH_JOBS = ("allocation", "slurm")
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
     """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
-    described = registry.read(definition.component, config)
+    described = registry.read(definition.component, config, definition.application)
     component = registry.build(described, definition.settings, config)
     if not component.problems():
         raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
@@ -144,7 +144,8 @@ def stop(
 
 def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
     """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
-    component = registry.build(registry.read(definition.component, config), definition.settings, config)
+    described = registry.read(definition.component, config, definition.application)
+    component = registry.build(described, definition.settings, config)
     problems = component.problems()
     if not problems:
         raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")

@@ -16,6 +16,7 @@ from database.model import Decision
 from matcher import explainer, protocol
 from matcher.errors import ProtocolError
 from matcher.submission import SCRIPT_LIMIT
+from reprise.variables import ALLOW_LIST, is_allowed
 from tests.unit.matcher_daemon import request
 
 ROOT = Path(__file__).parents[2]
@@ -98,19 +99,19 @@ def test_limits_are_those_of_the_document() -> None:
 def test_the_allow_list_is_that_of_the_document() -> None:
     table = DOCUMENT.split("## The allow-list")[1]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert tuple(name for row in rows for name in re.findall(r"`([^`]+)`", row)) == protocol.ALLOW_LIST
+    assert tuple(name for row in rows for name in re.findall(r"`([^`]+)`", row)) == ALLOW_LIST
 
 
 @pytest.mark.parametrize("name", ["OMPI_MCA_a", "ROMIO_HINTS", "ROMIO_x", "SRO_A", "REPRISE_1", "PMIX_MCA__"])
 def test_listed_names_are_allowed(name: str) -> None:
-    assert protocol.is_allowed(name)
+    assert is_allowed(name)
 
 
 @pytest.mark.parametrize(
     "name", ["LD_PRELOAD", "OMPI_MCA_", "OMPI_MCA", "XOMPI_MCA_a", "OMPI_MCA_a-b", "OMPI_MCA_a\n", "SRO_Ä", "PATH", ""]
 )
 def test_other_names_are_not(name: str) -> None:
-    assert not protocol.is_allowed(name)
+    assert not is_allowed(name)
 
 
 json_values = st.recursive(

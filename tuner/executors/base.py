@@ -148,7 +148,7 @@ def host_environment() -> dict[str, str]:
 
 def read_output(directory: Path, exit_status: int, elapsed_s: float) -> TrialOutput:
     """What a trial wrote to `stdout` and `stderr` in its directory; missing files are empty."""
-    return TrialOutput(exit_status, _read(directory / "stdout"), _read(directory / "stderr"), elapsed_s)
+    return TrialOutput(exit_status, _read(directory / "stdout"), _read(directory / "stderr"), elapsed_s, directory)
 
 
 def _read(path: Path) -> str:

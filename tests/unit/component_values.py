@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Components of kind `application` for tests: the shipped ones and small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tuner.component import TrialPlan
+from tuner.components.application import ApplicationComponent, Workload
+from tuner.components.read import read
+from tuner.executors.base import Begun, TrialResult
+from tuner.executors.local import LocalExecutor
+
+SHIPPED = Path(__file__).parents[2] / "etc" / "components"
+NEEDS: Mapping[str, Mapping[str, str]] = {
+    "sbb": {"targets": "/fs1/alice", "flavor": "small"},
+    "lustre": {"target": "/lustre/alice/run"},
+}
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --output=mine.out
+
+# the solver
+mpirun ./solve "$@"
+"""
+WORKLOAD = Workload("/home/alice/solve.sh", SCRIPT, "/home/alice")
+
+
+def definition(parameters: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    """A component file's content."""
+    return {
+        "name": "small",
+        "version": "1",
+        "description": "for tests",
+        "kind": "application",
+        "parameters": parameters,
+        **changes,
+    }
+
+
+def shipped(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((SHIPPED / f"{name}.yaml").read_text())
+    return found
+
+
+def component(
+    content: Mapping[str, Any], settings: Mapping[str, Any] | None = None, workload: Workload = WORKLOAD
+) -> ApplicationComponent:
+    return ApplicationComponent(read(content, settings or {}), workload, None, "cluster")
+
+
+def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:
+    """One trial on this host, to its end."""
+    with LocalExecutor() as executor:
+        executor.start(Begun("trial", plan, directory))
+        while not (found := executor.poll(10)):
+            pass
+    return found[0].result

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a winner becomes: what jobs can be given, and what is said where they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from database.model import Measurement
+from reprise.variables import is_allowed
+from tests.unit.component_values import NEEDS, component, definition, shipped
+from tuner.component import Comparison, Publication, TrialOutput, TrialPlan
+from tuner.components.application import ApplicationComponent
+from tuner.components.publication import variables
+
+
+def nothing(plan: TrialPlan) -> TrialOutput:
+    raise AssertionError("no proof is run")
+
+
+def published(made: ApplicationComponent, directory: Path, gain_low: float = 0.1, **winner: Any) -> Publication | None:
+    (problem,) = made.problems()
+    default, tuned = Measurement(2.0, 1.9, 2.1, 5, "s"), Measurement(1.0, 0.9, 1.1, 5, "s")
+    point = {**problem.default, **winner}
+    comparison = Comparison(problem.key, point, default, tuned, 0.5, gain_low, 0.6)
+    return made.publish([comparison], nothing, directory)
+
+
+def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
+    found = published(component(shipped("sro")), place, SRO_PREFETCH_SIZE=1048576)
+    assert found and not found.artifact
+    assert found.environment == {
+        "SRO_CLUSTER_THRESHOLD": "2",
+        "SRO_DSC_BINSIZE": "1048576",
+        "SRO_PREFETCH_SIZE": "1048576",
+        "SRO_SEQUENCE_LENGTH": "100",
+    }
+    assert set(found.conflicts) == set(found.environment)
+    assert found.note == "for jobs that have, of their own, --fastio=yes"
+    assert found.parametrization["note"] == found.note
+
+
+def test_hints_become_an_artifact_that_a_variable_names(place: Path) -> None:
+    found = published(component(shipped("romio")), place, io="^ompio", cb_nodes=2)
+    assert found and found.artifact and found.artifact.kind == "hints"
+    assert found.environment == {"OMPI_MCA_io": "^ompio", "ROMIO_HINTS": found.artifact.path}
+    assert "cb_nodes 2\n" in Path(found.artifact.path).read_text()
+    assert found.conflicts == ["ROMIO_HINTS", "OMPI_MCA_io", "OMPI_MCA_io_*", "ROMIO_*"]
+    assert found.note == ""
+
+
+def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> None:
+    assert published(component(shipped("sro")), place, gain_low=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "winner", "words"),
+    [
+        ("sbb", {"worker-threads": 8}, "no record: no job can be given `#SBB targets=/fs1/alice flavor=small"),
+        ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1M /lustre/alice/run || exit`"),
+    ],
+)
+def test_what_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(
+    place: Path, name: str, winner: dict[str, Any], words: str
+) -> None:
+    found = published(component(shipped(name), NEEDS[name]), place, **winner)
+    assert found and found.environment == {} and words in found.note and "\n" not in found.note
+    assert found.parametrization["parameters"] | winner == found.parametrization["parameters"]  # type: ignore[operator]
+
+
+def test_a_winner_of_which_jobs_could_only_be_given_a_part_gives_no_record(place: Path) -> None:
+    parameters = {"SRO_A": {"default": 1}, "threads": {"default": 1, "via": "argument"}, "NOT_LISTED": {"default": 1}}
+    made = component(definition({**parameters, "SRO_B": {"default": 1, "values": [1, 2]}}))
+    for winner, words in (({"threads": 2}, "the arguments --threads=2"), ({"NOT_LISTED": 2}, "NOT_LISTED=2")):
+        found = published(made, place, SRO_A=2, **winner)
+        assert found and found.environment == {} and words in found.note
+    found = published(made, place, SRO_A=2)
+    assert found and found.environment == {"SRO_A": "2", "SRO_B": "1"}
+    assert found.note == "for jobs that have, of their own, the arguments --threads=1; NOT_LISTED=1"
+
+
+def test_a_winner_that_takes_something_away_gives_no_record(place: Path) -> None:
+    made = component(definition({"SRO_A": {"default": 1, "unset": 0, "values": [0, 1]}, "SRO_B": {"default": 1}}))
+    found = published(made, place, SRO_A=0)
+    assert found and found.environment == {} and "no SRO_A" in found.note
+
+
+def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> None:
+    made = component(
+        definition(
+            {"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"environment": {"SRO_LOG": "{directory}/log"}}
+        )
+    )
+    found = published(made, place, SRO_A=2)
+    assert found and found.environment == {"SRO_A": "2"} and "SRO_LOG" in found.note
+
+
+@pytest.mark.parametrize("name", ["sro", "romio", "ompio"])
+def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> None:
+    description = component(shipped(name)).description
+    assert all(is_allowed(variable.removesuffix("*") + "x") for variable in variables(description))

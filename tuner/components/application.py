@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A component of kind `application`: what is run and measured is the campaign's application, a whole batch script."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matcher.submission import Submission, parse
+from reprise.config import Config
+from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from tuner.components import grid, objective
+from tuner.components.model import ComponentParameter, Description, Via
+from tuner.components.parts import parts
+from tuner.components.publication import hints_file, publication, variables
+from tuner.components.read import read
+from tuner.components.script import sets, with_lines
+from tuner.errors import TunerError
+from tuner.space import Parametrization
+
+HINTS_FILE = "hints"
+APPLICATION = "application"  # the key under which a component's definition holds the job, see `tuner.registry`
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """The job that is run: its script's path and text, the directory where it is submitted, and sbatch's options."""
+
+    path: str
+    script: str
+    directory: str
+    options: Sequence[str] = ()
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+    """The component for a campaign. Raises TunerError with one line."""
+    description = read(definition, settings)
+    if APPLICATION not in definition:
+        raise TunerError(f"component {description.name}: runs an application: name its script and user in the campaign")
+    function = None
+    if description.objective.function:
+        function = objective.load(description.objective.function, config.tuner.functions)
+    component = ApplicationComponent(description, Workload(**definition[APPLICATION]), function, config.site.cluster)
+    component.check(os.environ)
+    return component
+
+
+class ApplicationComponent:
+    """The `Component` of this package. It has one problem, the application."""
+
+    def __init__(
+        self, description: Description, workload: Workload, function: objective.Function | None, cluster: str
+    ) -> None:
+        self.name = description.name
+        self.version = description.version
+        self.description = description
+        self.workload = workload
+        self._function = function
+        self._cluster = cluster
+        self._default: Parametrization = {p.key: p.default for p in description.parameters}
+        try:
+            self._space = grid.space(description.parameters, description.forbidden, self._default)
+        except ValueError as error:
+            raise TunerError(f"component {self.name}: {error}") from error
+        submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
+        job = parse(submission, user="", submit_time=0.0)
+        self._size_is_known = (description.nodes or job.nodes) is not None
+        self._nodes = description.nodes or job.nodes or 1
+        per_node = job.tasks_per_node or (math.ceil(job.tasks / self._nodes) if job.tasks else 1)
+        self._tasks_per_node = description.tasks_per_node or per_node
+
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
+        this process has one that some trials are to do without."""
+        if self.description.context and not self._size_is_known:
+            raise TunerError(
+                f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for as many "
+                "only: set `nodes` in the campaign's settings"
+            )
+        for name in variables(self.description):
+            if sets(self.workload.script, name):
+                raise TunerError(
+                    f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
+                )
+        absent = [p.name for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
+        for name in [*absent, *filter(None, [self.description.activation.hints])]:
+            if name in environment:
+                raise TunerError(f"{name} is set here, and trials without it would inherit it: unset {name}")
+
+    def context(self) -> Mapping[str, object]:
+        known = {"nodes": self._nodes, "tasks_per_node": self._tasks_per_node}
+        return {name: known[name] for name in self.description.context}
+
+    def problems(self) -> Sequence[Problem]:
+        if math.prod(len(parameter.values) for parameter in self._space.parameters) == 1:
+            return []
+        return [Problem(Path(self.workload.path).name, self._space, self._default)]
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        given = parts(self.description, parametrization)
+        environment, files = dict(given.environment), {}
+        if given.hints:
+            environment[self.description.activation.hints] = f"{{directory}}/{HINTS_FILE}"
+            files[HINTS_FILE] = hints_file(self.description, given, [f"trial of {problem}"])
+        return TrialPlan(
+            argv=[],
+            nodes=self._nodes,
+            tasks_per_node=self._tasks_per_node,
+            environment=environment,
+            files=files,
+            timeout_s=self.description.timeout_s,
+            script=with_lines(self.workload.script, given),
+            work_directory=self.workload.directory,
+            options=[*self.workload.options, *given.options],
+            directives=given.directives,
+            before=self.description.before,
+            preload=given.preload,
+        )
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        return objective.read(self.description.objective, output, self.workload.directory, self._function)
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
+        (comparison,) = comparisons
+        return publication(self.description, self._default, comparison, artifacts, self._cluster)
+
+
+def _may_be_absent(parameter: ComponentParameter) -> bool:
+    return parameter.unset is not None or bool(parameter.counts_when)

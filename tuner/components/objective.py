@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objective of a trial: its run time, or what its output says, or what a function of the site makes of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import os
+import re
+import shutil
+import stat
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tuner.component import Sample, TrialOutput
+from tuner.components.model import Objective
+from tuner.errors import ObjectiveError, TunerError
+
+READ_LIMIT = 16 * 1024 * 1024  # characters of a file that are looked through
+CLOCKS_S = 2.0  # the clocks of two file systems may differ by this much
+JOB_ID = "trial"  # what a function made for SHAMan is told for a job's number
+
+TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "first": lambda found: found[0],
+    "last": lambda found: found[-1],
+    "min": min,
+    "max": max,
+    "mean": statistics.fmean,
+    "sum": math.fsum,
+}
+
+Function = Callable[..., object]
+
+
+def read(objective: Objective, output: TrialOutput, work_directory: str, function: Function | None) -> Sample:
+    """The sample of one trial, always to be minimized: 1/value in 1/unit where the value is to be maximized.
+
+    `work_directory` is where the application runs: a relative `objective.file` lies there, or in the trial's directory
+    where it begins with {directory}/. Raises ObjectiveError.
+    """
+    if function is not None:
+        value = _of_function(function, objective.function, _directory(output))
+    elif objective.pattern:
+        value = _of_pattern(objective, _text(objective.file, output, work_directory))
+    else:
+        return Sample(output.elapsed_s)
+    if not objective.maximize:
+        return Sample(value, unit=objective.unit)
+    if value <= 0:
+        raise ObjectiveError(f"the objective is {value:g} {objective.unit}, and what is maximized must be over 0")
+    return Sample(1 / value, unit=f"1/({objective.unit})")
+
+
+def load(name: str, directory: Path) -> Function:
+    """The function `module.function` of the site's directory. It is run with the coordinator's rights, so the file must
+    be writable for nobody but root and who runs this. Raises TunerError."""
+    module_name, _, function_name = name.partition(".")
+    path = directory / f"{module_name}.py"
+    for place in (directory, path):
+        try:
+            facts = place.stat()
+        except OSError as error:
+            raise TunerError(
+                f"objective.function: {place}: cannot be read ({error.strerror}): put the module there, or set "
+                "tuner.functions"
+            ) from error
+        if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or facts.st_uid not in (0, os.geteuid()):
+            raise TunerError(f"objective.function: {place}: others may write it, and it would be run: chmod go-w it")
+    spec = importlib.util.spec_from_file_location(f"reprise_function_{module_name}", path)
+    if spec is None or spec.loader is None:
+        raise TunerError(f"objective.function: {path}: is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise TunerError(f"objective.function: {path}: cannot be imported ({_in_words(error)}): correct it") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise TunerError(f"objective.function: {path}: holds no function {function_name!r}: correct the name")
+    found: Function = function
+    return found
+
+
+def _of_pattern(objective: Objective, text: str) -> float:
+    found = []
+    for match in re.finditer(objective.pattern, text, re.MULTILINE):
+        try:
+            found.append(float(match[1]))
+        except (TypeError, ValueError):
+            raise ObjectiveError(f"the pattern found {match[1]!r}, which is no number: correct it") from None
+    if not found:
+        where = objective.file or "standard output"
+        raise ObjectiveError(
+            f"the pattern {objective.pattern!r} found nothing in {where}: run the trial's script by hand"
+        )
+    return TAKES[objective.take](found)
+
+
+def _text(file: str, output: TrialOutput, work_directory: str) -> str:
+    """The text that is looked through. A file that is older than the trial is of another one, and is refused."""
+    if not file:
+        return output.stdout
+    directory = _directory(output)
+    path = Path(work_directory or directory) / file.replace("{directory}", str(directory))
+    try:
+        begun = min(entry.stat().st_mtime for entry in directory.iterdir())
+        if path.stat().st_mtime < begun - CLOCKS_S:
+            raise ObjectiveError(f"{path}: is older than the trial, which has not written it: check the name")
+        with path.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(READ_LIMIT)
+    except (OSError, ValueError) as error:
+        raise ObjectiveError(f"{path}: cannot be read ({error}): check where the application writes it") from error
+
+
+def _of_function(function: Function, name: str, directory: Path) -> float:
+    """What the function returns. One made for SHAMan, with a parameter `job_id`, finds `slurm-trial.out` in `path`."""
+    try:
+        if "job_id" in inspect.signature(function).parameters:
+            with (directory / f"slurm-{JOB_ID}.out").open("wb") as both:
+                for part in ("stdout", "stderr"):
+                    if (directory / part).exists():
+                        with (directory / part).open("rb") as opened:
+                            shutil.copyfileobj(opened, both)
+            value = function(JOB_ID, path=directory)
+        else:
+            value = function(directory)
+    except Exception as error:
+        raise ObjectiveError(f"{name}: {_in_words(error)}: correct the function, or see {directory}") from error
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ObjectiveError(f"{name}: returned {value!r}, which is no number: correct the function")
+    return float(value)
+
+
+def _directory(output: TrialOutput) -> Path:
+    if output.directory is None:
+        raise ObjectiveError("the objective is in a file, and this executor keeps none: use another one")
+    return output.directory
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a winner becomes: variables and a hints file, which the matcher gives to jobs; or a line that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reprise.variables import is_allowed
+from templates import render
+from tuner import artifacts
+from tuner.component import Comparison, Publication
+from tuner.components.model import Description, Via
+from tuner.components.parts import Parts, parts
+from tuner.space import Parametrization
+
+KIND = "hints"
+TRIAL_DIRECTORY = "{directory}"
+
+
+def publication(
+    description: Description, default: Parametrization, comparison: Comparison, directory: Path, cluster: str
+) -> Publication | None:
+    """What to publish; None where nothing is better than the default beyond noise.
+
+    Where the winner differs from the default in what no variable can set, there is no environment, and `note` says so:
+    a record that gives jobs a part of what was measured would promise what it does not keep. What default and winner
+    have in common may be left to the job, and `note` says that too.
+    """
+    if comparison.gain_low <= 0:
+        return None
+    before, after = parts(description, default), parts(description, comparison.winner)
+    out_of_reach = _differences(before, after)
+    environment = {} if out_of_reach else {n: v for n, v in after.environment.items() if _can_be_set(n, v)}
+    artifact = None
+    if after.hints and not out_of_reach:
+        text = hints_file(description, after, [f"for {cluster}"])
+        artifact = artifacts.publish(directory, text, KIND, ".hints")
+        environment[description.activation.hints] = artifact.path
+    if out_of_reach:
+        note = f"no record: no job can be given {'; '.join(out_of_reach)}: write it into the job's script or options"
+    else:
+        shared = _shared(before, after)
+        note = f"for jobs that have, of their own, {'; '.join(shared)}" if shared else ""
+    return Publication(
+        parametrization={"parameters": dict(comparison.winner), **({"note": note} if note else {})},
+        environment=environment,
+        conflicts=variables(description),
+        default=comparison.default,
+        tuned=comparison.tuned,
+        gain=comparison.gain,
+        gain_low=comparison.gain_low,
+        gain_high=comparison.gain_high,
+        artifact=artifact,
+        note=note,
+    )
+
+
+def hints_file(description: Description, given: Parts, about: Sequence[str]) -> str:
+    """The text of a hints file: two words a line, as ROMIO reads them."""
+    provenance = [f"Hints, made by Reprise ({description.name} {description.version})", *about]
+    return render("hints.j2", provenance=provenance, hints=given.hints)
+
+
+def variables(description: Description) -> list[str]:
+    """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
+    named = [p.name for p in description.parameters if p.via is Via.ENVIRONMENT]
+    hints = [description.activation.hints] if description.activation.hints else []
+    return list(dict.fromkeys([*description.activation.environment, *hints, *named, *description.conflicts]))
+
+
+def _can_be_set(name: str, value: str) -> bool:
+    return is_allowed(name) and TRIAL_DIRECTORY not in value
+
+
+def _out_of_reach(given: Parts) -> dict[str, str]:
+    """What no variable can set, in words, by what it is."""
+    found = {
+        "options": " ".join(given.options),
+        "directives": ", ".join(f"`{line}`" for line in given.directives),
+        "commands": ", ".join(f"`{line}`" for line in given.commands),
+        "wrapper": " ".join(given.wrapper),
+        "arguments": " ".join(given.arguments),
+        "preload": ":".join(given.preload),
+    }
+    labels = {"wrapper": "the wrapper ", "arguments": "the arguments ", "preload": "LD_PRELOAD="}
+    found = {what: labels.get(what, "") + text for what, text in found.items() if text}
+    return found | {n: f"{n}={v}" for n, v in given.environment.items() if not _can_be_set(n, v)}
+
+
+def _differences(before: Parts, after: Parts) -> list[str]:
+    """What the winner has out of reach and the default has not, and what the default has that cannot be taken away."""
+    was, now = _out_of_reach(before), _out_of_reach(after)
+    taken = [f"no {name}" for name in before.environment if name not in after.environment]
+    taken += ["no hints"] if before.hints and not after.hints else []
+    gone = [f"no {text}" for what, text in was.items() if what not in now and what not in before.environment]
+    return [text for what, text in now.items() if was.get(what) != text] + gone + taken
+
+
+def _shared(before: Parts, after: Parts) -> list[str]:
+    was = _out_of_reach(before)
+    return [text for what, text in _out_of_reach(after).items() if was.get(what) == text]
