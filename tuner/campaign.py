@@ -21,7 +21,7 @@ from tuner.search.design import DESIGNS
 from tuner.search.stopping import StopRule
 from tuner.space import Space
 
-ExecutorKind = Literal["allocation", "slurm", "local"]
+ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]

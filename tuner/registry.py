@@ -17,7 +17,7 @@ from tuner.campaign import CampaignError, read_mapping
 from tuner.component import Component
 
 # kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
-KINDS: dict[str, str] = {"collectives": "tuner.collectives.component"}
+KINDS: dict[str, str] = {"collectives": "tuner.collectives.component", "landscape": "tuner.emulators.component"}
 
 REQUIRED = ("name", "version", "description", "kind")
 
