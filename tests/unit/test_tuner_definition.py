@@ -2,14 +2,14 @@
 """Campaign and component files: what is wrong is named in one line."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from reprise.config import Config
-from tuner import registry
-from tuner.campaign import CampaignError, load
+from tuner import cli, registry
+from tuner.campaign import CampaignError, ExecutorKind, load
 
 GOOD: dict[str, Any] = {"name": "n", "component": "c", "scope": "cluster"}
 
@@ -129,3 +129,7 @@ def test_a_directory_without_components_is_named(tmp_path: Path) -> None:
     config = Config.model_validate({"tuner": {"components": str(tmp_path / "none")}})
     with pytest.raises(CampaignError, match=r"set tuner\.components"):
         registry.read("fake", config)
+
+
+def test_the_command_knows_every_executor() -> None:
+    assert get_args(ExecutorKind) == cli.EXECUTORS
