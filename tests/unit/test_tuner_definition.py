@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign and component files: what is wrong is named in one line."""
 
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,7 +10,7 @@ import yaml
 
 from reprise.config import Config
 from tuner import cli, registry
-from tuner.campaign import CampaignError, ExecutorKind, load
+from tuner.campaign import CampaignError, Definition, ExecutorKind, load
 
 GOOD: dict[str, Any] = {"name": "n", "component": "c", "scope": "cluster"}
 
@@ -133,3 +134,25 @@ def test_a_directory_without_components_is_named(tmp_path: Path) -> None:
 
 def test_the_command_knows_every_executor() -> None:
     assert get_args(ExecutorKind) == cli.EXECUTORS
+
+
+def test_the_page_names_every_setting_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs/campaigns.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    documented: dict[str, str] = {}
+    for row in rows:
+        section = ""
+        names = re.findall(r"`([\w.]+)`", row[1])
+        for name, default in zip(names, (row[2].split(",") * len(names))[: len(names)], strict=True):
+            section = name.partition(".")[0] if "." in name else section
+            documented[name if "." in name or not section else f"{section}.{name}"] = default.strip(" `")
+    for name, field in Definition.model_fields.items():
+        fields = getattr(field.default, "__class__", None) if name in SECTIONS else None
+        for key, of in getattr(fields, "model_fields", {}).items():
+            assert f"{name}.{key}" in documented, f"{name}.{key} is not in docs/campaigns.md"
+            if isinstance(of.default, str | int | float):
+                told = documented[f"{name}.{key}"]
+                assert told == str(of.default) or float(told) == of.default
+
+
+SECTIONS = ("search", "noise", "pruning", "budget", "repetitions", "executor")
