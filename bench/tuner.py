@@ -11,7 +11,7 @@ median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campai
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
 All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
-in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, since some
+in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, as some
 of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 
@@ -82,7 +82,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 10)
+    model = search.build("gp-ei", space, SEED, 0)  # the points of an initial design would be asked first, for nothing
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []
@@ -139,9 +139,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     everything = not given.methods and given.landscapes == arguments([]).landscapes
     results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)
     found = summary(results)
+    found |= {"ask_ms": round(ask_ms(), 1), "seeds": given.seeds, "landscapes": given.landscapes}
     if not given.methods:
-        found |= {"ask_ms": round(ask_ms(), 1), **kills(given.quick)}
-    found |= {"seeds": given.seeds, "landscapes": given.landscapes}
+        found |= kills(given.quick)
     page = given.page or (tuner_page.PAGE if everything else None)
     if page:
         page.write_text(tuner_page.render(found))
