@@ -26,6 +26,8 @@ EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lac
 AFTER_REPLY_S = 0.01
 """So long after a reply its journal entry is made: that takes half as long as the decision, and would keep a processor
 and its caches from an sbatch that is still busy with Slurm's controller (seen: 3 ms, and 0.3 more of them)."""
+AT_LATEST_S = 0.05  # until then it is made only while nobody is served, who would wait for it
+TICK_S = 0.001  # by so much the loop's timers may be early
 
 CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
 
@@ -58,7 +60,7 @@ class Server:
         self._max_connections = max_connections
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepts = True
-        self._entries: deque[MakeEntry] = deque()  # of replies that are out
+        self._entries: deque[tuple[float, MakeEntry]] = deque()  # of replies that are out, and since when
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -74,8 +76,7 @@ class Server:
         self._listener.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
-        while self._entries:
-            self._put_next()
+        self._put_older_than(0)
         if self._broken.done():
             self._broken.result()
 
@@ -108,6 +109,7 @@ class Server:
         self._tasks.discard(task)
         if len(self._tasks) == self._max_connections - 1:
             self._watch()
+        self._put_one()
 
     async def _converse(self, connection: socket.socket) -> None:
         entry: MakeEntry | None = None
@@ -132,12 +134,23 @@ class Server:
                 reply, entry = await self._answer(request, peer.uid)
             await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
-            self._entries.append(entry)
-            self._loop.call_later(AFTER_REPLY_S, self._put_next)
+            self._entries.append((self._loop.time(), entry))
+            self._loop.call_later(AFTER_REPLY_S, self._put_one)
+            self._loop.call_later(AT_LATEST_S, self._put_older_than, AT_LATEST_S)
 
-    def _put_next(self) -> None:
-        if self._entries:
-            self._put(self._entries.popleft())
+    def _put_one(self) -> None:
+        """One entry, if nobody is served; the next once those who have come meanwhile are."""
+        if not self._tasks and self._is_older_than(AFTER_REPLY_S):
+            self._put(self._entries.popleft()[1])
+            self._loop.call_later(0, self._put_one)
+
+    def _put_older_than(self, age_s: float) -> None:
+        while self._is_older_than(age_s):
+            self._put(self._entries.popleft()[1])
+
+    def _is_older_than(self, age_s: float) -> bool:
+        """The oldest entry."""
+        return bool(self._entries) and self._loop.time() - self._entries[0][0] > age_s - TICK_S
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
         try:
