@@ -176,6 +176,10 @@ $(PEERS)/.ready: bench/tuner-peers.lock
 bench-tuner: $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
 	@$(PYTHON) -m bench.tuner
 
+.PHONY: bench-tuner-peers
+bench-tuner-peers: $(VENV)/.ready $(PEERS)/.ready ## play the peers' games anew and store them (hours)
+	@$(PYTHON) -m bench.tuner --fresh --store
+
 .PHONY: lint
 lint: $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; about a quarter hour).
+"""Measure landscapes on a virtual cluster of this machine: `make landscapes-measured` (needs root; a quarter hour).
 
     python -m bench.measured [NAME...]
 
@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 
@@ -32,8 +34,8 @@ from tuner.space import Space
 NODES = 4
 REPETITIONS = 3
 DEFAULT_RUNS = 5  # of each campaign
-SEGMENTS = (0, *sorted({unit * 2**power for power in range(10, 19) for unit in (2, 3)}))
-FANOUTS = (1, 2, 3)
+SEGMENTS = (0, *(2**power for power in range(10, 20)))
+FANOUTS = (2, 3)
 DATABASE = "/var/lib/reprise/reprise.db"
 
 
@@ -65,6 +67,7 @@ class Measured:
                 "max_seconds": 1,
             },
             "search": {"method": "random", "budget": budget, "window": 0, "seed": seed},
+            "noise": {"policy": "none"},
             "repetitions": {"default_runs": DEFAULT_RUNS, "final_pairs": 2},
             "executor": {"kind": "allocation", "max_trial_s": 30},
         }
@@ -88,9 +91,17 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
         _say(f"{name}: campaign {seed} of {REPETITIONS}, {len(space.points)} points")
         done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
         told = json.loads(done.stdout.splitlines()[-1])
-        with Database.open(cluster.path(DATABASE)) as database:
-            trials += database.trials(int(Path(told["directory"]).name.split("-")[0]))
+        trials += _trials(cluster, int(Path(told["directory"]).name.split("-")[0]))
     return assemble(name, space, trials, _source(build))
+
+
+def _trials(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
+    """The trials of a campaign that has ended, from a copy: SQLite opens no file in another mount namespace."""
+    with TemporaryDirectory() as directory:
+        for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
+            shutil.copy(file, directory)
+        with Database.open(Path(directory) / Path(DATABASE).name) as database:
+            return database.trials(campaign_id)
 
 
 def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> Landscape:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How good the tuner's methods are, beside others, on landscapes that are known exhaustively (bench/landscapes/).
 
-    python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh]
+    python -m bench.tuner [--seeds 30] [--methods LIST] [--landscapes LIST] [--quick] [--fresh] [--store]
 
 `evals_to_5pct`: evaluations until one is within 5 % of the optimum, the median over all landscapes and seeds; 101 where
 100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance`: by how many percent the mean of what is
@@ -10,8 +10,9 @@ recommended after a fixed budget exceeds the best mean, the mean over noisy land
 median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campaign's coordinator is killed. The last
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
-What was played before with the same code, landscapes and seeds is not played again (build/bench-tuner/results); all
-games are deterministic. The first run takes long because of the peers, which need up to half a second for a question.
+All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
+in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, since some
+of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ import numpy as np
 from bench import tuner_page
 from bench.emulated import DIRECTORY, SEED
 from bench.tuner_games import ARENAS, FAR
+from bench.tuner_ours import POLICIES, SEARCHES
+from bench.tuner_peers import PEERS
 from bench.tuner_play import Task, play_all
-from tuner import noise, search
+from tuner import search
 from tuner.space import Parameter, Space
 
-OURS, PEERS = "search", "peer"
-PEER_NAMES = ("optuna-tpe", "skopt-gp", "hyperopt-tpe", "nevergrad", "smac3")  # a test holds them to bench.tuner_peers
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
 
 Results = Mapping[Task, Sequence[float]]
@@ -44,12 +45,12 @@ Results = Mapping[Task, Sequence[float]]
 
 def tasks(methods: Sequence[str], landscapes: Sequence[str], seeds: int) -> list[Task]:
     """All games: the searches and the peers on every landscape, the policies and the peers on every noisy one."""
-    kinds = [f"{OURS}:{name}" for name in search.METHODS if name != "exhaustive"]
-    kinds += [f"{PEERS}:{name}" for name in PEER_NAMES]
-    policies = [f"policy:{name}" for name in noise.POLICIES] + kinds[-len(PEER_NAMES) :]
+    peers = [f"peer:{name}" for name in PEERS]
+    searches = [f"search:{name}" for name in SEARCHES]
+    policies = [f"policy:{name}" for name in POLICIES]
     arenas = [name for name, arena in ARENAS.items() if arena.landscape in landscapes]
-    near = [Task(kind, "near", name, seeds) for kind in kinds for name in landscapes]
-    far = [Task(kind, "noise", name, seeds) for kind in policies for name in arenas]
+    near = [Task(method, "near", name, seeds) for method in searches + peers for name in landscapes]
+    far = [Task(method, "noise", name, seeds) for method in policies + peers for name in arenas]
     return [task for task in near + far if not methods or task.name in methods]
 
 
@@ -125,6 +126,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, to see whether it works")
     parser.add_argument("--fresh", action="store_true", help="play everything, known or not")
+    parser.add_argument("--store", action="store_true", help="the peers' results in bench/tuner-peers.json")
     parser.add_argument("--page", type=Path, help="where to write the page; docs/ if all was played")
     given = parser.parse_args(argv)
     if given.quick:
@@ -135,7 +137,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> None:
     given = arguments(argv)
     everything = not given.methods and given.landscapes == arguments([]).landscapes
-    results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh)
+    results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)
     found = summary(results)
     if not given.methods:
         found |= {"ask_ms": round(ask_ms(), 1), **kills(given.quick)}

@@ -31,7 +31,7 @@ class Ours:
         self._history.append(Evaluation(point, value, initial=len(self._history) < INITIAL))
 
     def best(self) -> Parametrization:
-        return noise.winner(self._history, self._space) or self._space.points[0]  # it has measured something
+        return self._resampling.winner(self._history) or self._space.points[0]  # it has measured something
 
 
 def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy: bool) -> Driver:

@@ -8,24 +8,30 @@ recommends in its own way. Left out: HEBO and optuna's Gaussian processes, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.tuner_games import INITIAL, Driver
+from bench.tuner_games import INITIAL
 from tuner.space import Parameter, Parametrization, Space
 
 
 class Peer:
     """What all drivers share: from indices to points, and what was told."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         self.space = space
         self.told: list[tuple[float, Parametrization]] = []
 
     def point(self, indices: Mapping[str, Any]) -> Parametrization:
         return {parameter.name: parameter.values[int(indices[parameter.name])] for parameter in self.space.parameters}
+
+    def ask(self) -> Parametrization:
+        raise NotImplementedError
+
+    def tell(self, point: Parametrization, value: float) -> None:
+        raise NotImplementedError
 
     def best(self) -> Parametrization:
         """The lowest value seen: what most tuners return."""
@@ -40,7 +46,7 @@ class Optuna(Peer):
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import optuna
 
-        super().__init__(space)
+        super().__init__(space, seed, budget, noisy)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         sampler = optuna.samplers.TPESampler(n_startup_trials=INITIAL, seed=seed)
         self._study = optuna.create_study(sampler=sampler)
@@ -66,7 +72,7 @@ class Skopt(Peer):
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import skopt
 
-        super().__init__(space)
+        super().__init__(space, seed, budget, noisy)
         axes = [
             skopt.space.Integer(0, len(p.values) - 1) if ordered(p) else skopt.space.Categorical(range(len(p.values)))
             for p in space.parameters
@@ -95,7 +101,7 @@ class Hyperopt(Peer):
         import hyperopt
         import numpy as np
 
-        super().__init__(space)
+        super().__init__(space, seed, budget, noisy)
         hp = hyperopt.hp
         axes = {
             p.name: hp.quniform(p.name, 0, len(p.values) - 1, 1)
@@ -129,7 +135,7 @@ class Nevergrad(Peer):
     def __init__(self, space: Space, seed: int, budget: int, noisy: bool) -> None:
         import nevergrad as ng
 
-        super().__init__(space)
+        super().__init__(space, seed, budget, noisy)
         axes = {
             p.name: (ng.p.TransitionChoice if ordered(p) else ng.p.Choice)(range(len(p.values)))
             for p in space.parameters
@@ -150,6 +156,11 @@ class Nevergrad(Peer):
         return self.point(self._optimizer.provide_recommendation().kwargs)
 
 
+def _never_called(config: Any, seed: int = 0) -> float:
+    """SMAC3 wants a target function with these names, also where it is only asked and told."""
+    raise NotImplementedError(config, seed)
+
+
 class Smac(Peer):
     """The facade for hyperparameters (a random forest), with a tenth of its random challengers: grids are small.
 
@@ -160,7 +171,7 @@ class Smac(Peer):
         import smac
         from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant, UniformIntegerHyperparameter
 
-        super().__init__(space)
+        super().__init__(space, seed, budget, noisy)
         grid = ConfigurationSpace(seed=seed)
         for p in space.parameters:
             last = len(p.values) - 1
@@ -181,7 +192,7 @@ class Smac(Peer):
         )
         self._smac = facade(
             scenario,
-            lambda **_: 0.0,  # asked and told instead
+            _never_called,
             initial_design=facade.get_initial_design(scenario, n_configs=INITIAL, max_ratio=1.0),
             acquisition_maximizer=facade.get_acquisition_maximizer(scenario, challengers=1000),
             logging_level=False,
@@ -195,14 +206,14 @@ class Smac(Peer):
     def tell(self, point: Parametrization, value: float) -> None:
         from smac.runhistory.dataclasses import TrialValue
 
-        self._smac.tell(self._info, TrialValue(cost=value))
+        self._smac.tell(self._info, TrialValue(cost=value), save=False)
 
     def best(self) -> Parametrization:
         (incumbent,) = self._smac.intensifier.get_incumbents()
         return self.point(dict(incumbent))
 
 
-PEERS: Mapping[str, Callable[[Space, int, int, bool], Driver]] = {
+PEERS: Mapping[str, type[Peer]] = {
     "optuna-tpe": Optuna,
     "skopt-gp": Skopt,
     "hyperopt-tpe": Hyperopt,

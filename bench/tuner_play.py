@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import subprocess
@@ -13,15 +14,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from bench.emulated import path_of
 from bench.tuner_games import ARENAS
+from bench.tuner_peers import PEERS, Peer
 
 ROOT = Path(__file__).parents[1]
-PEERS = ROOT / "build/bench-tuner"
+ENVIRONMENT = ROOT / "build/bench-tuner"  # of the peers
 LOCK = ROOT / "bench/tuner-peers.lock"
-RULES = ("bench/tuner_games.py", "tuner/landscape.py", "tuner/space.py", "tuner/emulators/interference.py")
-OWN = ("bench/tuner_ours.py", "tuner/search", "tuner/noise", "requirements.lock")
+STORED = ROOT / "bench/tuner-peers.json"
+RULES = ("bench/tuner_games.py", "tuner/emulators/interference.py")
+OURS, SEARCH, NOISE = ROOT / "bench/tuner_ours.py", ROOT / "tuner/search", ROOT / "tuner/noise"
 SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # begun first, so that none of them is alone at the end
 
 
@@ -43,14 +47,11 @@ class Task:
         return path_of(ARENAS[self.where].landscape if self.game == "noise" else self.where)
 
 
-def play_all(tasks: Sequence[Task], processes: int, fresh: bool) -> Mapping[Task, Sequence[float]]:
-    """The results of every task, a value per seed."""
-    digests = {method: _digest(_sources(method)) for method in {task.method for task in tasks}}
-    known: dict[Task, Sequence[float]] = {}
-    for task in tasks:
-        path = _remembered(task, digests[task.method])
-        if path.exists() and not fresh:
-            known[task] = json.loads(path.read_text())
+def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) -> Mapping[Task, Sequence[float]]:
+    """The results of every task, a value per seed. With `store` the peers' are stored for all who come after."""
+    memory = Memory.of(tasks)
+    recalled = {} if fresh else {task: memory.recall(task) for task in tasks}
+    known: dict[Task, Sequence[float]] = {task: values for task, values in recalled.items() if values is not None}
     waiting = [task for task in tasks if task not in known]
     _say(f"{len(waiting)} of {len(tasks)} games to play")
     by_method: dict[str, list[Task]] = {}
@@ -61,21 +62,21 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool) -> Mapping[Task
 
     def play(mine: Sequence[Task]) -> None:
         for task, values in zip(mine, _answers(mine), strict=True):
-            path = _remembered(task, digests[task.method])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(values))
+            memory.keep(task, values)
             known[task] = values
             _say(f"{len(known)}/{len(tasks)} {task.name}, {task.game}, {task.where}: {sum(values) / len(values):.1f}")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(play, [mine for mine in shares if mine]))
+    if store:
+        memory.store(known)
     return {task: known[task] for task in tasks}
 
 
 def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
     """The answers of a process of its own to tasks of one method, as they come."""
     method = tasks[0].method
-    python = str(PEERS / "bin/python") if method.startswith("peer:") else sys.executable
+    python = str(ENVIRONMENT / "bin/python") if method.startswith("peer:") else sys.executable
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
         lines.writelines(json.dumps([task.game, task.where, 0, task.seeds]) + "\n" for task in tasks)
@@ -92,23 +93,61 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
             raise RuntimeError(f"{method} did not play to the end: {errors.read()[-2000:]}")
 
 
-def _sources(method: str) -> Iterable[Path]:
-    if method.startswith("peer:"):
-        return [ROOT / name for name in (*RULES, "bench/tuner_peers.py", "bench/tuner-peers.lock")]
-    return [ROOT / name for name in (*RULES, *OWN)]
-
-
-def _digest(sources: Iterable[Path]) -> str:
+def digest_of(method: str) -> str:
+    """Stands for all code that decides what the method does in a game; a peer's is its own driver and the lock."""
+    kind, name = method.split(":")
     digest = hashlib.sha256()
-    for source in sources:
+    if kind == "peer":
+        for of in (Peer, PEERS[name]):
+            digest.update(inspect.getsource(of).encode())
+    sources = {"peer": [LOCK], "search": [OURS, SEARCH], "policy": [OURS, SEARCH, NOISE]}[kind]
+    for source in (*(ROOT / rule for rule in RULES), *sources):
         for path in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _remembered(task: Task, digest: str) -> Path:
-    text = f"{digest} {task} {hashlib.sha256(task.landscape.read_bytes()).hexdigest()}"
-    return PEERS / "results" / f"{task.name}-{task.where}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+@dataclass(frozen=True)
+class Memory:
+    """What was played before: on this machine, or by the peers somewhere and then stored with the code (STORED)."""
+
+    digests: Mapping[str, str]
+    stored: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, tasks: Iterable[Task]) -> Memory:
+        stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+        return cls({method: digest_of(method) for method in {task.method for task in tasks}}, stored)
+
+    def key(self, task: Task) -> str:
+        """Changes with whatever could change the results."""
+        text = f"{self.digests[task.method]} {task} {hashlib.sha256(task.landscape.read_bytes()).hexdigest()}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def recall(self, task: Task) -> Sequence[float] | None:
+        path = self._path(task)
+        if path.exists():
+            return list(json.loads(path.read_text()))
+        known = self.stored.get(f"{task.name} {task.game} {task.where}", {})
+        return known["results"] if known.get("key") == self.key(task) else None
+
+    def keep(self, task: Task, values: Sequence[float]) -> None:
+        path = self._path(task)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+
+    def store(self, results: Mapping[Task, Sequence[float]]) -> None:
+        """Write the peers' results to STORED, a line for each game."""
+        lines = [
+            f"{json.dumps(f'{task.name} {task.game} {task.where}')}: "
+            + json.dumps({"key": self.key(task), "results": [round(value, 6) for value in values]})
+            for task, values in sorted(results.items(), key=lambda item: str(item[0]))
+            if task.method.startswith("peer:")
+        ]
+        STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def _path(self, task: Task) -> Path:
+        return ENVIRONMENT / "results" / f"{task.name}-{task.game}-{task.where}-{self.key(task)}.json"
 
 
 def _say(text: str) -> None:

@@ -42,7 +42,7 @@ echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 
 class FakeComponent:
     """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
-    `script` (as a batch script), `time` (the run time is the objective)."""
+    `script` (as a batch script), `header` (lines of its head), `time` (the run time is the objective)."""
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.name = str(definition["name"])
@@ -68,7 +68,7 @@ class FakeComponent:
         script = self.settings.get("script", False)
         return TrialPlan(
             argv=[] if script else ["bash", "run.sh"],
-            script=f"#!/bin/bash\n{program}" if script else None,
+            script=f"#!/bin/bash\n{self.settings.get('header', '')}\n{program}" if script else None,
             nodes=int(self.settings.get("nodes", 1)),
             tasks_per_node=int(self.settings.get("tasks_per_node", 1)),
             environment={

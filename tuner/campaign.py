@@ -18,10 +18,10 @@ from tuner.errors import TunerError
 from tuner.schedule import DAYS, Hours
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
-from tuner.search.stopping import StopRule
+from tuner.search.stopping import Progress, StopRule, rules_of
 from tuner.space import Space
 
-ExecutorKind = Literal["allocation", "slurm", "local"]
+ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
@@ -49,6 +49,12 @@ def _method(value: str) -> str:
 
 def _design(value: str) -> str:
     return _one_of(DESIGNS, value)
+
+
+def _rules(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if value:
+        rules_of(value)
+    return value
 
 
 def _policy(check: Callable[[str, dict[str, Any]], object], policy: str, settings: dict[str, Any]) -> None:
@@ -88,6 +94,9 @@ class SearchSection(Section):
     budget: int = Field(150, ge=1, description="trials of the search at most, for each problem")
     window: int = Field(15, ge=0, description="trials that must bring an improvement; 0: only the budget counts")
     improvement: float = Field(0.01, ge=0, lt=1, description="the least improvement, relative")
+    stop: Annotated[list[dict[str, Any]], AfterValidator(_rules)] = Field(
+        default_factory=list, description="more rules, any of which ends the search"
+    )
     seed: int = Field(1, ge=0, description="same seed, same campaign")
 
     @model_validator(mode="after")
@@ -99,6 +108,11 @@ class SearchSection(Section):
         """A search of this kind that was told nothing yet."""
         settings = search.settings_of(self.method, self.settings)
         return search.build(self.method, space, seed, self.initial, self.design, settings=settings)
+
+    def reached(self, progress: Progress) -> str:
+        """Why to stop, in one line, the budget aside; empty while the search should go on."""
+        why = self.stop_rule().reached(progress.values)
+        return why or (rules_of(self.stop).reached(progress) if self.stop else "")
 
     def stop_rule(self) -> StopRule:
         """An exhaustive search is stopped by its budget only."""

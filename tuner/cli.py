@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reprise.config import Config
     from tuner.campaign import Definition
 
-EXECUTORS = ("allocation", "slurm", "local")  # tuner.campaign's, which is read only when it is needed
+EXECUTORS = ("allocation", "slurm", "local", "replay")  # tuner.campaign's, which is read only when it is needed
 PLAIN_WIDTH = 120  # characters of a table that goes to a file
 INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed

@@ -17,7 +17,11 @@ from tuner.campaign import Application, CampaignError, read_mapping
 from tuner.component import Component
 
 # kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
-KINDS: dict[str, str] = {"collectives": "tuner.collectives.component", "application": "tuner.components.application"}
+KINDS: dict[str, str] = {
+    "collectives": "tuner.collectives.component",
+    "application": "tuner.components.application",
+    "landscape": "tuner.emulators.component",
+}
 
 REQUIRED = ("name", "version", "description", "kind")
 

@@ -26,6 +26,7 @@ from tuner.executors.base import Executor, Say
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
+from tuner.executors.replay import ReplayExecutor
 from tuner.executors.slurm import Slurm, SlurmCommands, clear
 from tuner.journal import Journal
 from tuner.progress import Report
@@ -182,6 +183,8 @@ def build_executor(
     section = definition.executor
     if section.kind == "local":
         return LocalExecutor()
+    if section.kind == "replay":
+        return ReplayExecutor(definition.search.seed)
     launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
     options = section.sbatch_options()
     if section.kind == "slurm":

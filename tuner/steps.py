@@ -22,6 +22,7 @@ from tuner.campaign import Definition
 from tuner.component import Comparison, Problem
 from tuner.noise import Evaluation
 from tuner.rows import FINAL, Rows, measured, node_seconds
+from tuner.search.stopping import Progress
 from tuner.space import Parametrization
 from tuner.statistics import measurement, paired_gain
 
@@ -85,13 +86,14 @@ class Solver:
         section, budget = definition.noise, definition.search.budget
         seed = seed_of(definition, problem)
         self._resampling = noise.build(section.policy, problem.space, budget, seed, **section.settings)
+        self._stops = _Stops()
 
     def next_step(self, rows: Sequence[Trial], allowance: float | None = None) -> Step:
         """The next step where `rows` are the problem's trials; `allowance`: node-seconds that it may take in all."""
         known = Rows(rows)
         if step := _machine_is_bad(self._problem, known):
             return step
-        state = _Solving(self._definition, self._problem, self._resampling, known, allowance)
+        state = _Solving(self._definition, self._problem, self._resampling, self._stops, known, allowance)
         return state.default_step() or state.search_step() or state.final_step()
 
 
@@ -118,11 +120,21 @@ def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
     return Wait() if rows.waiting(TrialRole.DEFAULT) else Start(TrialRole.DEFAULT, problem.default)
 
 
+@dataclass
+class _Stops:
+    """How far the stop rules were looked at: what ended stays as it is, and so does what they said of it."""
+
+    checked: int = 0
+    at: int | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True)
 class _Solving:
     definition: Definition
     problem: Problem
     resampling: noise.Resampling
+    stops: _Stops
     rows: Rows
     allowance: float | None
 
@@ -153,23 +165,40 @@ class _Solving:
     # -- the search ----------------------------------------------------------------------------------------------------
 
     def search_step(self) -> Step | None:
-        if self.rows.final or self._stopped():
-            return Wait() if self.rows.waiting(TrialRole.SEARCH) else None
+        waiting = self.rows.waiting(TrialRole.SEARCH)
+        if self.rows.final or len(self.history) + len(waiting) >= self.definition.search.budget:
+            return Wait() if waiting else None
         if not self._affordable():
             return Wait() if self.rows.pending else None
-        point = self._again() or self._ask()
+        at, _ = self._stop
+        point = self.resampling.again(self.history, self._pending, at)
+        if point is None and at is None:
+            point = self._ask()
         if point is None:
-            return Wait() if self.rows.waiting(TrialRole.SEARCH) else None
+            return Wait() if waiting else None
         return Start(TrialRole.SEARCH, point, self._limit_s())
 
-    def _stopped(self) -> str:
-        values = [row.value if row.state is TrialState.COMPLETE else None for row in self.rows.of(TrialRole.SEARCH)]
-        if (full := self.definition.search.budget) <= len(values) + len(self.rows.waiting(TrialRole.SEARCH)):
-            return f"the budget of {full} trials is spent"
-        return self.definition.search.stop_rule().reached(values)
+    @cached_property
+    def _stop(self) -> tuple[int | None, str]:
+        """After how many trials a rule other than the budget ended the search, and why; None where none did."""
+        while self.stops.at is None and self.stops.checked < len(self.history):
+            self.stops.checked += 1
+            number = self.stops.checked
+            why = self.definition.search.reached(
+                Progress(self.problem.space, self.history[:number], self._seconds(number), self.default.mean)
+            )
+            self.stops.at, self.stops.why = (number, why) if why else (None, "")
+        return self.stops.at, self.stops.why
 
-    def _again(self) -> Parametrization | None:
-        return self.resampling.again(self.history, self._pending)
+    def _seconds(self, number: int) -> float:
+        """From the begin of the search's first trial to the end of the `number`-th that ended."""
+        begun = min(row.started_at or 0.0 for row in self.rows.of(TrialRole.SEARCH)[:number])
+        return max(0.0, (self.rows.of(TrialRole.SEARCH)[number - 1].ended_at or 0.0) - begun)
+
+    def _why_stopped(self) -> str:
+        if len(self.history) >= (budget := self.definition.search.budget):
+            return f"the budget of {budget} trials is spent"
+        return self._stop[1] or ("" if self._affordable() else "its share of the node-hours is spent")
 
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
@@ -273,7 +302,7 @@ class _Solving:
         ended = self.rows.ended
         failed = sum(row.value is None for row in ended)
         pruned = sum(row.state is TrialState.PRUNED for row in ended)
-        stopped = self._stopped() or self._spent() or "every point was tried"
+        stopped = self._why_stopped() or "every point was tried"
         return Done(
             ProblemResult(self.problem.key, self.default, stopped, len(ended), failed, comparison, note, pruned)
         )
@@ -300,6 +329,3 @@ class _Solving:
     @cached_property
     def _search_cost(self) -> float:
         return node_seconds([row for row in self.rows.rows if row.role not in FINAL])
-
-    def _spent(self) -> str:
-        return "" if self._affordable() else "its share of the node-hours is spent"

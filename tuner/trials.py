@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from database.model import Trial, TrialRole, TrialState
+from database.model import Trial, TrialState
 from tuner.component import Component, Sample, TrialOutput, TrialPlan
 from tuner.errors import ObjectiveError, TunerError
-from tuner.executors.base import Begun, Executor, TrialResult
+from tuner.executors.base import UNKNOWN, Begun, Executor, TrialResult
 from tuner.journal import Journal
 from tuner.rows import INTERRUPTED, OPEN
 from tuner.steps import Start
@@ -131,7 +131,7 @@ class Trials:
                 sample = _checked(self._component.read(trial.problem, result.output))
             except ObjectiveError as error:
                 state, message = TrialState.FAILED, " ".join(str(error).split())
-        elif state is TrialState.TIMEOUT and trial.role is TrialRole.SEARCH and self._was_pruned(trial):
+        elif state is TrialState.TIMEOUT and self._was_pruned(trial, result.output):
             state, sample = TrialState.PRUNED, Sample(trial.limit_s or 0.0)
             message = f"was stopped after {trial.limit_s:g} s, since others are faster"
         if state is TrialState.FAILED and shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
@@ -152,8 +152,10 @@ class Trials:
         del self._under_way[_key(trial)]
         return ended
 
-    def _was_pruned(self, trial: Trial) -> bool:
-        return trial.limit_s is not None and trial.limit_s < self._plan(trial).timeout_s
+    def _was_pruned(self, trial: Trial, output: TrialOutput) -> bool:
+        """Whether it was its own limit that stopped it, and not the campaign's, or Slurm's at an unknown run time."""
+        limit_s = trial.limit_s
+        return limit_s is not None and limit_s < self._plan(trial).timeout_s and output.exit_status != UNKNOWN
 
 
 def _key(trial: Trial) -> str:

@@ -67,6 +67,12 @@ def test_static_counts_the_runs_under_way() -> None:
     assert policy.again(history, [at(0), at(0)]) is None
 
 
+def test_what_was_begun_is_repeated_to_its_end_after_the_search_was_stopped() -> None:
+    policy, history = build("static", SPACE, 50, 1, evaluations=3), [Evaluation(at(0), 1.0)]
+    assert policy.again(history, stopped=1) == at(0)
+    assert policy.again(history * 3, stopped=1) is None
+
+
 def test_static_does_not_repeat_a_point_that_failed_or_was_stopped() -> None:
     policy = build("static", SPACE, 50, 1)
     assert policy.again([Evaluation(at(0), None)]) is None

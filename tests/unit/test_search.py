@@ -2,11 +2,14 @@
 """What is particular to each search method; what all of them keep is in test_search_conformance."""
 
 import math
+import re
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from tests.unit.search_spaces import bowl, grid, small
 from tuner.search import METHODS, annealing, build, genetic, settings_of
@@ -41,7 +44,7 @@ def test_settings_that_are_wrong_are_refused_in_one_line(method: str, mapping: d
     ("method", "mapping"),
     [
         *(("gp-ei", {"kernel": kernel}) for kernel in ("matern32", "rbf")),
-        *(("gp-ei", {"values": values}) for values in ("log", "plain")),
+        *(("gp-ei", {"values": values}) for values in ("warped", "plain")),
         *(("gp-ei", {"lie": lie}) for lie in ("mean", "best")),
         ("tpe", {"multivariate": False, "candidates": 4}),
         *(("genetic", {"crossover": crossover, "cuts": 5}) for crossover in ("single", "n-point")),
@@ -75,6 +78,18 @@ def test_methods_that_learn_find_what_random_search_does_not(method: str) -> Non
 
     learnt, chance = ([found(name, seed) for seed in range(12)] for name in (method, "random"))
     assert np.median(learnt) < 0.75 * np.median(chance)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_page_on_search_lists_every_setting_with_its_default(method: str) -> None:
+    page = (Path(__file__).parents[2] / "docs/search.md").read_text()
+    assert f"| `{method}` |" in page
+    section = page.partition(f"## `{method}`\n")[2].partition("\n## ")[0]
+    listed = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", section, re.MULTILINE))
+    fields = METHODS[method].settings.model_fields
+    defaults = {name: field.default for name, field in fields.items()}
+    written = {name: yaml.safe_load(text.strip("`")) for name, text in listed.items()}
+    assert {name: None if value == "none" and name == "alpha" else value for name, value in written.items()} == defaults
 
 
 def test_a_better_point_is_always_accepted_and_a_worse_one_by_its_distance_over_the_temperature() -> None:

@@ -168,7 +168,7 @@ def test_the_asked_point_has_the_greatest_expected_improvement_of_the_grid() -> 
     for point, value in zip(observed, [3.0, 1.0, 2.0], strict=True):
         search.tell(point, value)
     rows = encode(space, observed)
-    model = surrogate.fit(rows, warp(np.array([3.0, 1.0, 2.0]), "warped"), np.ones(3), axes(space), categories(space))
+    model = surrogate.fit(rows, warp(np.array([3.0, 1.0, 2.0]), "log"), np.ones(3), axes(space), categories(space))
     unseen = [point for point in space.points if point not in observed]
     scores = log_expected_improvement(*model.predict(encode(space, unseen)), float(model.predict(rows)[0].min()))
     assert search.ask() == unseen[int(scores.argmax())]

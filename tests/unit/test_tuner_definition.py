@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaign and component files: what is wrong is named in one line."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from reprise.config import Config
-from tuner import registry
-from tuner.campaign import CampaignError, load
+from tuner import cli, registry
+from tuner.campaign import CampaignError, Definition, ExecutorKind, load
 
 GOOD: dict[str, Any] = {"name": "n", "component": "c", "scope": "cluster"}
 
@@ -34,6 +35,17 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"application": {"script": "/x", "user": "u", "usr": "u"}}, "'application.usr': did you mean 'user'?"),
         ({"search": {"method": "gp"}}, "'search.method': there is no 'gp': choose one of gp-ei, "),
         ({"search": {"budget": 0}}, "'search.budget'"),
+        ({"search": {"settings": {"x": 1}}}, "'search': "),
+        ({"search": {"stop": [{"rule": "never"}]}}, "'search.stop': "),
+        ({"search": {"design": "grid"}}, "'search.design': there is no 'grid': choose one of "),
+        ({"noise": {"policy": "rcaing"}}, "there is no policy 'rcaing': did you mean 'racing'?"),
+        ({"noise": {"policy": "static", "settings": {"n": 3}}}, "policy 'static' has no such setting"),
+        ({"pruning": {"policy": "half"}}, "there is no policy 'half'"),
+        ({"budget": {"node_hours": 0}}, "'budget.node_hours'"),
+        ({"executor": {"parallel": 2}}, "`kind: allocation` runs one trial after the other: leave out `parallel`"),
+        ({"executor": {"hours": "8-17"}}, "'executor.hours': '8-17' is no window of hours: write it like 20:00-06:00"),
+        ({"executor": {"days": ["friday"]}}, "'executor.days.0'"),
+        ({"executor": {"days": []}}, "'executor.days'"),
         ({"repetitions": {"final_pairs": 1}}, "'repetitions.final_pairs'"),
         ({"executor": {"options": ["--comment=a b"]}}, "'executor.options.0'"),
         ({"executor": {"options": ["--x=1\n#SBATCH --uid=0"]}}, "'executor.options.0'"),
@@ -118,3 +130,29 @@ def test_a_directory_without_components_is_named(tmp_path: Path) -> None:
     config = Config.model_validate({"tuner": {"components": str(tmp_path / "none")}})
     with pytest.raises(CampaignError, match=r"set tuner\.components"):
         registry.read("fake", config)
+
+
+def test_the_command_knows_every_executor() -> None:
+    assert get_args(ExecutorKind) == cli.EXECUTORS
+
+
+def test_the_page_names_every_setting_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs/campaigns.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    documented: dict[str, str] = {}
+    for row in rows:
+        section = ""
+        names = re.findall(r"`([\w.]+)`", row[1])
+        for name, default in zip(names, (row[2].split(",") * len(names))[: len(names)], strict=True):
+            section = name.partition(".")[0] if "." in name else section
+            documented[name if "." in name or not section else f"{section}.{name}"] = default.strip(" `")
+    for name, field in Definition.model_fields.items():
+        fields = getattr(field.default, "__class__", None) if name in SECTIONS else None
+        for key, of in getattr(fields, "model_fields", {}).items():
+            assert f"{name}.{key}" in documented, f"{name}.{key} is not in docs/campaigns.md"
+            if isinstance(of.default, str | int | float):
+                told = documented[f"{name}.{key}"]
+                assert told == str(of.default) or float(told) == of.default
+
+
+SECTIONS = ("search", "noise", "pruning", "budget", "repetitions", "executor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from tuner.executors.base import Begun, Executor, TrialResult, clean, last_line,
 from tuner.executors.job import JobExecutor
 from tuner.executors.launch import Launcher
 from tuner.executors.local import LocalExecutor
-from tuner.executors.script import RESULT
-from tuner.executors.slurm import Answer, Job, SlurmCommands, SlurmError
+from tuner.executors.script import RESULT, TrialScript
+from tuner.executors.slurm import Answer, Job, SlurmCommands, SlurmError, UnclearError
 
 
 def plan(*argv: str, **changes: Any) -> TrialPlan:
@@ -94,6 +95,71 @@ def test_a_slurm_that_stays_away_is_one_line_with_the_remedy() -> None:
     assert str(caught.value).count("\n") == 0
     assert "Unable to contact slurm controller" in str(caught.value) and "scontrol ping" in str(caught.value)
     assert shell.slept == sum(slurm.PAUSES_S)
+
+
+def listing(*lines: str) -> SlurmCommands:
+    return Shell(Answer(0, "".join(f"{line}\n" for line in lines), "")).commands()
+
+
+def test_all_jobs_of_a_campaign_are_read_from_one_answer() -> None:
+    jobs = listing("7|PENDING|Resources|4|0:00|trial-1.1", "8|RUNNING|None|2|1:05|(null)").jobs("reprise-1")
+    assert jobs == [
+        Job(7, "PENDING", "Resources", nodes=4, run_s=0.0, comment="trial-1.1"),
+        Job(8, "RUNNING", "", nodes=2, run_s=65.0),
+    ]
+    assert listing().jobs("reprise-1") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0:07", 7), ("59:59", 3599), ("1:00:00", 3600), ("23:59:59", 86399), ("2-03:04:05", 183845), ("INVALID", 0)],
+)
+def test_run_times_of_hours_and_days_are_read(text: str, seconds: float) -> None:  # SHAMan, defect 14
+    assert listing(f"7|TIMEOUT|TimeLimit|1|{text}|x").jobs("reprise-1")[0].run_s == seconds
+
+
+@pytest.mark.parametrize("garbage", ["<html>", "7|RUNNING|None|2|1:05", "7|RUNNING|None|two|1:05|x", "slurm: hello"])
+def test_a_listing_that_cannot_be_read_is_asked_for_again(garbage: str) -> None:
+    good = Answer(0, "7|RUNNING|None|2|1:05|x\n", "")
+    shell = Shell(Answer(0, f"8|RUNNING|None|2|1:05|x\n{garbage}\n", ""), good)
+    assert [job.id for job in shell.commands().jobs("reprise-1")] == [7] and len(shell.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ((), False),
+        ((f"{os.getuid()}|Resources",), False),
+        (("4242|Dependency", "4242|JobHeldUser"), False),
+        (("4242|Dependency", "4242|Priority"), True),
+    ],
+)
+def test_others_wait_where_more_nodes_would_help_them(lines: Sequence[str], expected: bool) -> None:
+    assert listing(*lines).others_wait("main") is expected
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"),
+        Answer(1, "", "sbatch: error: Batch job submission failed: Unable to contact slurm controller"),
+        Answer(-1, "", "no answer within 60 s"),
+        Answer(1, "", ""),
+        Answer(0, "garbage", ""),
+    ],
+)
+def test_a_submission_that_may_have_worked_is_told_from_a_refused_one(answer: Answer) -> None:
+    with pytest.raises(UnclearError, match=r"sbatch does not answer \(.*scontrol ping.*resume the campaign"):
+        Shell(answer).commands().submit(["x.sh"])
+
+
+def test_a_submission_is_repeated_until_slurm_answers_and_then_given_up() -> None:
+    away = Shell(Answer(0, "", ""))
+    away.answers = [Answer(1, "", "Unable to contact slurm controller"), Answer(0, "", "")] * 20
+    with pytest.raises(UnclearError):
+        slurm.submit_once(away.commands(), "reprise-1", "trial-1.1", ["x.sh"], away.sleep)
+    assert sum(argv[0] == "sbatch" for argv in away.calls) == len(slurm.PAUSES_S) + 1
+    assert away.slept >= sum(slurm.PAUSES_S)
 
 
 def test_a_refused_submission_is_not_tried_again() -> None:
@@ -442,3 +508,58 @@ def test_an_interrupted_trials_job_is_cancelled(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_job(tmp_path, fake)
     assert fake.cancelled == [101]
+
+
+def test_a_job_that_comes_after_its_trial_was_given_up_does_not_run_it(tmp_path: Path) -> None:
+    executor = JobExecutor(FakeSlurm("RUNNING"), "reprise-1", Launcher("none"), [], ignore, ignore)
+    trial = Begun("trial-1.1", plan("touch", "ran"), tmp_path / "trial")
+    prepare(trial.plan, trial.directory)
+    script = TrialScript("reprise-1", Launcher("none")).write(trial.plan, trial.directory)
+    assert executor.resume([trial]) == []
+    late = subprocess.run(
+        ["bash", str(script)], env={**os.environ, "SLURM_JOB_ID": "9"}, capture_output=True, text=True
+    )
+    assert "ran this trial" in late.stdout and not (trial.directory / "ran").exists()
+
+
+@pytest.mark.parametrize(("state", "withdrawn"), [("PENDING", ["a"]), ("RUNNING", [])])
+def test_jobs_that_wait_are_withdrawn_and_those_that_run_go_on(
+    tmp_path: Path, state: str, withdrawn: Sequence[str]
+) -> None:
+    fake = FakeSlurm(state)
+    executor = JobExecutor(fake, "reprise-1", Launcher(), [], ignore, ignore)
+    executor.start(Begun("a", plan("true"), tmp_path / "a"))
+    assert executor.waiting == 1, "as far as is known"
+    assert list(executor.rest()) == withdrawn and executor.waiting == 0
+    assert fake.cancelled == ([101] if withdrawn else [])
+
+
+@pytest.mark.parametrize("before", ["true", "false"])
+def test_what_comes_before_a_step_is_run_on_the_first_node_and_not_measured(
+    tmp_path: Path, srun: Path, before: str
+) -> None:
+    log = tmp_path / "log"
+    srun.write_text(f'#!/bin/bash\necho "$@" >>{log}\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n')
+    with allocation(FakeSlurm("RUNNING")) as executor:
+        result = run(executor, plan("true", before=f"sleep 0.3; {before}"), tmp_path / "0")
+    words = log.read_text().splitlines()
+    assert words[0] == "--jobid=101 --overlap --nodes=1 --ntasks=1 bash before.sh"
+    assert result.state is (TrialState.COMPLETE if before == "true" else TrialState.FAILED)
+    assert result.output.elapsed_s < 0.3 and len(words) == (2 if before == "true" else 1)
+
+
+@pytest.mark.parametrize("changes", [{"script": "#!/bin/sh"}, {"options": ["--x"]}, {"directives": ["#SBB x"]}])
+def test_what_needs_a_job_of_its_own_is_refused_by_an_allocation(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(TunerError, match=r"set `executor: \{kind: slurm\}`"), allocation(FakeSlurm("RUNNING")) as one:
+        one.start(Begun("a", plan("true", **changes), tmp_path / "a"))
+
+
+def test_local_trials_that_outlived_their_coordinator_are_ended(tmp_path: Path) -> None:
+    first = LocalExecutor()
+    trial = Begun("trial-1.1", plan("sh", "-c", "echo $$; exec sleep 60"), tmp_path / "trial")
+    first.start(trial)
+    output = tmp_path / "trial/stdout"
+    wait_for("the trial", lambda: output.read_text().endswith("\n"))
+    process = Path(f"/proc/{int(output.read_text())}/stat")
+    assert LocalExecutor().resume([trial]) == []
+    wait_for("its end", lambda: not process.exists() or process.read_text().split()[2] == "Z")

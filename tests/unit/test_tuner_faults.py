@@ -342,6 +342,15 @@ def test_a_pruned_trial_is_a_lower_bound_and_no_measurement(site: Site, slurm: F
     assert problem["comparison"]["winner"]["kind"] == "c"
 
 
+def test_a_job_at_slurms_time_limit_is_never_pruned(site: Site, slurm: FakeSlurm) -> None:
+    """Its run time is not known: what came before the trial may have hung."""
+    pruning = {"policy": "default", "settings": {"factor": 5.0}}
+    campaign = begin(site, once(4, "sleep 60"), pruning=pruning, settings={"timeout_s": 300})
+    run(site, campaign, Fate(slurm, site, 4, "TIMEOUT"))
+    fourth = site.trials(campaign)[3]
+    assert (fourth.state, fourth.value) == (TrialState.TIMEOUT, None) and fourth.limit_s
+
+
 def test_a_failed_job_is_no_end_of_the_campaign(site: Site, slurm: FakeSlurm) -> None:  # SHAMan, defect 8
     campaign = begin(site, once(4, "exit 7"))
     run(site, campaign, slurm)

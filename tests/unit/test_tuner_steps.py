@@ -242,3 +242,34 @@ def test_failed_and_interrupted_trials_are_paid_for() -> None:
     for _ in range(7):
         machine.end(machine.start(), TrialState.PREEMPTED)
     assert isinstance(machine.step(), Done)
+
+
+def test_a_stop_rule_ends_the_search_and_says_why() -> None:
+    search = {"method": "exhaustive", "budget": 20, "stop": [{"rule": "reference", "percent": 80.0}]}
+    machine = Machine(definition(search=search))
+    result = machine.to_the_end().result
+    assert result.stopped == "the best, 2.5, reached 80 % of the default" and result.comparison
+    assert roles(machine).count("search") < 20
+
+
+def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
+    """Of two trials at once the first ends the search; the second improves, and no third is begun."""
+    flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
+    machine = Machine(definition(search=flat), lambda _: 3.0)
+    while roles(machine).count("search") < 5:
+        row = machine.start()
+        if roles(machine).count("search") < 4:
+            machine.end(row)
+    first, second = machine.open()
+    machine.end(first)
+    machine.value = lambda _: 1.0
+    machine.end(second)
+    assert isinstance(step := machine.step(), Start) and step.role.startswith("final")
+
+
+def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
+    search = {"method": "random", "initial": 1, "budget": 20, "window": 3, "improvement": 0.5}
+    machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda _: 3.0)
+    machine.to_the_end()
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert len(searched) <= 20

@@ -19,7 +19,7 @@ Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 STEP_S = 0.25
-LONGEST_S = 3600.0  # a job that takes longer is stopped there
+LONGEST_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class Traffic:
     miss: float = 4e-4
 
 
-def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node) -> Vector:
-    """Seconds until the last I/O is acknowledged, for every row of the settings.
+def run_time(settings: Mapping[str, Vector], traffic: Traffic, node: Node, longest_s: float = LONGEST_S) -> Vector:
+    """Seconds until the last I/O is acknowledged, or a job is stopped as too long, for every row of the settings.
 
     Settings: polling, workers, ram_destagers, flash_destagers (threads), ram_gb, flash_gb, ram_threshold,
     flash_threshold (share in use above which clean data is dropped; flash destagers start there, too).
     """
     ram, flash = settings["ram_gb"], settings["flash_gb"]
     done, elapsed, dirty, clean, below_dirty, below_clean = (np.zeros_like(ram) for _ in range(6))
-    while (running := (done < traffic.volume - 1e-9) & (elapsed < LONGEST_S)).any():
+    while (running := (done < traffic.volume - 1e-9) & (elapsed < longest_s)).any():
         used, below = dirty + clean, below_dirty + below_clean
         destaging, flushing = dirty > 0, (below_dirty > 0) & (below > settings["flash_threshold"] * flash)
         speed = _speed(settings, destaging, flushing, node)
@@ -123,8 +123,10 @@ def _accepted(
 ) -> Vector:
     """GB/s that polling threads, workers and the application's own waiting let in."""
     polled = np.minimum(node.polling.rate(settings["polling"]) * speed, node.network)
-    inserted = node.workers.rate(settings["workers"]) * speed * np.clip(free / node.roomy, node.crammed, 1.0)
     misses = traffic.reads * (1 - resident)
+    needing_room = 1 - traffic.reads + misses
+    crammed = 1 - needing_room + needing_room / np.clip(free / node.roomy, node.crammed, 1.0)
+    inserted = node.workers.rate(settings["workers"]) * speed / crammed
     asked = traffic.processes * traffic.block / (traffic.latency + misses * traffic.miss)
     # Time adds up: an I/O waits for the network, then for a worker, and in its process.
     return 1.0 / (1.0 / polled + 1.0 / inserted + 1.0 / asked)

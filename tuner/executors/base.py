@@ -19,6 +19,8 @@ from tuner.errors import TunerError
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; benchmarks print kilobytes
 
+UNKNOWN = -1  # exit status of a program of which only its job's end is known
+
 # A coordinator that itself runs in a job, or that a user has set up, must not leak into the trials.
 # OMPI_MCA_coll: a choice of collectives of its own would be measured, as default and as trial alike.
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")

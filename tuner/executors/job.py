@@ -18,7 +18,7 @@ from typing import Self
 
 from database.model import TrialState
 from tuner.executors import slurm
-from tuner.executors.base import Begun, Finished, Say, TrialResult, prepare, read_output
+from tuner.executors.base import UNKNOWN, Begun, Finished, Say, TrialResult, prepare, read_output
 from tuner.executors.launch import Launcher
 from tuner.executors.script import CLAIM, SCRIPT, TrialScript, read_result
 from tuner.executors.slurm import Job, Slurm, SlurmError
@@ -134,6 +134,8 @@ class JobExecutor:
             self._clock += LOOK_S
 
     def rest(self) -> Collection[str]:
+        if self.waiting:
+            self._ask()  # what began meanwhile may go on
         waiting = [one for one in self._submitted.values() if one.job and one.job.state in slurm.WAITING]
         self._slurm.cancel([one.job_id for one in waiting])
         for one in waiting:
@@ -200,7 +202,7 @@ def _claimed(directory: Path) -> int:
 
 
 def _without_result(directory: Path, job_id: int, state: str, job: Job | None) -> TrialResult:
-    output = read_output(directory, -1, (job.run_s or 0.0) if job else 0.0)
+    output = read_output(directory, UNKNOWN, (job.run_s or 0.0) if job else 0.0)
     nodes = job.nodes if job else None
     if state in slurm.TIMED_OUT:
         return TrialResult(TrialState.TIMEOUT, output, job_id, f"Slurm ended job {job_id} at its time limit", nodes)

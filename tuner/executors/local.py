@@ -12,6 +12,7 @@ from database.model import TrialState
 from tuner.component import TrialPlan
 from tuner.executors import process
 from tuner.executors.base import (
+    UNKNOWN,
     Begun,
     Finished,
     TrialResult,
@@ -91,7 +92,7 @@ def _is_script(plan: TrialPlan) -> bool:
 def _result(trial: Begun, done: Ended) -> TrialResult:
     if _is_script(trial.plan):
         nothing = TrialResult(
-            TrialState.FAILED, read_output(trial.directory, -1, 0.0), None, "ended without a result: see job.err"
+            TrialState.FAILED, read_output(trial.directory, UNKNOWN, 0.0), None, "ended without a result: see job.err"
         )
         return read_result(trial.plan, trial.directory) or nothing
     return timed_out(done.output, trial.plan.timeout_s) if done.timed_out else ended(done.output)

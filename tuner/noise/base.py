@@ -28,9 +28,14 @@ class Evaluation:
 class Resampling(Protocol):
     """A policy. Deterministic: both answers depend on the space, the budget, the seed and the arguments only."""
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         """The point to evaluate once more now; None: ask the search. `history` in the order in which trials ended;
-        `pending`: the points of the trials that run, one for each (so one point may be there twice)."""
+        `pending`: the points of the trials that run, one for each (so one point may be there twice).
+
+        `stopped`: how many trials there were when a stop rule other than the budget ended the search. From then on
+        there are no new points, and None says that the winner can be named: what was begun is repeated to its end."""
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """The best point on average, never of a lucky run: with two samples at least where any point has two. None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our own policy, the default: model the noise, and measure again where that is expected to improve the choice.
 
-The knowledge gradient (Frazier, Powell and Dayanik 2009, for correlated means) of a run is by how much it is expected to
-lower the least posterior mean of the measured points. During the search a point is repeated where that promises more
-than any new point does. The last share of the budget belongs to the leaders: each run goes where it is expected to
-help the choice among them most, so that they are repeated in turn and spread over time; a point that has fallen behind
-gets no more, and once nothing is in doubt any more the search has the rest.
+The knowledge gradient (Frazier, Powell and Dayanik 2009, for correlated means) of a run is by how much it is expected
+to lower the least posterior mean of the measured points. During the search a point is repeated where that promises more
+than any new point does. The last share of the budget belongs to the leaders: each run goes where it is expected to help
+the choice among them most, so that they are repeated in turn and spread over time; a point that has fallen behind gets
+no more, and where nothing is in doubt the search has the run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tuner.space import Parametrization, Space
 FEWEST = 5  # measured points that a model needs
 FRESH = 1_000  # new points, drawn at random, that a repetition is compared with; the most promising of them:
 PROMISING = 200
-NODES, MASSES = np.polynomial.hermite_e.hermegauss(16)
-MASSES = MASSES / MASSES.sum()
+NODES = np.linspace(-4, 4, 33)  # of a standard normal variable
+MASSES = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 REFIT = 1.3  # the model's parameters are fitted anew when the history is longer by this factor
 
 
@@ -48,7 +48,7 @@ class RacingSettings:
 
 
 class Racing:
-    """The policy. Keeps the fitted parameters of the last prefix of the history, to be quick; that changes no answer."""
+    """The policy. It keeps what it fitted to the last prefix of the history, to be quick; that changes no answer."""
 
     def __init__(self, space: Space, budget: int, seed: int, settings: RacingSettings) -> None:
         self._space = space
@@ -57,20 +57,22 @@ class Racing:
         self._settings = settings
         self._fitted: tuple[list[Evaluation], Array] = [], model.PRIOR_MEAN
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         known = observed(history, self._space)
         measured = {key: point for key, point in known.items() if point.values}
         if len(measured) < FEWEST or all(one.initial for one in history):
             return None
         running = waiting(pending, self._space)
-        left = self._budget - len(history) - len(pending)
-        fresh = self._fresh({*known, *running}) if left > self._settings.share * self._budget else []
+        left, share = self._left(len(history) + len(pending), stopped)
+        fresh = self._fresh({*known, *running}) if left > share else []
         posterior = self._posterior(history, measured, fresh)
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
                 posterior = posterior.with_run(index)
         able = np.array([sound(point) for point in measured.values()])
-        if not able.any():
+        if left <= 0 or not able.any():
             return None
         gains = knowledge_gradient(posterior, len(measured), able)
         points = list(measured.values())
@@ -93,6 +95,15 @@ class Racing:
         means = self._posterior(history, measured, []).mean
         ranked = [(mean, index) for index, (key, mean) in enumerate(zip(measured, means, strict=True)) if key in able]
         return list(measured.values())[min(ranked)[1]].point if ranked else None
+
+    def _left(self, runs: int, stopped: int | None) -> tuple[float, float]:
+        """Runs that are left, and how many of the last ones belong to the leaders (of a stopped search: as many
+        as if its budget ended with them)."""
+        share, budget = self._settings.share, self._budget
+        if stopped is not None:
+            budget = min(budget, max(math.ceil(stopped / max(1 - share, 0.1)), stopped + 2))
+            return budget - runs, math.inf
+        return budget - runs, max(share * budget, 2)
 
     def _fresh(self, known: set[Key]) -> list[Parametrization]:
         """New points at random: the same however often it is asked with the same number of known points."""
@@ -142,11 +153,11 @@ def _positive(history: Sequence[Evaluation]) -> bool:
 
 
 def knowledge_gradient(posterior: Posterior, measured: int, able: Array) -> Array:
-    """Of one more run of each point: the expected fall of the least mean of the `able` measured points, shape (points,).
+    """Of one more run of each point: by how much it is expected to lower the least mean of the `able` measured points.
 
-    A run of point i moves the mean of j by cov(j, i) / sqrt(var(i) + noise) times a standard normal variable, over which
-    it is integrated numerically. A point that is not measured yet counts with its own mean once it is. Of those only the
-    most promising are looked at, with the lowest mean - 2 deviations; the others' gain is 0.
+    Shape (points,). A run of point i moves the mean of j by cov(j, i) / sqrt(var(i) + noise) times a standard normal
+    variable, over which is integrated numerically. A point that is not measured yet counts with its own mean once it
+    is; of those only the most promising are looked at, by mean - 2 deviations, and the gain of the others is 0.
     """
     mean, variance = posterior.mean, posterior.variance
     best = mean[:measured][able].min()

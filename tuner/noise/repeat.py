@@ -21,7 +21,9 @@ class Never:
     def __init__(self, space: Space, budget: int, seed: int, settings: NoSettings) -> None:
         self._space = space
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         return None
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
@@ -35,7 +37,9 @@ class PerPoint(ABC):
     def __init__(self, space: Space) -> None:
         self._space = space
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         running = waiting(pending, self._space)
         initial = {self._space.key(one.point) for one in history if one.initial}
         for key, point in observed(history, self._space).items():

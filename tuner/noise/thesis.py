@@ -46,7 +46,9 @@ class Thesis:
         self._space = space
         self._budget = budget
 
-    def again(self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = ()) -> Parametrization | None:
+    def again(
+        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+    ) -> Parametrization | None:
         initial = {self._space.key(one.point) for one in history if one.initial}
         running = waiting(pending, self._space)
         points = {key: point for key, point in observed(history, self._space).items() if key not in initial}

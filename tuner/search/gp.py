@@ -36,7 +36,7 @@ class Settings(Section):
     """Of `gp-ei`."""
 
     kernel: Literal["matern52", "matern32", "rbf"] = Field("matern52", description="the covariance")
-    values: Literal["warped", "log", "plain"] = Field("warped", description="what the model sees of the values")
+    values: Literal["log", "warped", "plain"] = Field("log", description="what the model sees of the values")
     lie: Literal["worst", "mean", "best"] = Field("worst", description="the value that a pending point is given")
 
 

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns whose trials are jobs of their own, on a real Slurm: an application's script, and what goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.tuning import Site
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[VirtualCluster]:
+    with VirtualCluster(nodes=4) as running:
+        yield running
+
+
+@pytest.fixture
+def site(cluster: VirtualCluster) -> Site:
+    return Site(cluster)
+
+
+HEADER = """\
+#SBATCH --nodes=2 --ntasks-per-node=1
+#SBATCH --output=/no/such/place/%j.out
+#SBATCH --export=NONE
+#SBATCH --time=1
+"""
+SCRIPT: dict[str, Any] = {"script": True, "nodes": 1}
+
+
+def wait_in_run(site: Site, number: int) -> str:
+    """In the run with this number, wait until a file is removed; the first time only."""
+    waiting, been = f"{site.home}/waiting", f"{site.home}/been"
+    wait = f"touch {been} {waiting}; while [ -e {waiting} ]; do sleep 0.1; done"
+    return f"[ $n != {number} ] || [ -e {been} ] || {{ {wait}; }}"
+
+
+@contextlib.contextmanager
+def campaign_in_run(site: Site, number: int, **executor: Any) -> Iterator[Any]:
+    """A campaign that has come to the run with this number, and goes on after this."""
+    settings = {**SCRIPT, "before": wait_in_run(site, number)}
+    process = site.start(site.campaign("slurm", settings, **executor))
+    waiting = site.cluster.path(f"{site.home}/waiting")
+    wait_for("that run", waiting.exists, 60)
+    try:
+        yield process
+    finally:
+        waiting.unlink(missing_ok=True)
+
+
+def test_an_applications_script_runs_unchanged_on_its_own_nodes_with_the_trials_variables(site: Site) -> None:
+    step = "srun --mpi=none /bin/sh -c 'echo \"step [$FAKE_ZERO] $FAKE_VALUE $(hostname) $LD_PRELOAD\"'"
+    file = site.campaign("slurm", {"script": True, "header": HEADER, "before": step})
+    site.reprise("tune", "run", file, "--yes")
+    assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
+    outputs = list(site.cluster.path(f"{site.home}/work").glob("*/one/*/stdout"))
+    assert len(outputs) == 7 and site.jobs() == []
+    for output in outputs:
+        words = [line.split() for line in output.read_text().splitlines()]
+        steps = [word for word in words if word[0] == "step"]
+        assert len({word[3] for word in steps}) == 2 and {word[1] for word in steps} == {"[0]"}
+        assert {word[2] for word in steps} == {word[1] for word in words if word[0] == "value"}
+
+
+def test_a_job_goes_on_while_its_coordinator_is_dead_and_is_taken_over(site: Site) -> None:
+    with campaign_in_run(site, 4) as process:
+        site.cluster.run(["kill", "-9", site.pid()])
+        process.wait()
+        assert site.status()["state"] == "interrupted" and len(site.jobs()) == 1
+        resumed = site.cluster.popen(
+            site.command("tune", "resume", "1"), user="reprise", env=site.environment, log=f"{site.home}/resumed"
+        )
+        wait_for("the resumption", lambda: site.status()["state"] == "running", 60)
+    assert resumed.wait(120) == 0
+    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1, "the proof is one more"
+    assert site.jobs() == []
+
+
+def test_a_job_that_ends_while_its_coordinator_is_dead_is_not_run_again(site: Site) -> None:
+    with campaign_in_run(site, 4) as process:
+        site.cluster.run(["kill", "-9", site.pid()])
+        process.wait()
+    wait_for("the job's end", lambda: not site.jobs(), 60)
+    site.reprise("tune", "resume", "1")
+    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1
+
+
+def test_a_job_cancelled_by_hand_is_tried_again(site: Site) -> None:
+    with campaign_in_run(site, 4) as process:
+        site.cluster.run(["scancel", site.jobs()[0].split()[0]])
+        assert process.wait(120) == 0
+    assert site.status()["states"] == {"complete": 7, "cancelled": 1}
+
+
+def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
+    with campaign_in_run(site, 4) as process:
+        job = site.jobs()[0].split()[0]
+        node = site.cluster.run(["squeue", "--noheader", f"--job={job}", "--format=%N"]).stdout.strip()
+        site.cluster.run(["scontrol", "update", f"node={node}", "state=down", "reason=test"])
+        try:
+            assert process.wait(120) == 0
+        finally:
+            site.cluster.run(["scontrol", "update", f"node={node}", "state=resume"], check=False)  # it may be by itself
+    assert site.status()["states"] == {"complete": 7, "cancelled": 1}
+    wait_for("all nodes", lambda: site.cluster.run(["sinfo", "-ho%t", "-pmain"]).stdout.split() == ["idle"], 120)
+
+
+def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site) -> None:
+    with campaign_in_run(site, 4) as process:
+        pid = site.cluster.path("/run/slurmctld.pid").read_text().strip()
+        site.cluster.run(["kill", pid])
+        wait_for("slurmctld's end", lambda: not site.cluster.path(f"/proc/{pid}").exists(), 20)
+        site.cluster.popen(["slurmctld", "-D"], log="/var/log/slurm/slurmctld-again.out")
+    assert process.wait(120) == 0
+    assert site.status()["states"] == {"complete": 7} and len(site.runs()) == 7 + 1
+
+
+def test_jobs_run_at_once_on_the_nodes_that_are_there(site: Site) -> None:
+    """Each run waits until two of the search run, which would be for ever if they did not run at once."""
+    both = f"[ -e {site.home}/run-2 ] && [ -e {site.home}/run-3 ]"
+    meet = f"[ $n != 2 ] && [ $n != 3 ] || {{ touch {site.home}/run-$n; until {both}; do sleep 0.1; done; }}"
+    file = site.campaign("slurm", {**SCRIPT, "before": meet}, parallel=2, max_trial_s=60)
+    site.reprise("tune", "run", file, "--yes")
+    assert site.status()["states"] == {"complete": 7}
+
+
+def test_a_campaign_is_stopped_from_another_shell_with_its_jobs(site: Site) -> None:
+    with campaign_in_run(site, 3) as process:
+        site.reprise("tune", "stop", "1")
+        assert process.wait(60) == 130
+        wait_for("the job's end", lambda: not site.jobs(), 60)
+        assert site.status()["state"] == "stopped"
+    site.reprise("tune", "resume", "1")
+    assert site.status()["states"] == {"complete": 7}
+
+
+def test_a_plan_is_what_sbatch_takes(site: Site) -> None:
+    """What is shown could be submitted as it stands: sbatch itself says so, and submits nothing."""
+    file = site.campaign("slurm", {"script": True, "header": HEADER})
+    shown = site.reprise("tune", "plan", file).stdout
+    script = shown[shown.index("#!/bin/bash") : shown.index("\n# one, search")]
+    path = site.write("shown.sh", script)
+    done = site.cluster.run(["sbatch", "--test-only", path], user="reprise")
+    assert "to start at" in done.stderr and "using 2 processors on nodes" in done.stderr
+    assert site.jobs() == [] and "at most 7 trials" in shown.splitlines()[-1]

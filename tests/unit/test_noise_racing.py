@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Racing: what its model makes of bursts, drift, outliers and lucky runs, and where its repetitions go."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.unit.test_noise_policies import BUDGET, SPACE, at, campaign, noisy, runs, truth
+from tuner.noise import Evaluation, build, model
+from tuner.noise.model import LENGTH, NOISE, OWN, SMOOTH, TIME, Data
+from tuner.noise.racing import knowledge_gradient
+from tuner.search.encoding import encode
+from tuner.space import Parametrization
+
+
+def data(points: list[Parametrization], site: list[int], values: list[float]) -> Data:
+    return Data(encode(SPACE, points), np.array(site), np.arange(len(site), dtype=float), np.array(values))
+
+
+def won(history: list[Evaluation]) -> Parametrization | None:
+    return build("racing", SPACE, BUDGET, 1).winner(history)
+
+
+def background(rng: np.random.Generator) -> list[Evaluation]:
+    """One run of each of twelve points, little noise, with the best two left out."""
+    points = [point for point in SPACE.points if (point["a"], point["b"]) not in ((5, 4), (4, 4))]
+    chosen = rng.permutation(len(points))[:12]
+    return [Evaluation(points[i], truth(points[i]) * math.exp(rng.normal(0, 0.01))) for i in chosen]
+
+
+def test_a_lucky_run_among_others_does_not_win() -> None:
+    history = background(np.random.default_rng(1))
+    history += [Evaluation(at(0, 8), value) for value in (7.0, 14.0, 14.5)]
+    history += [Evaluation(at(5, 4), value) for value in (10.1, 9.9, 10.0)]
+    assert won(history) == at(5, 4)
+
+
+def test_a_run_hit_by_a_burst_does_not_condemn_its_point() -> None:
+    history = background(np.random.default_rng(1))
+    history += [Evaluation(at(5, 4), value) for value in (10.0, 60.0, 10.0, 10.1)]
+    history += [Evaluation(at(0, 1), value) for value in (14.4, 14.6, 14.5, 14.5)]
+    assert won(history) == at(5, 4)
+
+
+def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
+    """For a while all runs take 40 % longer: the best point, measured then, is still the best."""
+    rng, history = np.random.default_rng(2), []
+    order = [at(int(index) % 8, (1, 2, 8)[int(index) // 8]) for index in rng.permutation(24)]
+    for index, point in enumerate([*order[:12], at(5, 4), at(5, 4), *order[12:], at(1, 4), at(1, 4)]):
+        slow = 1.4 if 8 <= index < 20 else 1.0
+        history.append(Evaluation(point, truth(point) * slow * math.exp(rng.normal(0, 0.01))))
+    assert min(runs(history, at(5, 4))) > max(runs(history, at(1, 4))), "by their own runs alone it is the slower one"
+    assert won(history) == at(5, 4)
+
+
+def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
+    """The leaders of the last share of the budget are near the best; runs of the same point are spread over time."""
+    history = campaign("racing", 4)
+    late = history[int(BUDGET * 0.6) :]
+    seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.6)]}
+    again = [one.point for one in late if SPACE.key(one.point) in seen]
+    median = float(np.median([truth(point) for point in SPACE.points]))
+    assert again and np.mean([truth(point) < median for point in again]) > 0.9
+    assert len({SPACE.key(point) for point in again}) > 1
+
+
+def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
+    history = campaign("racing", 3, lambda point, _: truth(point))
+    assert len({SPACE.key(one.point) for one in history}) >= min(len(SPACE.points), BUDGET - 4)
+
+
+def test_a_search_that_was_stopped_early_still_has_its_leaders_repeated() -> None:
+    history = campaign("racing", 4)[: BUDGET // 2]
+    resampling, stopped = build("racing", SPACE, BUDGET, 4, least=0.0), len(history)
+    rng, known = np.random.default_rng(1), {SPACE.key(one.point) for one in history}
+    while (point := resampling.again(history, stopped=stopped)) is not None:
+        assert SPACE.key(point) in known
+        history.append(Evaluation(point, noisy(point, rng)))
+    assert len(history) == pytest.approx(stopped / 0.6, abs=1)
+    assert len(runs(history, resampling.winner(history))) >= 2
+
+
+def test_racing_chooses_better_than_repeating_blindly() -> None:
+    def distance(policy: str) -> float:
+        found = [build(policy, SPACE, BUDGET, seed).winner(campaign(policy, seed)) for seed in range(6)]
+        return float(np.mean([truth(point) / 10 - 1 for point in found if point is not None]))
+
+    assert distance("racing") < min(distance("static"), distance("none"))
+
+
+def test_negative_objectives_are_taken_as_they_are() -> None:
+    history = campaign("racing", 5, lambda point, rng: noisy(point, rng) - 30)  # type: ignore[operator]
+    found = build("racing", SPACE, BUDGET, 5).winner(history)
+    assert found is not None and truth(found) < 11
+
+
+def test_the_posterior_is_that_of_the_formulas() -> None:
+    """Two points, three runs, weights of the heavy tails included, against the conditional of a joint normal."""
+    given = data([at(0), at(3)], [0, 1, 0], [1.0, 2.0, 1.2])
+    theta = np.log([1.5, 1.0, 0.3, 0.01, 0.05])
+    parts = np.exp(theta)
+    found = model.posterior(given, theta, encode(SPACE, [at(7)]))
+    weights = np.ones(3)
+    for _ in range(model.ROUNDS):
+        weights = model.reweighted(given, theta, weights)
+    sites = encode(SPACE, [at(0), at(3), at(7)])
+    own = parts[OWN] * parts[NOISE]
+    prior = parts[SMOOTH] * np.exp(-model.squares(sites, sites) / (2 * parts[LENGTH] ** 2)) + own * np.eye(3)
+    pick = prior[:, [0, 1, 0]]
+    time = parts[TIME] * np.exp(-np.abs(np.subtract.outer(range(3), range(3))) / model.MEMORY)
+    total = pick[[0, 1, 0]] + time + np.diag(parts[NOISE] / weights)
+    values, centre, scale = model.standardized(given.values)
+    assert found.mean == pytest.approx(pick @ np.linalg.solve(total, values) * scale + centre, abs=1e-6)
+    covariance = (prior - pick @ np.linalg.solve(total, pick.T)) * scale**2
+    assert found.covariance == pytest.approx(covariance[:, :2], abs=1e-6)
+    assert found.variance == pytest.approx(np.diag(covariance), abs=1e-6)
+
+
+def test_the_knowledge_gradient_is_the_expected_fall_of_the_lowest_mean() -> None:
+    """Against many drawn outcomes of a run of each of two measured points and a new one."""
+    covariance = np.array([[0.5, 0.2, 0.1], [0.2, 0.4, 0.3], [0.1, 0.3, 0.6]])
+    mean, noise = np.array([0.0, 0.3, 0.2]), 0.3
+    posterior = model.Posterior(mean, covariance[:, :2], np.diag(covariance), noise)
+    gains = knowledge_gradient(posterior, 2, np.array([True, True]))
+    draws = np.random.default_rng(1).standard_normal(200_000)
+    for point in range(3):
+        moved = mean[:, None] + covariance[:, [point]] / math.sqrt(covariance[point, point] + noise) * draws
+        lowest = moved[: 3 if point == 2 else 2].min(axis=0)
+        assert gains[point] == pytest.approx(mean[:2].min() - lowest.mean(), abs=3e-3)
+
+
+def test_a_run_under_way_narrows_what_another_could_tell() -> None:
+    covariance = np.array([[0.5, 0.2], [0.2, 0.4]])
+    after = model.Posterior(np.zeros(2), covariance, np.diag(covariance), 0.3).with_run(0)
+    joint = np.block([[covariance, covariance[:, [0]]], [covariance[[0]], np.array([[0.8]])]])
+    expected = covariance - np.outer(joint[:2, 2], joint[2, :2]) / joint[2, 2]
+    assert after.covariance == pytest.approx(expected) and after.variance == pytest.approx(np.diag(expected))
