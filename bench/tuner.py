@@ -11,7 +11,7 @@ median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campai
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
 All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
-in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, since some
+in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, as some
 of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 

@@ -62,6 +62,7 @@ def test_every_setting_searches_a_grid_to_its_end(method: str, mapping: dict[str
     assert len({small().key(point) for point in asked}) == len(small().points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["gp-ei", "tpe", "genetic", "annealing"])
 def test_methods_that_learn_find_what_random_search_does_not(method: str) -> None:
     space = Space([Parameter(name, tuple(range(16))) for name in "abc"])

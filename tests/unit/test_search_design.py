@@ -28,7 +28,7 @@ def test_a_hypercube_shares_no_value_on_any_axis(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", design.DESIGNS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     size=st.integers(0, 40),

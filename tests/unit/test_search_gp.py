@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Gaussian process search: its formulas against their definitions, and what it makes of odd evaluations."""
 
+import itertools
 import math
 import time
 
@@ -61,6 +62,18 @@ def test_the_gradient_is_that_of_the_posterior(kernel: str) -> None:
         logs = problem.mean + rng.normal(0, 0.5, len(problem.mean))
         wrong = check_grad(lambda x: problem(x)[0], lambda x: problem(x)[1], logs)
         assert wrong < 1e-4 * np.linalg.norm(problem(logs)[1])
+
+
+def test_nothing_overflows_as_far_as_the_optimizer_goes() -> None:
+    """Unbounded, it now and then tried length scales of which the square is infinite."""
+    space = grid()
+    rows = encode(space, space.points[::40])
+    values, counts = np.linspace(-4, 4, len(rows)), np.ones(len(rows))
+    problem = surrogate._Posterior(rows, values, counts, axes(space), categories(space), "rbf", surrogate.Prior())
+    with np.errstate(over="raise", invalid="raise"):
+        for corner in itertools.product(*problem.bounds):
+            cost, gradient = problem(np.array(corner))
+            assert math.isinf(cost) or np.isfinite(gradient).all()
 
 
 @pytest.mark.parametrize(("kernel", "reference"), [("matern52", 2.5), ("matern32", 1.5), ("rbf", None)])

@@ -24,6 +24,7 @@ Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 CHUNK = 8_192  # points that are predicted at a time: some 10 MB with 150 observations
+FURTHEST = 6  # standard deviations of the priors beyond which the optimizer does not try: exp would overflow
 JITTER = 1e-8  # variance that keeps the covariance of equal points regular
 STEPS = 40  # of the optimizer; fits to 5 to 100 points of test functions took 10 to 25
 
@@ -119,7 +120,9 @@ def fit(
 
 
 def _fit(problem: _Posterior) -> Surrogate:
-    found = minimize(problem, problem.mean, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    found = minimize(
+        problem, problem.mean, jac=True, method="L-BFGS-B", bounds=problem.bounds, options={"maxiter": STEPS}
+    )
     logs = found.x if np.isfinite(found.fun) else problem.mean
     return problem.surrogate(logs)
 
@@ -147,6 +150,8 @@ class _Posterior:
         lengths = [prior.category if category else prior.length for category in categories]
         self.mean = np.array([p[0] for p in (*lengths, prior.signal, prior.noise)])
         self._spread = np.array([p[1] for p in (*lengths, prior.signal, prior.noise)])
+        reach = FURTHEST * self._spread
+        self.bounds = list(zip(self.mean - reach, self.mean + reach, strict=True))
 
     def __call__(self, logs: Vector) -> tuple[float, Vector]:
         """The value is -log p(y | hyperparameters) - log p(hyperparameters) up to a constant (Rasmussen & Williams
