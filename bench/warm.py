@@ -46,7 +46,7 @@ PAIRS: Mapping[str, Sequence[tuple[str, str]]] = {
         for one, other in (("lustre", "nfs"), ("nfs", "lustre"))
     ],
     "another application of the same kind": [("sro.1.nfs", "sro.2.nfs"), ("sro.2.nfs", "sro.3.nfs")],
-    "nothing in common but the component": [("sbb.1", "sbb.2"), ("sbb.2", "sbb.1")],
+    "another job of the same component": [("sbb.1", "sbb.2"), ("sbb.2", "sbb.1")],
 }
 
 
