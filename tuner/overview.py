@@ -75,7 +75,7 @@ def describe(
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
     """Whom it is for; None for every job."""
-    application: dict[str, Any] | None = campaign.spec["definition"].get("application")
+    application: dict[str, Any] | None = _masked(campaign.spec["definition"])["application"]
     return application
 
 
@@ -109,11 +109,19 @@ def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any
 
 
 def _masked(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The campaign file without what its user may have given sbatch in secret."""
+    """The campaign file without the secrets that options of sbatch may hold, e.g. in --export."""
+
+    def without(section: Mapping[str, Any]) -> dict[str, Any]:
+        return {**section, "options": [_masked_option(option) for option in section["options"]]}
+
     application = definition.get("application")
-    if not application:
-        return dict(definition)
-    return {**definition, "application": {**application, "options": [masked_text(o) for o in application["options"]]}}
+    executor = without(definition["executor"])
+    return {**definition, "executor": executor, "application": application and without(application)}
+
+
+def _masked_option(option: str) -> str:
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{','.join(masked_text(part) for part in value.split(','))}"
 
 
 def _details(campaign: Campaign, trials: Sequence[Trial], record: Record | None) -> dict[str, Any]:

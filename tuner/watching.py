@@ -86,7 +86,9 @@ def line(described: Json) -> str:
         place = described["problems"].index(current) + 1
         about = f"{words.printable(current['problem'])} ({place} of {len(described['problems'])}), {current['phase']}"
         parts += [about, f"{current['trials']} trials"]
-        if best := current["best"]:
+        if current["comparison"]:
+            parts.append(f"gain {words.gain(current['comparison'])}")
+        elif best := current["best"]:
             parts.append(f"best so far {words.single(best['mean'], best['unit'])}{_gain(best)}")
     parts.append(f"{words.hours(described['node_hours'])} node-hours")
     return "; ".join([*parts, *filter(None, [_silence(described)])])

@@ -19,6 +19,7 @@ from tuner.statistics import measurement, paired_gain
 
 Point = tuple[tuple[str, Any], ...]
 
+ROLES = [str(role) for role in TrialRole]
 BEST_POINTS = 5  # that are listed
 MESSAGES = 5  # of failures that are listed
 
@@ -72,7 +73,7 @@ def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> di
         "trajectory": _trajectory(known.ended),
         "best_so_far": _best_so_far(searched),
         "effects": _effects(measured(searched), kinds),
-        "best_points": _best_points(measured(searched)),
+        "best_points": _best_points(measured(searched), known.of(TrialRole.FINAL_TUNED)[:1]),
         "failures": _failures(known.ended),
         "repeated": _repeated(known.ended),
         "drift": _drift(known, begun),
@@ -93,7 +94,7 @@ def cost(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any]:
         cells.setdefault((str(row.role), str(row.state)), []).append(row)
     by = [
         {"role": role, "state": state, "trials": len(of), "node_hours": node_seconds(of) / 3600}
-        for (role, state), of in sorted(cells.items())
+        for (role, state), of in sorted(cells.items(), key=lambda cell: (ROLES.index(cell[0][0]), cell[0][1]))
     ]
     starts = [row.started_at for row in rows if row.started_at is not None]
     ends = [row.ended_at for row in rows if row.ended_at is not None]
@@ -204,10 +205,13 @@ def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
     return {"value": value, "points": len(values), "median": middle, "low": low, "high": high, "best": min(values)}
 
 
-def _best_points(searched: Sequence[Trial]) -> list[dict[str, Any]]:
+def _best_points(searched: Sequence[Trial], winner: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The points with the best means of the search, and the winner, whose mean need not be among them."""
+    won = {point_of(row) for row in winner}
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
-    best = sorted(means, key=lambda key: means[key])[:BEST_POINTS]
-    return [{"point": dict(key), "mean": means[key][0], "n": means[key][1]} for key in best]
+    ordered = sorted(means, key=lambda key: means[key])
+    shown = [key for place, key in enumerate(ordered) if place < BEST_POINTS or key in won]
+    return [{"point": dict(key), "mean": means[key][0], "n": means[key][1], "won": key in won} for key in shown]
 
 
 def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def _problem(problem: Json, of: Json, only_one: bool) -> dict[str, Any]:
         "name": words.printable(problem["problem"]),
         "counts": story.counts(of),
         "pictures": pictures,
-        "best": [(words.single(o["mean"], unit), o["n"], words.settings(o["point"])) for o in of["best_points"]],
+        "best": story.best_points(of),
         "drift": story.drift(of["drift"]) if of["drift"] else "",
         "failures": story.failures(of),
     }

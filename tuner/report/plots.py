@@ -53,6 +53,7 @@ WIDE, HIGH = 5.2, 2.7  # inches; the page scales it
 TICKS = 14  # values of an axis that are named; of more, some
 LOG_RANGE = 8.0  # of values, from which on their axis is logarithmic
 TICK_LENGTH = 18  # characters
+ROOM = 45  # characters that stand beside one another
 
 # how trials are drawn: (label, what they are, marker, colour)
 MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
@@ -212,7 +213,12 @@ def _value_axis(axes: Axes, label: str) -> None:
     """Logarithmic where the values differ much."""
     low, high = axes.dataLim.y0, axes.dataLim.y1
     if low > 0 and high > LOG_RANGE * low:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.margins(y=0.1)
     axes.set_ylabel(label)
 
@@ -228,7 +234,7 @@ def _named(axes: Axes, values: Sequence[object]) -> None:
     step = -(-len(values) // TICKS)
     texts = [words.shown(value) for value in values[::step]]
     texts = [text if len(text) <= TICK_LENGTH else text[: TICK_LENGTH - 1] + "…" for text in texts]
-    slanted = sum(map(len, texts)) > 60
+    slanted = max(map(len, texts)) * len(texts) > ROOM
     axes.set_xticks(
         range(0, len(values), step), texts, rotation=35 if slanted else 0, ha="right" if slanted else "center"
     )

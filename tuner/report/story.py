@@ -63,6 +63,15 @@ def counts(of: Json) -> str:
     return f"{sum(states.values())} trials: {', '.join(parts)}{again}"
 
 
+def best_points(of: Json) -> list[tuple[str, str, str]]:
+    """Mean, runs and settings of the points that did best in the search."""
+    unit = of["unit"]
+    return [
+        (words.single(one["mean"], unit), str(one["n"]), words.settings(one["point"]) + " (the winner)" * one["won"])
+        for one in of["best_points"]
+    ]
+
+
 def drift(found: Json) -> str:
     """Whether the machine was the same in the end."""
     verdict = "within noise" if found["within_noise"] else "more than noise: the machine was not the same throughout"
@@ -111,7 +120,7 @@ def cost(described: Json) -> list[str]:
             else f"at most {words.hours(pruned['most'])} node-hours (had each taken as long as any may)"
         )
         lines.append(
-            f"{pruned['trials']} trials were stopped early after {words.hours(pruned['node_hours'])} node-hours: that "
+            f"{_were(pruned['trials'])} stopped early after {words.hours(pruned['node_hours'])} node-hours: that "
             f"saved {saved}."
         )
     return lines
@@ -121,7 +130,8 @@ def record(described: Json) -> list[str]:
     """What jobs get."""
     found = described["details"]["record"]
     if found is None:
-        return [f"No record: {described['note']}." if described["note"] else "No record was written."]
+        why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
+        return [f"No record: {why.removeprefix('no record: ')}."]
     lines = [f"Record {found['id']} ({found['status']}) gives jobs:"]
     lines += [f"  {name}={words.printable(value)}" for name, value in found["environment"].items()]
     if described["artifact"]:
@@ -208,6 +218,10 @@ def _outcome(problem: Json) -> str:
     found = problem["comparison"]
     winner = words.settings(found["winner"]) if found else problem["note"]
     return "; ".join(part for part in (winner, problem["stopped"]) if part)
+
+
+def _were(trials: int) -> str:
+    return "1 trial was" if trials == 1 else f"{trials} trials were"
 
 
 def _some(texts: Sequence[str]) -> str:

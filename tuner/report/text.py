@@ -70,10 +70,7 @@ def _problem(of: Json) -> list[str]:
         steps = [f"{one['evaluations']}: {words.single(one['value'], unit)}" for one in of["best_so_far"]]
         lines += ["", "Lowest value after so many trials of the search", *_wrapped(steps)]
     if of["best_points"]:
-        rows = [
-            [words.single(one["mean"], unit), str(one["n"]), words.settings(one["point"])] for one in of["best_points"]
-        ]
-        lines += ["", *_table(("best means", "runs", "settings"), rows, (0, 1))]
+        lines += ["", *_table(("best means", "runs", "settings"), story.best_points(of), (0, 1))]
     for effect in of["effects"]:
         lines += ["", *_effect(effect, unit)]
     if of["drift"]:
