@@ -82,7 +82,7 @@ def ask_ms(questions: int = 15) -> float:
         )
     )
     rng = np.random.default_rng(SEED)
-    model = search.build("gp-ei", space, SEED, 10)
+    model = search.build("gp-ei", space, SEED, 0)  # the points of an initial design would be asked first, for nothing
     for index in rng.permutation(len(space.points))[:100]:
         model.tell(space.points[index], float(rng.lognormal()))
     taken = []
@@ -139,9 +139,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     everything = not given.methods and given.landscapes == arguments([]).landscapes
     results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)
     found = summary(results)
+    found |= {"ask_ms": round(ask_ms(), 1), "seeds": given.seeds, "landscapes": given.landscapes}
     if not given.methods:
-        found |= {"ask_ms": round(ask_ms(), 1), **kills(given.quick)}
-    found |= {"seeds": given.seeds, "landscapes": given.landscapes}
+        found |= kills(given.quick)
     page = given.page or (tuner_page.PAGE if everything else None)
     if page:
         page.write_text(tuner_page.render(found))

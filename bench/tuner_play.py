@@ -137,13 +137,13 @@ class Memory:
         path.write_text(json.dumps(values))
 
     def store(self, results: Mapping[Task, Sequence[float]]) -> None:
-        """Write the peers' results to STORED, a line for each game."""
-        lines = [
-            f"{json.dumps(f'{task.name} {task.game} {task.where}')}: "
-            + json.dumps({"key": self.key(task), "results": [round(value, 6) for value in values]})
-            for task, values in sorted(results.items(), key=lambda item: str(item[0]))
+        """Write the peers' results to STORED, beside what is there of other games; a line for each game."""
+        new = {
+            f"{task.name} {task.game} {task.where}": {"key": self.key(task), "results": list(values)}
+            for task, values in results.items()
             if task.method.startswith("peer:")
-        ]
+        }
+        lines = [f"{json.dumps(name)}: {json.dumps(game)}" for name, game in sorted({**self.stored, **new}.items())]
         STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def _path(self, task: Task) -> Path:

@@ -5,15 +5,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench import tuner
+from bench import tuner, tuner_play
 from bench.tuner_games import ARENAS, FAR, Arena, distance_under_noise, evaluations_until_near
 from bench.tuner_ours import POLICIES, SEARCHES
 from bench.tuner_page import render
-from bench.tuner_play import Task
+from bench.tuner_play import Memory, Task, digest_of
 from tuner.emulators.interference import Interference
 from tuner.landscape import Landscape
 from tuner.space import Parameter, Parametrization, Space
@@ -104,6 +105,10 @@ def test_the_page_has_every_method_and_landscape() -> None:
     assert "| racing | 0.75 | 1.5 | 0.0 |" in page and "20.5 ms" in page
 
 
+def test_the_question_that_is_timed_is_one_for_the_model() -> None:
+    assert tuner.ask_ms(questions=1) > 0.5  # predicting 2,000 points takes more, a point of a design far less
+
+
 def test_all_methods_meet_on_all_landscapes() -> None:
     tasks = tuner.tasks((), ["sbb.2", "sbb-noise"], 30)
     assert {(task.name, task.where) for task in tasks if task.game == "near"} >= {
@@ -122,3 +127,37 @@ def test_the_benchmark_ends_with_a_json_object(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert set(found["evals_to_5pct"]) == {"gp-ei", "random"}
+
+
+def memory(key: str = "one") -> Memory:
+    return Memory({"peer:nevergrad": key, "peer:smac3": "two"}, {})
+
+
+NEAR = Task("peer:nevergrad", "near", "sbb.2", 2)
+
+
+def test_the_peers_stored_results_are_used_while_nothing_that_decides_them_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuner_play, "STORED", tmp_path / "peers.json")
+    monkeypatch.setattr(tuner_play, "ENVIRONMENT", tmp_path)
+    far = Task("peer:smac3", "noise", "sbb-noise", 2)
+    memory().store({NEAR: [3, 4], far: [0.5, 1.25], Task("search:random", "near", "sbb.2", 2): [1, 2]})
+    stored = json.loads((tmp_path / "peers.json").read_text())
+    assert set(stored) == {"nevergrad near sbb.2", "smac3 noise sbb-noise"}
+    replace(memory(), stored=stored).store({NEAR: [3, 5]})
+    assert set(json.loads((tmp_path / "peers.json").read_text())) == set(stored)
+    assert replace(memory(), stored=stored).recall(NEAR) == [3, 4]
+    assert replace(memory("another driver"), stored=stored).recall(NEAR) is None
+    assert replace(memory(), stored=stored).recall(replace(NEAR, seeds=30)) is None
+
+
+def test_what_was_played_on_this_machine_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuner_play, "ENVIRONMENT", tmp_path)
+    memory().keep(NEAR, [5, 6])
+    assert memory().recall(NEAR) == [5, 6] and memory("another").recall(NEAR) is None
+
+
+def test_a_peers_results_depend_on_its_own_driver_and_ours_on_our_code() -> None:
+    digests = [digest_of(name) for name in ("peer:nevergrad", "peer:smac3", "search:random", "policy:none")]
+    assert len(set(digests)) == 4 and digests[2] == digest_of("search:gp-ei")

@@ -83,21 +83,20 @@ def broken(**changes: object) -> bytes:
     return gzip.compress(json.dumps({**text, "source": "", "unit": "s", **changes}).encode())
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"no gzip",
-        LANDSCAPE.name.encode(),
-        broken()[:-9],
-        broken()[:10] + b"\xff" * 20,
-        gzip.compress(b"no JSON"),
-        gzip.compress(b"\xff"),
-        gzip.compress(b"[]"),
-        broken(format=2),
-        broken(samples=[["fast"]]),
-        broken(parameters=[{"name": "x"}]),
-    ],
-)
+BROKEN = {
+    "no gzip": b"no gzip",
+    "cut short": broken()[:-9],
+    "garbled": broken()[:10] + b"\xff" * 20,
+    "no JSON": gzip.compress(b"no JSON"),
+    "no UTF-8": gzip.compress(b"\xff"),
+    "a list": gzip.compress(b"[]"),
+    "another format": broken(format=2),
+    "samples in words": broken(samples=[["fast"]]),
+    "a parameter without values": broken(parameters=[{"name": "x"}]),
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_a_file_that_is_no_landscape_is_named_in_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.json.gz"
     path.write_bytes(content)

@@ -57,8 +57,8 @@ def test_points_are_judged_by_the_runs_near_them_in_time() -> None:
 def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
     """The leaders of the last share of the budget are near the best; runs of the same point are spread over time."""
     history = campaign("racing", 4)
-    late = history[int(BUDGET * 0.6) :]
-    seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.6)]}
+    late = history[int(BUDGET * 0.8) :]
+    seen = {SPACE.key(one.point) for one in history[: int(BUDGET * 0.8)]}
     again = [one.point for one in late if SPACE.key(one.point) in seen]
     median = float(np.median([truth(point) for point in SPACE.points]))
     assert again and np.mean([truth(point) < median for point in again]) > 0.9
@@ -72,7 +72,7 @@ def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
 
 def test_a_search_that_was_stopped_early_still_has_its_leaders_repeated() -> None:
     history = campaign("racing", 4)[: BUDGET // 2]
-    resampling, stopped = build("racing", SPACE, BUDGET, 4, least=0.0), len(history)
+    resampling, stopped = build("racing", SPACE, BUDGET, 4, share=0.4, least=0.0), len(history)
     rng, known = np.random.default_rng(1), {SPACE.key(one.point) for one in history}
     while (point := resampling.again(history, stopped=stopped)) is not None:
         assert SPACE.key(point) in known

@@ -39,7 +39,7 @@ class RacingSettings:
     """`share`: of the budget, at its end, for the leaders. `least`: the expected gain below which a repetition among
     them is not worth its run, relative to the value."""
 
-    share: float = 0.4
+    share: float = 0.2
     least: float = 0.0005
 
     def __post_init__(self) -> None:
