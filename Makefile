@@ -172,6 +172,10 @@ $(PEERS)/.ready: bench/tuner-peers.lock
 	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement bench/tuner-peers.lock
 	@touch $@
 
+.PHONY: bench-warm
+bench-warm: $(VENV)/.ready ## measure what a warm start saves, write docs/warm-start.md anew (5 minutes)
+	@$(PYTHON) -m bench.warm
+
 .PHONY: bench-tuner
 bench-tuner: $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
 	@$(PYTHON) -m bench.tuner

@@ -17,13 +17,17 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 (shell scripts and rules files; every value goes through `quote`)
+        # pages; in shell scripts and rules files every value goes through `quote`
+        autoescape=jinja2.select_autoescape(enabled_extensions=["html.j2"], default=False),
     )
     environment.filters["quote"] = lambda value: shlex.quote(str(value))
     environment.filters["quote_all"] = lambda values: shlex.join(str(value) for value in values)
     return environment
 
 
-def render(name: str, **values: object) -> str:
-    """The template `name` (e.g. `trial.sh.j2`) with these values. Raises jinja2.UndefinedError for a missing one."""
-    return _environment().get_template(name).render(values)
+def render(template: str, **values: object) -> str:
+    """The template (e.g. `trial.sh.j2`) with these values. Raises jinja2.UndefinedError for a missing one.
+
+    In a page (`*.html.j2`) every value is escaped that is no Markup.
+    """
+    return _environment().get_template(template).render(values)

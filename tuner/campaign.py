@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from database.model import Scope
 from reprise.config import AbsolutePath, Section, first_problem
@@ -19,7 +28,7 @@ from tuner.schedule import DAYS, Hours
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
 from tuner.search.stopping import Progress, StopRule, rules_of
-from tuner.space import Space
+from tuner.space import Parametrization, Space
 
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
 Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
@@ -64,6 +73,10 @@ def _policy(check: Callable[[str, dict[str, Any]], object], policy: str, setting
         raise ValueError(str(error)) from error
 
 
+def _off(value: object) -> object:
+    return "off" if value is False else value  # what YAML makes of the word without quotes
+
+
 def _hours(value: str) -> str:
     Hours.parse(value)
     return value
@@ -98,16 +111,22 @@ class SearchSection(Section):
         default_factory=list, description="more rules, any of which ends the search"
     )
     seed: int = Field(1, ge=0, description="same seed, same campaign")
+    warm_start: Annotated[Literal["off", "records"], BeforeValidator(_off)] = Field(
+        "off", description="records: what was best for the nearest tuned jobs is tried first"
+    )
+    warm_start_score: float | None = Field(
+        None, ge=0, le=1, description="the least score of these; the matcher's threshold if absent"
+    )
 
     @model_validator(mode="after")
     def _known(self) -> SearchSection:
         search.settings_of(self.method, self.settings)
         return self
 
-    def new(self, space: Space, seed: int) -> Search:
-        """A search of this kind that was told nothing yet."""
+    def new(self, space: Space, seed: int, first: Sequence[Parametrization] = ()) -> Search:
+        """A search of this kind that was told nothing yet; it opens with `first`."""
         settings = search.settings_of(self.method, self.settings)
-        return search.build(self.method, space, seed, self.initial, self.design, settings=settings)
+        return search.build(self.method, space, seed, self.initial, self.design, first, settings)
 
     def reached(self, progress: Progress) -> str:
         """Why to stop, in one line, the budget aside; empty while the search should go on."""
@@ -219,6 +238,10 @@ class Definition(BaseModel):
             raise ValueError("no application is given: name its script and user, or set `scope: cluster`")
         if self.scope is Scope.CLUSTER and self.application is not None:
             raise ValueError("`scope: cluster` is for every job: leave out the application, or the scope")
+        if self.scope is Scope.CLUSTER and self.search.warm_start == "records":
+            raise ValueError(
+                "`warm_start: records` looks for jobs like the application, and there is none: leave it out"
+            )
         return self
 
 

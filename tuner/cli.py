@@ -124,6 +124,43 @@ def status(settings: Settings, campaign: int, as_json: bool) -> None:
         _show(database, campaign, settings, as_json)
 
 
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--output", type=click.Path(path_type=Path), help="A file, or a directory; - is standard output.")
+@click.option("--text", "kind", flag_value="txt", help="As plain text, to standard output unless --output is given.")
+@click.option("--json", "kind", flag_value="json", help="For programs, likewise.")
+@click.pass_obj
+def report(settings: Settings, campaign: int, output: Path | None, kind: str | None) -> None:
+    """Write down what a campaign found, did and cost: a page campaign-ID.html that needs nothing else."""
+    from tuner.report import write
+
+    with _open(settings, read_only=True) as database:
+        path = write.report(database, database.campaign(campaign), settings.config, kind or "html", output)
+    if path:
+        click.echo(path)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option(
+    "--interval", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds between looks."
+)
+@click.pass_obj
+def watch(settings: Settings, campaign: int, interval: float) -> None:
+    """Look on until a campaign ends; Ctrl-C ends the looking only.
+
+    Exit status: 0 complete, 1 failed, 3 stopped or interrupted.
+    """
+    from tuner import watching
+
+    with _open(settings, read_only=True) as database:
+        try:
+            sys.exit(watching.watch(database, campaign, settings.config, interval))
+        except KeyboardInterrupt:
+            click.echo(f"campaign {campaign} goes on: look again with `reprise tune watch {campaign}`", err=True)
+            sys.exit(INTERRUPTED_STATUS)
+
+
 tune.add_command(shaman.import_)
 
 

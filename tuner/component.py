@@ -14,11 +14,15 @@ from tuner.space import Parametrization, Space
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to tune within a campaign. `key` is unique and readable, e.g. `bcast/65536`."""
+    """One thing to tune within a campaign. `key` is unique and readable, e.g. `bcast/65536`.
+
+    `first`: points that its search tries before all others; the campaign sets them (`tuner.warm`).
+    """
 
     key: str
     space: Space
     default: Parametrization
+    first: Sequence[Parametrization] = ()
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Column, Table
 
 from database.facade import Database
-from database.model import Campaign, CampaignState
+from database.model import Campaign, CampaignState, Record, Trial
+from matcher.secrets import masked_text
 from reprise.config import Config
 from tuner import place
-from tuner.progress import percent
-from tuner.rows import node_seconds
+from tuner.report import analysis, words
+from tuner.rows import OPEN, node_seconds
 
 STALE_S = 600.0  # without a sign of life; while Slurm does not answer, minutes may go by
 INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
@@ -29,54 +29,136 @@ def state_of(campaign: Campaign, config: Config) -> str:
     return campaign.state
 
 
-def describe(database: Database, campaign: Campaign, config: Config, now: float | None = None) -> dict[str, Any]:
-    """Everything of interest. `states` counts the trials by state; a complete campaign has `problems`.
+def describe(
+    database: Database, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
+) -> dict[str, Any]:
+    """Everything of interest. `states` counts the trials by state; `problems` says where each stands.
 
-    `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator.
+    `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator. With
+    `detailed`, `details` has what a report shows besides (see `tuner.report.analysis`).
     """
     state = state_of(campaign, config)
-    silent = max(0.0, (time.time() if now is None else now) - (campaign.heartbeat_at or campaign.created_at))
+    now = time.time() if now is None else now
     trials = database.trials(campaign.id)
     records = [record for record in database.records(status=None) if record.campaign_id == campaign.id]
     record = records[-1] if records else None
     artifact = database.artifact(record.artifact_sha256) if record and record.artifact_sha256 else None
-    return {
+    described = {
         "campaign": campaign.id,
         "name": campaign.name,
         "component": campaign.component,
         "component_version": campaign.component_version,
+        "context": campaign.context,
+        "application": _application(campaign),
+        "begun_at": campaign.created_at,
         "state": state,
-        "silent_s": silent if state == CampaignState.RUNNING else None,
+        "silent_s": max(0.0, now - (campaign.heartbeat_at or campaign.created_at))
+        if state == CampaignState.RUNNING
+        else None,
         "error": campaign.summary.get("error"),
         "note": campaign.summary.get("note", ""),
         "directory": str(directory := place.directory_of(campaign, config)),
         "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
         "states": Counter(str(trial.state) for trial in trials),
+        "running": [_running(trial, now) for trial in trials if trial.state in OPEN],
         "node_hours": node_seconds(trials) / 3600,
-        "problems": campaign.summary.get("problems", []),
+        "warm_start": campaign.spec.get("warm_start", []),
+        "problems": _problems(campaign, trials),
         "gain": record and {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
         "record": record and record.id,
         "parametrization": record and record.parametrization,
         "artifact": artifact and artifact.path,
     }
+    return {**described, "details": _details(campaign, trials, record)} if detailed else described
+
+
+def _application(campaign: Campaign) -> dict[str, Any] | None:
+    """Whom it is for; None for every job."""
+    application: dict[str, Any] | None = _masked(campaign.spec["definition"])["application"]
+    return application
+
+
+def _running(trial: Trial, now: float) -> dict[str, Any]:
+    """A trial that has not ended. `begun_s`: seconds since it was begun, its time in the queue too; None: not yet."""
+    begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
+    about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
+    return {**about, "parametrization": trial.parametrization, "begun_s": begun}
+
+
+def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials of each problem, in the order in which the campaign goes through them."""
+    found: dict[str, list[Trial]] = {one["problem"]: [] for one in campaign.spec.get("problems", [])}
+    for trial in trials:
+        found.setdefault(trial.problem, []).append(trial)
+    return found
+
+
+def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """What the campaign's summary says where it is complete, else what the trials say; with `phase` and `best`."""
+    rows = _by_problem(campaign, trials)
+    begun = [key for key, of in rows.items() if of]
+    known = {one["problem"]: {"phase": "done", **one} for one in campaign.summary.get("problems", [])}
+    return [
+        {
+            **(known.get(key) or analysis.standing(key, of, over=bool(of) and key != begun[-1])),
+            "best": analysis.best_point(of),
+        }
+        for key, of in rows.items()
+    ]
+
+
+def _masked(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The campaign file without the secrets that options of sbatch may hold, e.g. in --export."""
+
+    def without(section: Mapping[str, Any]) -> dict[str, Any]:
+        return {**section, "options": [_masked_option(option) for option in section["options"]]}
+
+    application = definition.get("application")
+    executor = without(definition["executor"])
+    return {**definition, "executor": executor, "application": application and without(application)}
+
+
+def _masked_option(option: str) -> str:
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{','.join(masked_text(part) for part in value.split(','))}"
+
+
+def _details(campaign: Campaign, trials: Sequence[Trial], record: Record | None) -> dict[str, Any]:
+    definition = campaign.spec["definition"]
+    axes = {one["problem"]: one for one in campaign.spec.get("problems", [])}
+    rows = _by_problem(campaign, trials)
+    found = {
+        key: analysis.details(of, campaign.created_at, axes.get(key, {}).get("kinds", {})) for key, of in rows.items()
+    }
+    repeated = [one for of in found.values() for one in of["repeated"]]
+    return {
+        "problems": found,
+        "grids": {key: one["grid"] for key, one in axes.items()},
+        "noise": {"variation": analysis.pooled_variation(repeated), "points": len(repeated)},
+        "cost": analysis.cost(trials, definition["executor"]["max_trial_s"]),
+        "record": record and {"id": record.id, "status": str(record.status), "environment": record.environment},
+        "definition": _masked(definition),
+        "versions": campaign.spec.get("versions", {}),
+    }
 
 
 def table(described: Mapping[str, Any]) -> Table:
-    """One line for each problem of a complete campaign; what is too wide wraps."""
+    """One line for each problem; what is too wide wraps."""
     names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
     columns = [Column(name, overflow="fold") for name in names]
     result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for problem in described["problems"]:
         found = problem["comparison"]
         if found:
-            bounds = f"{100 * found['gain_low']:+.1f} to {100 * found['gain_high']:+.1f}"
-            settings = " ".join(f"{name}={value}" for name, value in found["winner"].items())
-            cells = [_time(found["default"]), _time(found["tuned"]), f"{percent(found['gain'])} ({bounds})"]
+            settings = words.settings(found["winner"])
+            cells = [words.interval(found["default"]), words.interval(found["tuned"]), words.gain(found)]
         else:
-            cells, settings = [_time(problem["default"]), "", ""], problem["note"]
+            default, best = problem["default"], problem.get("best")
+            cells = [words.interval(default) if default else "", "", ""]
+            settings = problem["note"] or (f"so far {words.settings(best['point'])}" if best else "")
         failed = f", {problem['failed']} failed" if problem["failed"] else ""
-        result.add_row(problem["problem"], *cells, f"{problem['trials']}{failed}", settings)
+        result.add_row(words.printable(problem["problem"]), *cells, f"{problem['trials']}{failed}", settings)
     return result
 
 
@@ -99,6 +181,8 @@ def last_words(described: Mapping[str, Any]) -> str:
         return f"campaign {number} is {described['state']} after {described['trials']} trials"
     if described["record"] is None and described["note"]:
         return f"campaign {number} is complete: {described['note']}"
+    if described["record"] is None and any(_is_better(problem) for problem in described["problems"]):
+        return f"campaign {number} is complete: there is nothing that jobs could be given, so no record is written"
     if described["record"] is None:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
@@ -108,16 +192,5 @@ def last_words(described: Mapping[str, Any]) -> str:
     return f"campaign {number} is complete: record {described['record']}{where}{note}"
 
 
-def _time(measured: Mapping[str, Any]) -> str:
-    """Mean and half the interval with the digits that the interval leaves: two of its own, as far as the point."""
-    mean, half, unit = measured["mean"], (measured["high"] - measured["low"]) / 2, measured["unit"]
-    if unit == "s" and mean < 1:
-        factor, unit = (1e3, "ms") if mean >= 1e-3 else (1e6, "µs")
-        mean, half = mean * factor, half * factor
-    decimals = min(6, max(0, 1 - math.floor(math.log10(half or mean / 100))))
-    return f"{_plain(mean, decimals)} ± {_plain(half, decimals)} {unit}"
-
-
-def _plain(number: float, decimals: int) -> str:
-    text = f"{number:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if decimals else text
+def _is_better(problem: Mapping[str, Any]) -> bool:
+    return bool(problem["comparison"] and problem["comparison"]["gain_low"] > 0)

@@ -9,15 +9,18 @@ import hashlib
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from database.model import Campaign
 from reprise.config import Config
 from tuner.errors import TunerError
 
 LOCK = "lock"
+LOOKS, LOOK_S = 5, 0.05
 
 
 def directory_of(campaign: Campaign, config: Config) -> Path:
@@ -55,6 +58,16 @@ def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
     return int(match[1]), match[2]
 
 
+def _lock(file: TextIO) -> None:
+    """Take the lock. Raises OSError where it is held for longer than who only looks (`is_running`) holds it."""
+    for _ in range(LOOKS):
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOOK_S)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @contextlib.contextmanager
 def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
     """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
@@ -67,7 +80,7 @@ def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
         ) from error
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except OSError as error:
             file.seek(0)
             who = file.read(200).strip() or "another process"

@@ -83,7 +83,7 @@ def known_trial_s(database: Database, definition: Definition) -> float | None:
 
 
 def _first(definition: Definition, problem: Problem, count: int) -> list[tuple[TrialRole, Parametrization]]:
-    method = definition.search.new(problem.space, seed_of(definition, problem))
+    method = definition.search.new(problem.space, seed_of(definition, problem), problem.first)
     method.tell(problem.default, 1.0)
     points: list[Parametrization] = []
     while len(points) < min(count - 1, definition.search.budget) and (point := method.ask(points)) is not None:

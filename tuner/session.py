@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import os
+import platform
 import signal
 import socket
 import time
@@ -15,8 +17,9 @@ from typing import Any
 
 from database.facade import Database
 from database.model import Campaign, CampaignState
+from reprise import __version__
 from reprise.config import Config
-from tuner import place, preview, registry
+from tuner import place, preview, registry, warm
 from tuner.campaign import Application, CampaignError, Definition, check
 from tuner.component import Component, Problem
 from tuner.coordinator import Coordinator
@@ -32,22 +35,25 @@ from tuner.journal import Journal
 from tuner.progress import Report
 from tuner.publish import finish
 from tuner.schedule import BackOff
+from tuner.search import grid
 from tuner.trials import Trials
 
 STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
 WITH_JOBS = ("allocation", "slurm")
+ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
 
 def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
     """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
-    described = registry.read(definition.component, config, definition.application)
-    component = registry.build(described, definition.settings, config)
-    if not component.problems():
-        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    described, component, problems = _read(definition, config)
+    metadata = _metadata(definition.application, now) if definition.application else {}
     spec = {
         "definition": definition.model_dump(mode="json"),
         "component": described,
-        "metadata": _metadata(definition.application, now) if definition.application else {},
+        "metadata": metadata,
+        "problems": [_axes(problem) for problem in problems],
+        "versions": _versions(),
+        "warm_start": _sources(database, definition, component, problems, metadata, config),
     }
     context = _context(component, config)
     campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
@@ -82,7 +88,7 @@ def run(
                     f"campaign {campaign.id} measured for {_in_words(campaign.context)}, and here is now "
                     f"{_in_words(context)}: go back to that, or start a new campaign"
                 )
-            problems = component.problems()
+            problems = warm.opened(component.problems(), campaign.spec)
             commands, name = slurm or SlurmCommands(), place.job_name(campaign, directory)
             executor = build_executor(definition, config, component, problems, name, report.say, commands, sleep)
             with report.running(), executor:
@@ -144,17 +150,60 @@ def stop(
 
 def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
     """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
+    _, component, problems = _read(definition, config)
+    sources: Sequence[Mapping[str, Any]] = []
+    if database is not None:
+        if trial_s is None:
+            trial_s = preview.known_trial_s(database, definition)
+        if definition.application:
+            metadata = _metadata(definition.application, time.time())
+            sources = _sources(database, definition, component, problems, metadata, config)
+    problems = warm.opened(problems, {"warm_start": sources})
+    executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
+    texts = preview.trials(definition, component, problems[0], executor, config, count)
+    keys = ", ".join(problem.key for problem in problems)
+    start = [f"# {words}"] if (words := warm.in_words(sources)) else []
+    return "\n".join([*texts, *start, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
+
+
+def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
+    """The component as its file describes it, the component itself, and what there is to tune, at least one problem."""
     described = registry.read(definition.component, config, definition.application)
     component = registry.build(described, definition.settings, config)
     problems = component.problems()
     if not problems:
         raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
-    if trial_s is None and database is not None:
-        trial_s = preview.known_trial_s(database, definition)
-    executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
-    texts = preview.trials(definition, component, problems[0], executor, config, count)
-    keys = ", ".join(problem.key for problem in problems)
-    return "\n".join([*texts, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
+    return described, component, problems
+
+
+def _sources(
+    database: Database,
+    definition: Definition,
+    component: Component,
+    problems: Sequence[Problem],
+    metadata: Mapping[str, Any],
+    config: Config,
+) -> Sequence[Mapping[str, Any]]:
+    if definition.search.warm_start == "off":
+        return []
+    return warm.find(database, component, problems, metadata, definition.search.warm_start_score, config)
+
+
+def _axes(problem: Problem) -> dict[str, Any]:
+    """A problem in a campaign's spec: what a reader of its trials cannot tell from them."""
+    kinds = {parameter.name: parameter.kind for parameter in problem.space.parameters}
+    return {
+        "problem": problem.key,
+        "default": dict(problem.default),
+        "kinds": kinds,
+        "grid": grid.size(problem.space),
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Of what decides which points a search asks for, and what is measured."""
+    known = {name: importlib.metadata.version(name) for name in ASKING}
+    return {"reprise": __version__, "python": platform.python_version(), **known}
 
 
 @contextlib.contextmanager

@@ -11,8 +11,6 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy.stats import t as student
-
 from database.model import Measurement
 
 CONFIDENCE = 0.95
@@ -43,4 +41,6 @@ def _half_width(samples: Sequence[float]) -> float:
     n = len(samples)
     if n < 2:
         return 0.0
+    from scipy.stats import t as student  # takes longer than most commands
+
     return float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * statistics.stdev(samples) / math.sqrt(n)

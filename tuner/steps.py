@@ -202,7 +202,7 @@ class _Solving:
 
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
-        method = self.definition.search.new(self.problem.space, self.seed)
+        method = self.definition.search.new(self.problem.space, self.seed, self.problem.first)
         for row in self.defaults:
             method.tell(self.problem.default, row.value)
         for evaluation in self.history:

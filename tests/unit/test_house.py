@@ -18,7 +18,7 @@ ARROWS = {
     "reprise": {"database", "matcher", "tuner"},
 }
 # where one part may import only some modules of another
-ONLY = {("tuner", "matcher"): ("matcher.linkage", "matcher.submission", "matcher.metadata")}
+ONLY = {("tuner", "matcher"): ("matcher.linkage", "matcher.submission", "matcher.metadata", "matcher.secrets")}
 # what the base of all parts may not import at all
 LEAVES = ("reprise/__init__.py", "reprise/config.py")
 # what the daemon may not import, directly or through others, not even late: it takes a second

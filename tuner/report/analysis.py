@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the trials of a campaign say, as plain values: where each problem stands, effects, noise, cost.
+
+All of it is JSON-ready. Times are hours since the campaign began.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from database.model import Json, Trial, TrialRole, TrialState
+from tuner.rows import FINAL, Rows, measured, node_seconds
+from tuner.statistics import measurement, paired_gain
+
+Point = tuple[tuple[str, Any], ...]
+
+ROLES = [str(role) for role in TrialRole]
+BEST_POINTS = 5  # that are listed
+MESSAGES = 5  # of failures that are listed
+
+
+def point_of(trial: Trial) -> Point:
+    """What tells points apart: their names and values, in the order of the names."""
+    return tuple(sorted(trial.parametrization.items()))
+
+
+def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
+    """Where a problem stands, from its trials alone; `over`: the campaign has gone on to the next.
+
+    As in a complete campaign's summary, but that `default` is None before it was measured.
+    """
+    known = Rows(rows)
+    defaults = [row for row in known.of(TrialRole.DEFAULT) if row.value is not None]
+    compared = _comparison(known)
+    return {
+        "problem": problem,
+        "phase": _phase(known, over),
+        "trials": len(known.ended),
+        "failed": sum(row.value is None for row in known.ended),
+        "pruned": sum(row.state is TrialState.PRUNED for row in known.ended),
+        "stopped": "",
+        "note": "",
+        "default": _measurement([row.value or 0.0 for row in defaults], defaults[0].unit) if defaults else None,
+        "comparison": compared,
+    }
+
+
+def best_point(rows: Sequence[Trial]) -> dict[str, Any] | None:
+    """The searched point with the lowest mean, with `point`, `mean`, `n`, `unit` and its `gain` over the default's mean
+    (None without one)."""
+    known = Rows(rows)
+    means = _means(measured(known.of(TrialRole.SEARCH)))
+    defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
+    if not means:
+        return None
+    key = min(means, key=lambda one: statistics.fmean(means[one]))
+    mean = statistics.fmean(means[key])
+    gain = 1 - mean / statistics.fmean(defaults) if defaults and statistics.fmean(defaults) else None
+    return {"point": dict(key), "mean": mean, "n": len(means[key]), "unit": _unit(rows), "gain": gain}
+
+
+def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """What the trials of one problem say; `kinds` of its parameters' axes ("linear", "log", "category")."""
+    known = Rows(rows)
+    searched = known.of(TrialRole.SEARCH)
+    return {
+        "unit": _unit(rows),
+        "trajectory": _trajectory(known.ended),
+        "best_so_far": _best_so_far(searched),
+        "effects": _effects(measured(searched), kinds),
+        "best_points": _best_points(measured(searched), known.of(TrialRole.FINAL_TUNED)[:1]),
+        "failures": _failures(known.ended),
+        "repeated": _repeated(known.ended),
+        "drift": _drift(known, begun),
+    }
+
+
+def pooled_variation(repeated: Iterable[Json]) -> float | None:
+    """The coefficient of variation of all points that were repeated: root of the mean square, by degrees of freedom."""
+    terms = [(one["n"] - 1, one["variation"]) for one in repeated]
+    freedom = sum(weight for weight, _ in terms)
+    return math.sqrt(sum(weight * value**2 for weight, value in terms) / freedom) if freedom else None
+
+
+def cost(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any]:
+    """Node-hours and trials by role and state, and what pruning saved."""
+    cells: dict[tuple[str, str], list[Trial]] = {}
+    for row in rows:
+        cells.setdefault((str(row.role), str(row.state)), []).append(row)
+    by = [
+        {"role": role, "state": state, "trials": len(of), "node_hours": node_seconds(of) / 3600}
+        for (role, state), of in sorted(cells.items(), key=lambda cell: (ROLES.index(cell[0][0]), cell[0][1]))
+    ]
+    starts = [row.started_at for row in rows if row.started_at is not None]
+    ends = [row.ended_at for row in rows if row.ended_at is not None]
+    return {
+        "by": by,
+        "node_hours": node_seconds(rows) / 3600,
+        "wall_hours": max(0.0, max(ends) - min(starts)) / 3600 if starts and ends else 0.0,
+        "pruning": _pruning(rows, max_trial_s),
+    }
+
+
+def _phase(known: Rows, over: bool) -> str:
+    if over:
+        return "done"
+    if not known.rows:
+        return "waiting"
+    if known.final:
+        return "comparison"
+    return "search" if any(row.role is TrialRole.SEARCH for row in known.rows) else "default"
+
+
+def _comparison(known: Rows) -> dict[str, Any] | None:
+    """As `tuner.steps` compares: pairs by their number, those in which one failed left out."""
+    defaults, tuned = known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED)
+    both = zip(defaults, tuned, strict=False)
+    pairs = [(a.value, b.value) for a, b in both if a.value is not None and b.value is not None]
+    if len(pairs) < 2 or min(min(pair) for pair in pairs) <= 0:
+        return None
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    gain, low, high = paired_gain(first, second)
+    return {
+        "winner": dict(tuned[0].parametrization),
+        "default": _measurement(first, tuned[0].unit),
+        "tuned": _measurement(second, tuned[0].unit),
+        "gain": gain,
+        "gain_low": low,
+        "gain_high": high,
+    }
+
+
+def _measurement(values: Sequence[float], unit: str) -> dict[str, Any]:
+    return dataclasses.asdict(measurement(values, unit))
+
+
+def _unit(rows: Sequence[Trial]) -> str:
+    return next((row.unit for row in rows if row.state is TrialState.COMPLETE), "s")
+
+
+def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
+    """The values of each point, in the order of their first ones."""
+    values: dict[Point, list[float]] = {}
+    for row in rows:
+        if row.value is not None:
+            values.setdefault(point_of(row), []).append(row.value)
+    return values
+
+
+def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Every trial that ended by itself, in that order. `bound`: the value is a lower one. `run`: the how-manieth of its
+    point, from 1."""
+    runs: Counter[Point] = Counter()
+    found = []
+    for row in ended:
+        runs[point_of(row)] += 1
+        found.append(
+            {
+                "number": row.number,
+                "role": str(row.role),
+                "state": str(row.state),
+                "value": row.value,
+                "bound": row.state is TrialState.PRUNED,
+                "run": runs[point_of(row)],
+            }
+        )
+    return found
+
+
+def _best_so_far(searched: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Each improvement: after how many evaluations of the search, and the lowest value then."""
+    found: list[dict[str, Any]] = []
+    for count, row in enumerate(searched, 1):
+        better = row.value is not None and (not found or row.value < found[-1]["value"])
+        if row.state is TrialState.COMPLETE and better:
+            found.append({"evaluations": count, "value": row.value, "point": dict(row.parametrization)})
+    return found
+
+
+def _effects(searched: Sequence[Trial], kinds: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of each parameter with several values tried: the spread of the values of the points that have each. A point that
+    was repeated counts once, with its mean."""
+    points = {key: statistics.fmean(values) for key, values in _means(searched).items()}
+    names = list(dict.fromkeys(name for row in searched for name in row.parametrization))
+    found = []
+    for name in names:
+        groups: dict[Any, list[float]] = {}
+        for key, value in points.items():
+            if name in dict(key):
+                groups.setdefault(dict(key)[name], []).append(value)
+        if len(groups) > 1:
+            kind = kinds.get(name) or ("linear" if all(map(_is_number, groups)) else "category")
+            ordered = sorted(groups, key=float) if all(map(_is_number, groups)) else sorted(groups, key=str)
+            found.append({"name": name, "kind": kind, "values": [_spread(value, groups[value]) for value in ordered]})
+    return found
+
+
+def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
+    return {"value": value, "points": len(values), "median": middle, "low": low, "high": high, "best": min(values)}
+
+
+def _best_points(searched: Sequence[Trial], winner: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The points with the best means of the search, and the winner, whose mean need not be among them."""
+    won = {point_of(row) for row in winner}
+    means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
+    ordered = sorted(means, key=lambda key: means[key])
+    shown = [key for place, key in enumerate(ordered) if place < BEST_POINTS or key in won]
+    return [{"point": dict(key), "mean": means[key][0], "n": means[key][1], "won": key in won} for key in shown]
+
+
+def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
+    """What trials without a value said, most frequent first, with one of their points."""
+    failed = [row for row in ended if row.value is None]
+    counts = Counter((str(row.state), row.message) for row in failed)
+    example = {(str(row.state), row.message): row for row in reversed(failed)}
+    return [
+        {"state": key[0], "message": key[1], "trials": count, "number": example[key].number}
+        for key, count in counts.most_common(MESSAGES)
+    ]
+
+
+def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The points that were measured several times, and how much their values vary: s / mean, s with n - 1."""
+    return [
+        {"point": dict(key), "n": len(values), "variation": statistics.stdev(values) / statistics.fmean(values)}
+        for key, values in _means(measured(ended)).items()
+        if len(values) > 1 and statistics.fmean(values) > 0
+    ]
+
+
+def _drift(known: Rows, begun: float) -> dict[str, Any] | None:
+    """The default over time: before the search and beside the winner. None where it was not measured twice in both."""
+    rows = [row for role in (TrialRole.DEFAULT, TrialRole.FINAL_DEFAULT) for row in measured(known.of(role))]
+    before = [row.value or 0.0 for row in rows if row.role not in FINAL]
+    after = [row.value or 0.0 for row in rows if row.role in FINAL]
+    if len(before) < 2 or len(after) < 2 or statistics.fmean(before) <= 0:
+        return None
+    first, second = measurement(before, rows[0].unit), measurement(after, rows[0].unit)
+    return {
+        "runs": [{"hours": ((row.ended_at or begun) - begun) / 3600, "value": row.value} for row in rows],
+        "before": dataclasses.asdict(first),
+        "after": dataclasses.asdict(second),
+        "change": second.mean / first.mean - 1,
+        "within_noise": first.low <= second.high and second.low <= first.high,
+    }
+
+
+def _pruning(rows: Sequence[Trial], max_trial_s: float) -> dict[str, Any] | None:
+    """What pruning saved, in node-hours; None where it stopped nothing.
+
+    `most`: if each had taken as long as any trial may. `estimate`: if each had taken as long, on average, as the trials
+    of its problem that ended by themselves after more than its limit; None where there are none.
+    """
+    pruned = [row for row in rows if row.state is TrialState.PRUNED]
+    if not pruned:
+        return None
+    times: dict[str, list[float]] = {}
+    for row in rows:
+        if row.state is TrialState.COMPLETE and row.elapsed_s:
+            times.setdefault(row.problem, []).append(row.elapsed_s)
+    most, estimate, estimated = 0.0, 0.0, 0
+    for row in pruned:
+        stopped = row.elapsed_s or row.limit_s or 0.0
+        most += max(0.0, max_trial_s - stopped) * row.nodes / 3600
+        if longer := [time for time in times.get(row.problem, ()) if time > stopped]:
+            estimate += (statistics.fmean(longer) - stopped) * row.nodes / 3600
+            estimated += 1
+    return {
+        "trials": len(pruned),
+        "node_hours": node_seconds(pruned) / 3600,
+        "most": most,
+        "estimate": estimate if estimated == len(pruned) else None,
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
