@@ -113,7 +113,10 @@ def component_message(tmp_path: Path, text: str, name: str = "fake") -> str:
             "'version' must be a text: add it (in quotes",
         ),
         ("name: other\nversion: '1'\ndescription: d\nkind: collectives\n", "its name is 'other'"),
-        ("name: fake\nversion: '1'\ndescription: d\nkind: magic\n", "kind 'magic' is unknown: known are application, collectives, landscape"),
+        (
+            "name: fake\nversion: '1'\ndescription: d\nkind: magic\n",
+            "kind 'magic' is unknown: known are application, collectives, landscape",
+        ),
         ("name: fake\n", "'version' must be a text"),
     ],
 )
