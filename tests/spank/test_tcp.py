@@ -42,8 +42,12 @@ def submit(stub: Stub, *settings: str, option: str = "") -> Played:
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")
 
 
+UNTOLD_MS = 2
+
+
 def took_ms(played: Played) -> int:
-    return played.calls[-1][2]
+    """Of the two hooks, which share a deadline; of each, what is over a whole millisecond is not told."""
+    return sum(elapsed for _, _, elapsed in played.calls)
 
 
 def test_a_decision_comes_over_tcp(stub: Stub, tcp: TcpDaemon) -> None:
@@ -102,7 +106,7 @@ def test_a_daemon_that_hangs_costs_the_deadline(stub: Stub, tcp: TcpDaemon) -> N
     tcp.hangs = True
     played = submit(stub, *tcp.settings, "deadline_ms=200")
     assert played.carried is None
-    assert 200 <= took_ms(played) < 200 + SLACK_MS
+    assert 200 - UNTOLD_MS <= took_ms(played) < 200 + SLACK_MS
 
 
 def test_a_munged_that_hangs_costs_the_deadline(stub: Stub) -> None:
@@ -110,7 +114,7 @@ def test_a_munged_that_hangs_costs_the_deadline(stub: Stub) -> None:
         own.signal(signal.SIGSTOP)
         played = submit(stub, *tcp.settings, "deadline_ms=200")
     assert played.carried is None
-    assert 200 <= took_ms(played) < 200 + SLACK_MS
+    assert 200 - UNTOLD_MS <= took_ms(played) < 200 + SLACK_MS
 
 
 def test_a_munged_that_died_costs_the_deadline(stub: Stub, tcp: TcpDaemon, tmp_path: Path) -> None:
@@ -148,7 +152,7 @@ def test_one_that_hangs_leaves_their_share_of_the_deadline_to_the_others(
         unix = f"endpoint=unix:{daemon.path}"
         played = submit(stub, unix, second.endpoint, *tcp.settings, "deadline_ms=900")
     assert played.carried and played.carried["verdict"] == "apply"
-    assert 600 <= took_ms(played) < 900
+    assert 600 - UNTOLD_MS <= took_ms(played) < 900
 
 
 def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon) -> None:
@@ -157,7 +161,7 @@ def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon
     unix = f"endpoint=unix:{daemon.path}"
     played = submit(stub, unix, tcp.endpoint, unix, *tcp.settings, "deadline_ms=200")
     assert played.carried is None
-    assert 200 <= took_ms(played) < 200 + SLACK_MS
+    assert 200 - UNTOLD_MS <= took_ms(played) < 200 + SLACK_MS
 
 
 # --- the command that it happens in
