@@ -36,10 +36,10 @@ static int take_ahead(void)
     struct stat status;
     int fd = ahead;
     ahead = -1;
-    if (fd >= 0 && fstat(fd, &status) == 0 && !(S_ISSOCK(status.st_mode) && status.st_ino == ahead_inode)) {
+    if (fd < 0 || fstat(fd, &status) != 0) {
         return -1;
     }
-    return fd;
+    return S_ISSOCK(status.st_mode) && status.st_ino == ahead_inode ? fd : -1;
 }
 
 void client_close_ahead(void)

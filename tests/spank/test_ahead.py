@@ -70,3 +70,11 @@ def test_a_descriptor_that_is_no_longer_the_connections_is_left_alone(
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))
     assert (played.carried or {})["verdict"] == "apply"
     assert (played.log, file.read_bytes()) == ([], b"")
+
+
+def test_a_connection_that_another_plugin_has_closed_is_made_again(stub: Stub, daemon: FakeDaemon) -> None:
+    daemon.reply = APPLY
+    calls = ["call init", "close 3", "call init_post_opt"]
+    played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))
+    assert (played.carried or {})["verdict"] == "apply"
+    assert played.log == []
