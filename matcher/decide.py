@@ -158,8 +158,10 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         array_task=question.array_task,
     )
 
+    waterfall = asked.waterfall(best) if best else None
+
     def explained() -> Decision:
-        told = asked.explained(best) if best else None
+        told = waterfall.explained() if waterfall else None
         return dataclasses.replace(
             decision,
             fields=[field.to_json() for field in told.fields] if told else (),

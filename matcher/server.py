@@ -26,8 +26,11 @@ EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lac
 AFTER_REPLY_S = 0.01
 """So long after a reply its journal entry is made: that takes half as long as the decision, and would keep a processor
 and its caches from an sbatch that is still busy with Slurm's controller (seen: 3 ms, and 0.3 more of them)."""
-AT_LATEST_S = 0.05  # until then it is made only while nobody is served, who would wait for it
-TICK_S = 0.001  # by so much the loop's timers may be early
+QUIET_S = 0.002
+"""So long nothing must have come or gone: where there is one request there are more, and they would wait for it."""
+MOST_ENTRIES = 2048
+"""Where there are more to be made, one is made with each reply: four seconds at 500 submissions a second, of which
+hardly one is ever without a quiet moment."""
 
 CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
 
@@ -61,6 +64,8 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepts = True
         self._entries: deque[tuple[float, MakeEntry]] = deque()  # of replies that are out, and since when
+        self._next_put: asyncio.TimerHandle | None = None
+        self._active = 0.0  # when something came or went, by the loop's clock
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -76,7 +81,7 @@ class Server:
         self._listener.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
-        self._put_older_than(0)
+        self._put_all()
         if self._broken.done():
             self._broken.result()
 
@@ -99,6 +104,7 @@ class Server:
             self._throttle.warning(log, "accept-failed", error=error.strerror)
             self._loop.call_later(EXHAUSTED_PAUSE_S, self._watch)
             return
+        self._active = self._loop.time()
         task = self._loop.create_task(self._converse(connection))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -109,7 +115,7 @@ class Server:
         self._tasks.discard(task)
         if len(self._tasks) == self._max_connections - 1:
             self._watch()
-        self._put_one()
+        self._active = self._loop.time()
 
     async def _converse(self, connection: socket.socket) -> None:
         entry: MakeEntry | None = None
@@ -135,22 +141,29 @@ class Server:
             await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
             self._entries.append((self._loop.time(), entry))
-            self._loop.call_later(AFTER_REPLY_S, self._put_one)
-            self._loop.call_later(AT_LATEST_S, self._put_older_than, AT_LATEST_S)
+            if len(self._entries) > MOST_ENTRIES:
+                self._put(self._entries.popleft()[1])
+            self._put_later(AFTER_REPLY_S)
 
-    def _put_one(self) -> None:
-        """One entry, if nobody is served; the next once those who have come meanwhile are."""
-        if not self._tasks and self._is_older_than(AFTER_REPLY_S):
+    def _put_later(self, delay_s: float) -> None:
+        """See to the entries then; sooner, if that is meant already."""
+        if self._next_put is None:
+            self._next_put = self._loop.call_later(delay_s, self._put_due)
+
+    def _put_due(self) -> None:
+        """The oldest entry, if nobody would wait for it; the next once the loop has looked who has come."""
+        self._next_put = None
+        if not self._entries:
+            return
+        now = self._loop.time()
+        wait_s = max(self._entries[0][0] + AFTER_REPLY_S, self._active + QUIET_S) - now
+        if wait_s <= 0:
             self._put(self._entries.popleft()[1])
-            self._loop.call_later(0, self._put_one)
+        self._put_later(wait_s)
 
-    def _put_older_than(self, age_s: float) -> None:
-        while self._is_older_than(age_s):
+    def _put_all(self) -> None:
+        while self._entries:
             self._put(self._entries.popleft()[1])
-
-    def _is_older_than(self, age_s: float) -> bool:
-        """The oldest entry."""
-        return bool(self._entries) and self._loop.time() - self._entries[0][0] > age_s - TICK_S
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
         try:

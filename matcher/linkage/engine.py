@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from matcher.linkage.features import FEATURES
-from matcher.linkage.model import Model, ModelField
+from matcher.linkage.model import Model
 from matcher.linkage.prepared import Preparation, Prepared
-from matcher.linkage.result import PRIOR, FieldScore, LinkableRecord, Linkage, Match, PartScore
+from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
 from matcher.linkage.table import Table, unpacked
+from matcher.linkage.waterfall import Waterfall
 from matcher.metadata import JobMetadata
 
 GARBAGE = 4096
@@ -168,57 +168,10 @@ class Asked:
 
     def explained(self, match: Match) -> Match:
         """One of the nearest, with its fields."""
+        return self.waterfall(match).explained()
+
+    def waterfall(self, match: Match) -> Waterfall:
+        """What explains one of the nearest later. It holds nothing that is as long as there are records, or nearly."""
         row = self._rows[match.record.id]
-        fields = []
-        first = 0
-        for field in self._model.fields:
-            fields.append(self._explain(field, first, row, match.record.metadata))
-            first += len(field.parts)
-        return dataclasses.replace(match, fields=(*self._before(), *fields))
-
-    def _before(self) -> tuple[FieldScore, ...]:
-        """What counts before anything is compared, as a field of its own."""
-        if self._model.prior is None:
-            return ()
-        return (FieldScore(PRIOR, None, None, 0.0, 0.0, self._model.offset, ()),)
-
-    def _explain(self, field: ModelField, first: int, row: int, metadata: JobMetadata) -> FieldScore:
-        """`first` is the number of the field's first part among those of all fields."""
-        parts = []
-        for number, part in enumerate(field.parts, first):
-            similarity, contribution = self._comparison.part(number, row)
-            parts.append(
-                PartScore(
-                    name=part.label,
-                    comparer=part.comparer,
-                    left=_json_ready(self._values[number]),
-                    right=_json_ready(FEATURES[part.feature].of(metadata, self._zone)),
-                    similarity=similarity,
-                    weight=self._served.snapshot.parts[number].most,
-                    contribution=contribution,
-                )
-            )
-        if len(parts) == 1:
-            alone = parts[0]
-            return FieldScore(
-                field.name, alone.left, alone.right, alone.similarity, alone.weight, alone.contribution, (alone,)
-            )
-        weights = [max(part.weight, 0.0) for part in parts]
-        if not any(weights):
-            weights = [1.0] * len(parts)
-        return FieldScore(
-            name=field.name,
-            left=None,
-            right=None,
-            similarity=sum(w * part.similarity for w, part in zip(weights, parts, strict=True)) / sum(weights),
-            weight=sum(part.weight for part in parts),
-            contribution=sum(part.contribution for part in parts),
-            parts=tuple(parts),
-        )
-
-
-def _json_ready(value: Any) -> Any:
-    """Options have tuples for values; all other features are JSON's own."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
+        weights = self._served.snapshot.weights
+        return Waterfall(self._model, weights, self._values, self._comparison.of(row), match, self._zone)

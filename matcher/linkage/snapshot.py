@@ -194,6 +194,7 @@ class Snapshot:
         self.alive = alive
         curves = [curve for of_field in model.curves() for curve in of_field]
         self.parts = [Contribution(*one) for one in zip(columns, curves, codes, strict=True)]
+        self.weights = [part.most for part in self.parts]
         always = model.offset + sum(part.constant for part in self.parts if part.constant is not None)
         self.start = np.where(alive, always, -np.inf)
         cheap_ns = max(EVERY_ROW_NS, PER_ROW_NS * len(alive))
@@ -403,10 +404,9 @@ class Comparison:
         totals = kernel.totals_of(self._snapshot.model.offset, tables, codes, rows)
         return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
 
-    def part(self, number: int, row: int) -> Exact:
-        """One part of a row."""
-        part = self._parts[number]
-        return part.exact(self._held[number], part.codes.item(row))
+    def of(self, row: int) -> Sequence[Exact]:
+        """Each part of a row."""
+        return [part.exact(held, part.codes.item(row)) for part, held in zip(self._parts, self._held, strict=True)]
 
 
 def _promising(totals: Reals) -> Indices:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import random
+import weakref
 from typing import Any
 
 import pytest
@@ -154,6 +155,20 @@ def test_an_explanation_adds_up_and_is_json() -> None:
     data = json.loads(json.dumps([field.to_json() for field in best.fields]))
     assert data[0]["left"] == "alice" and data[0]["right"] == "bob"
     assert data[3]["parts"][1]["right"] == {"n": ["1", "2"]}
+
+
+def test_a_match_is_explained_later_as_it_would_have_been_at_once() -> None:
+    many = engine(*(record(dataclasses.replace(JOB, job_name=f"ant_{number}"), number) for number in range(200)))
+    asked = many.ask(dataclasses.replace(JOB, job_name="bee", path="/home/alice/bee"))
+    best = asked.nearest(1).best
+    assert best
+    waterfall = asked.waterfall(best)
+    at_once = asked.explained(best)
+    many.change(add=[record(JOB, 1000)], remove=[best.record.id])
+    assert waterfall.explained() == at_once
+    comparison = weakref.ref(asked._comparison)
+    del asked
+    assert comparison() is None, "it is as long as there are records, and many of these may wait to be explained"
 
 
 NAMES = st.sampled_from(["", "ant", "angry_ant_2", "bee", "solver"])
