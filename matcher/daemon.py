@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -12,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable
 
+from matcher import garbage
 from matcher.eventlog import line
 from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
@@ -27,16 +27,12 @@ log = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S = 0.0005  # for a request, the thread that reads records must let go of the interpreter soon
 
-GARBAGE = 20_000
-"""Objects more than there were, after which Python looks for garbage: requests leave hardly any, but what is kept of
-their values, and to look each time after 700, as is usual, made one in forty wait (seen: 2.5 ms)."""
-
 
 def run(load_config: Callable[[], Config]) -> None:
     """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.set_threshold(GARBAGE)
+    garbage.tolerate()
     config = load_config()
     service = Service(load_config)
     journal = Journal(

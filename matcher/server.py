@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from matcher import protocol
+from matcher import garbage, protocol
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle
 from matcher.journal import MakeEntry
@@ -151,15 +151,18 @@ class Server:
             self._next_put = self._loop.call_later(delay_s, self._put_due)
 
     def _put_due(self) -> None:
-        """The oldest entry, if nobody would wait for it; the next once the loop has looked who has come."""
+        """The oldest entry, if nobody would wait for it; the next once the loop has looked who has come. Then what else
+        is better done while nobody waits."""
         self._next_put = None
-        if not self._entries:
-            return
-        now = self._loop.time()
-        wait_s = max(self._entries[0][0] + AFTER_REPLY_S, self._active + QUIET_S) - now
-        if wait_s <= 0:
+        oldest = self._entries[0][0] + AFTER_REPLY_S if self._entries else 0.0
+        wait_s = max(oldest, self._active + QUIET_S) - self._loop.time()
+        if wait_s > 0:
+            self._put_later(wait_s)
+        elif self._entries:
             self._put(self._entries.popleft()[1])
-        self._put_later(wait_s)
+            self._put_later(0)
+        else:
+            garbage.collect()
 
     def _put_all(self) -> None:
         while self._entries:
