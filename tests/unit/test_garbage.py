@@ -48,9 +48,9 @@ def test_what_has_grown_old_is_collected_too() -> None:
     gc.collect(0)
     gc.collect(1)
     del knot
-    kept = []
+    kept: list[list[object]] = []
     for _ in range((garbage.OLDER + 2) ** 2):
-        kept.append([[] for _ in range(garbage.DUE + 100)])  # type: ignore[var-annotated]
+        kept.append([[] for _ in range(garbage.DUE + 100)])
         garbage.collect()
         if not gone():
             return
