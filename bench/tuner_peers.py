@@ -199,8 +199,14 @@ class Smac(Peer):
             overwrite=True,
         )
 
-    def ask(self) -> Parametrization:
-        self._info = self._smac.ask()
+    def ask(self) -> Parametrization | None:  # type: ignore[override]  # the others find one always
+        """None where it finds no new point any more: it tries 16 times, and grids may be small."""
+        from smac.main.exceptions import ConfigurationSpaceExhaustedException
+
+        try:
+            self._info = self._smac.ask()
+        except ConfigurationSpaceExhaustedException:
+            return None
         return self.point(dict(self._info.config))
 
     def tell(self, point: Parametrization, value: float) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """When Python looks for garbage: while nobody waits for an answer, since it takes milliseconds.
 
-Requests leave hardly any that is not freed at once. But what waits to be written, and what is kept of their values, grow,
-and after every 700 objects more it would look by itself.
+Requests leave hardly any that is not freed at once. But what waits to be written, and what is kept of their values,
+grow, and after every 700 objects more it would look by itself.
 """
 
 from __future__ import annotations

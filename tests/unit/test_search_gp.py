@@ -140,14 +140,14 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
 
 
 def test_a_censored_point_is_not_taken_for_as_good_as_its_bound() -> None:
-    """Trials stopped at 1.2 in a region of 3: a model that took 1.2 for their value would go on there."""
+    """Trials stopped at 1.0 in a region of 3: a model that took 1.0 for their value would go on there."""
     space = Space([Parameter("a", tuple(range(40)))])
     bounded, trusting = GaussianProcessSearch(space, 1), GaussianProcessSearch(space, 1)
     for search in (bounded, trusting):
         for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
             search.tell({"a": place}, value)
         for place in (2, 4, 6):
-            search.tell({"a": place}, 1.2, censored=search is bounded)
+            search.tell({"a": place}, 1.0, censored=search is bounded)
     first, second = bounded.ask(), trusting.ask()
     assert first is not None and second is not None
     assert int(second["a"]) < 10 < int(first["a"])

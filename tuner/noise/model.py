@@ -3,13 +3,14 @@
 
 y = f(x) + u(x) + b(t) + e, for values in logarithms: f is smooth over the grid, u is each point's own deviation from
 it, b is what the machine does at that time (trials near each other share it), e is the noise of one run: Student-t with
-`TAILS` degrees of freedom, wider on the side where the residuals are (interference makes runs slower).
+`TAILS` degrees of freedom, wider on the side where the residuals are (interference makes runs slower). f + u is so what
+most runs take; what they take on average, bursts included, is `on_average`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,28 +21,33 @@ from scipy.optimize import minimize
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
-TAILS = 4.0  # degrees of freedom of the noise: one run in forty may be far off without moving its point
+TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off without moving its point
 MEMORY = 4.0  # trials over which what the machine does is alike
 ROUNDS = 8  # of reweighting: the weights have settled by then
+CLIMBS, SETTLED = 6, 0.05  # of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
 JITTER = 1e-8
-SKEW = 4.0  # how many times wider one side of the noise may be than its middle, at most
+MOST_EXCESS = 1.0  # of a run, as a share of what its point usually takes: more than that is nobody's own
+SKEW = 20.0  # how many times wider one side of the noise may be than its middle, at most
 
-# Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each. OWN is in
-# units of NOISE: without repetitions the two look alike, and a model that takes all for noise never repeats a point.
+# Logarithms of the parameters, of values standardized to variance 1: mean and deviation of the prior of each. The noise
+# may be anything from none to much more than the landscape; a point's own deviation is there until runs tell otherwise,
+# so that a point of which several runs agree is believed.
 LENGTH, SMOOTH, OWN, TIME, NOISE = range(5)
-PRIOR_MEAN = np.log([1.5, 1.0, 0.3, 0.01, 0.05])
-PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 1.5])
+PRIOR_MEAN = np.log([1.5, 1.0, 0.2, 0.01, 0.2])
+PRIOR_DEVIATION = np.array([0.7, 1.0, 0.5, 1.5, 2.0])
+LEAST, MOST = 6, 3  # deviations below and above the mean within which parameters are sought
 
 
 @dataclass(frozen=True)
 class Data:
     """`sites`: shape (points, columns), the encoded points that were measured; `site`: shape (runs,), the row of each
-    run; `when`: shape (runs,), its place in the history; `values`: shape (runs,)."""
+    run; `when`: shape (runs,), its place in the history; `values`: shape (runs,), of logarithms or not."""
 
     sites: Array
     site: Index
     when: Array
     values: Array
+    logarithms: bool
 
     @cached_property
     def squares(self) -> Array:
@@ -67,10 +73,12 @@ def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
     """The parameters' logarithms of the greatest posterior density, weights of the runs included."""
     weights = np.ones(len(data.values))
     theta = start
-    for _ in range(2):
-        theta = _climb(data, weights, theta)
+    for _ in range(CLIMBS):
+        before, theta = theta, _climb(data, weights, theta)
         for _ in range(ROUNDS // 2):
             weights = reweighted(data, theta, weights)
+        if np.abs(theta - before).max() < SETTLED:
+            break
     return theta
 
 
@@ -85,11 +93,11 @@ def _climb(data: Data, weights: Array, start: Array) -> Array:
         derivatives = [
             stretch[pick],
             smooth[pick],
-            own := parts[OWN] * parts[NOISE] * data.same,
+            parts[OWN] * data.same,
             parts[TIME] * data.near,
-            np.diag(parts[NOISE] / weights) + own,
+            np.diag(parts[NOISE] / weights),
         ]
-        covariance = derivatives[SMOOTH] + derivatives[TIME] + derivatives[NOISE]
+        covariance = sum(derivatives[SMOOTH:], np.zeros_like(data.same))
         covariance[np.diag_indices_from(covariance)] += JITTER
         factor = cho_factor(covariance, lower=True)
         inverse = cho_solve(factor, np.eye(len(values)))
@@ -100,7 +108,7 @@ def _climb(data: Data, weights: Array, start: Array) -> Array:
         gradient = np.array([0.5 * (inner * d).sum() for d in derivatives]) + off / PRIOR_DEVIATION
         return float(value), gradient
 
-    bounds = [(mean - 3 * dev, mean + 3 * dev) for mean, dev in zip(PRIOR_MEAN, PRIOR_DEVIATION, strict=True)]
+    bounds = list(zip(PRIOR_MEAN - LEAST * PRIOR_DEVIATION, PRIOR_MEAN + MOST * PRIOR_DEVIATION, strict=True))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30})
     return np.asarray(found.x)
 
@@ -136,55 +144,78 @@ def reweighted(data: Data, theta: Array, weights: Array) -> Array:
 def _covariance(data: Data, theta: Array) -> Array:
     parts = np.exp(theta)
     smooth = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2))
-    return np.asarray(
-        smooth[np.ix_(data.site, data.site)] + parts[OWN] * parts[NOISE] * data.same + parts[TIME] * data.near
-    )
+    return np.asarray(smooth[np.ix_(data.site, data.site)] + parts[OWN] * data.same + parts[TIME] * data.near)
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Of f + u at n points, of which the first m are those that were measured, in units of the values.
+    """Of f + u at the n points that were measured, in units of the values.
 
-    `mean`: shape (n,). `covariance`: shape (n, m), with the measured ones. `variance`: shape (n,), each point's own.
+    `mean`: shape (n,). `covariance`: shape (n, n).
     `noise`: what one more run is worth, as a variance (1 / Fisher information), the machine at that time included.
+    `rest`: shape (runs,), what neither the point nor the machine at that time explains of a value.
     """
 
     mean: Array
     covariance: Array
-    variance: Array
     noise: float
+    rest: Array
+
+    @property
+    def deviation(self) -> Array:
+        """Shape (n,), each point's own."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0)))
 
     def with_run(self, point: int) -> Posterior:
-        """After one more run of measured point number `point`, of which the value is not known yet."""
+        """After one more run of point number `point`, of which the value is not known yet."""
         column = self.covariance[:, point]
-        total = self.variance[point] + self.noise
-        measured = self.covariance.shape[1]
-        return Posterior(
-            self.mean,
-            self.covariance - np.outer(column, column[:measured]) / total,
-            self.variance - column**2 / total,
-            self.noise,
-        )
+        moved = np.outer(column, column) / (self.covariance[point, point] + self.noise)
+        return replace(self, covariance=self.covariance - moved)
 
 
-def posterior(data: Data, theta: Array, wanted: Array) -> Posterior:
-    """At the measured points, in order, and then at `wanted` (encoded points that were not measured)."""
+def posterior(data: Data, theta: Array) -> Posterior:
+    """At the measured points, in order."""
     weights = np.ones(len(data.values))
     for _ in range(ROUNDS):
         weights = reweighted(data, theta, weights)
     parts = np.exp(theta)
-    sites = np.vstack([data.sites, wanted.reshape(-1, data.sites.shape[1])])
-    count = len(data.sites)
-    prior = parts[SMOOTH] * np.exp(-squares(sites, data.sites) / (2 * parts[LENGTH] ** 2))
-    own = parts[OWN] * parts[NOISE]
-    prior[np.arange(count), np.arange(count)] += own
+    prior = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)) + parts[OWN] * np.eye(len(data.sites))
     cross = prior[:, data.site]
     factor = cho_factor(_covariance(data, theta) + np.diag(parts[NOISE] / weights + JITTER), lower=True)
     values, centre, scale = standardized(data.values)
-    reduced = cho_solve(factor, cross.T)
+    alpha = cho_solve(factor, values)
+    mean = cross @ alpha
     return Posterior(
-        cross @ cho_solve(factor, values) * scale + centre,
-        (prior - cross @ reduced[:, :count]) * scale**2,
-        np.maximum(parts[SMOOTH] + own - np.einsum("ij,ji->i", cross, reduced), 0) * scale**2,
+        mean * scale + centre,
+        (prior - cross @ cho_solve(factor, cross.T)) * scale**2,
         (parts[NOISE] * (TAILS + 3) / (TAILS + 1) + parts[TIME]) * scale**2,
+        (values - mean[data.site] - parts[TIME] * data.near @ alpha) * scale,
     )
+
+
+def on_average(data: Data, found: Posterior) -> Posterior:
+    """What the points' runs take on average, which is more than most of them take where some are hit by bursts.
+
+    A run's excess is its `rest`; a point's mean excess is shrunk to that of all, by the analysis of variance of the
+    points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
+    uncertainty, b w / (n b + w), is added to the point's own.
+    """
+    runs = np.bincount(data.site, minlength=len(data.sites))
+    excess = np.minimum(np.expm1(found.rest), MOST_EXCESS) if data.logarithms else found.rest
+    means = np.bincount(data.site, excess) / runs
+    several = runs > 1
+    counted = several[data.site]
+    total, groups = int(counted.sum()), int(several.sum())
+    if groups < 2:
+        return found
+    mean = float(excess[counted].mean())
+    within = float(((excess - means[data.site])[counted] ** 2).sum()) / (total - groups)
+    among = float((runs * (means - mean) ** 2)[several].sum()) / (groups - 1)
+    size = (total - float((runs[several] ** 2).sum()) / total) / (groups - 1)
+    between = max(0.0, (among - within) / size)
+    if not between:
+        return found
+    factor = between / (runs * between + within)
+    own = mean + (means - mean) * runs * factor
+    added = np.log1p(own) if data.logarithms else own
+    return replace(found, mean=found.mean + added, covariance=found.covariance + np.diag(factor * within))

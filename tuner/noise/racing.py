@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own policy, the default: model the noise, and measure again where that is expected to improve the choice.
+"""Our own policy, the default: model the noise, and measure again what may be the best.
 
-The knowledge gradient (Frazier, Powell and Dayanik 2009, for correlated means) of a run is by how much it is expected
-to lower the least posterior mean of the measured points. During the search a point is repeated where that promises more
-than any new point does. The last share of the budget belongs to the leaders: each run goes where it is expected to help
-the choice among them most, so that they are repeated in turn and spread over time; a point that has fallen behind gets
-no more, and where nothing is in doubt the search has the run.
+The search measures new points until the last share of the budget, which belongs to the leaders: a race between the
+point with the lowest posterior mean and the one that may yet be better than it, as best arms are identified by
+confidence bounds (LUCB, Kalyanakrishnan et al. 2012), with bounds that the model gives. Leaders are so repeated in
+turn and spread over time; a point that has fallen behind gets no more; and where nothing is in doubt the search has
+the run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -21,25 +20,21 @@ from tuner.noise import model
 from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
 from tuner.noise.model import Array, Data, Posterior
 from tuner.noise.settings import within
-from tuner.search import grid
-from tuner.search.base import Key, Observation
+from tuner.search.base import Key
 from tuner.search.encoding import encode
 from tuner.space import Parametrization, Space
 
 FEWEST = 5  # measured points that a model needs
-FRESH = 1_000  # new points, drawn at random, that a repetition is compared with; the most promising of them:
-PROMISING = 200
-NODES = np.linspace(-4, 4, 33)  # of a standard normal variable
-MASSES = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
-REFIT = 1.3  # the model's parameters are fitted anew when the history is longer by this factor
+BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
+REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
 
 
 @dataclass(frozen=True)
 class RacingSettings:
-    """`share`: of the budget, at its end, for the leaders. `least`: the expected gain below which a repetition among
-    them is not worth its run, relative to the value."""
+    """`share`: of the budget, at its end, for the leaders. `least`: a difference between them that does not matter,
+    relative to the value."""
 
-    share: float = 0.2
+    share: float = 0.35
     least: float = 0.0005
 
     def __post_init__(self) -> None:
@@ -53,7 +48,6 @@ class Racing:
     def __init__(self, space: Space, budget: int, seed: int, settings: RacingSettings) -> None:
         self._space = space
         self._budget = budget
-        self._seed = seed
         self._settings = settings
         self._fitted: tuple[list[Evaluation], Array] = [], model.PRIOR_MEAN
 
@@ -66,25 +60,23 @@ class Racing:
             return None
         running = waiting(pending, self._space)
         left, share = self._left(len(history) + len(pending), stopped)
-        fresh = self._fresh({*known, *running}) if left > share else []
-        posterior = self._posterior(history, measured, fresh)
+        points = list(measured.values())
+        able = np.array([sound(point) for point in points])
+        if not 0 < left <= share or not able.any():
+            return None
+        posterior = self._posterior(history, list(measured))
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
                 posterior = posterior.with_run(index)
-        able = np.array([sound(point) for point in measured.values()])
-        if left <= 0 or not able.any():
-            return None
-        gains = knowledge_gradient(posterior, len(measured), able)
-        points = list(measured.values())
-        if fresh:
-            chosen = int(np.argmax(np.where(able, gains[: len(points)], 0)))
-            return points[chosen].point if gains[chosen] > gains[len(points) :].max() else None
-        gains = np.where(able, gains[: len(points)], 0)
-        leader = int(np.argmin(np.where(able, posterior.mean[: len(points)], np.inf)))
+        mean, reach = np.where(able, posterior.mean, np.inf), BOUND * posterior.deviation
+        leader = int(np.argmin(mean))
         if len(points[leader].values) + running.get(list(measured)[leader], 0) < 2:
             return points[leader].point
-        chosen = int(np.argmax(gains))
-        return points[chosen].point if gains[chosen] > self._least(history) else None
+        others = np.where(np.arange(len(points)) == leader, np.inf, mean - reach)
+        rival = int(np.argmin(others))
+        if others[rival] >= mean[leader] + reach[leader] - self._least(history):
+            return None
+        return points[leader if reach[leader] >= reach[rival] else rival].point
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """The lowest posterior mean among the points with two samples; of few points, the lowest mean."""
@@ -92,7 +84,7 @@ class Racing:
         if len(measured) < FEWEST:
             return winner(history, self._space)
         able = {self._space.key(point.point) for point in contenders(measured.values())}
-        means = self._posterior(history, measured, []).mean
+        means = self._posterior(history, list(measured)).mean
         ranked = [(mean, index) for index, (key, mean) in enumerate(zip(measured, means, strict=True)) if key in able]
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
@@ -105,18 +97,9 @@ class Racing:
             return budget - runs, math.inf
         return budget - runs, max(share * budget, 2)
 
-    def _fresh(self, known: set[Key]) -> list[Parametrization]:
-        """New points at random: the same however often it is asked with the same number of known points."""
-        rng = np.random.default_rng([self._seed, len(known)])
-        drawn = islice(grid.shuffled(self._space, rng), FRESH + len(known))
-        return [point for point in drawn if self._space.key(point) not in known][:FRESH]
-
-    def _posterior(
-        self, history: Sequence[Evaluation], measured: dict[Key, Observation], fresh: Sequence[Parametrization]
-    ) -> Posterior:
-        data = self._data(history, list(measured))
-        wanted = encode(self._space, fresh) if fresh else np.empty((0, data.sites.shape[1]))
-        return model.posterior(data, self._parameters(history), wanted)
+    def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Posterior:
+        data = self._data(history, keys)
+        return model.on_average(data, model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
         """The measured runs; those that failed or were stopped are left out. Logarithms where all are positive."""
@@ -129,6 +112,7 @@ class Racing:
             np.array([row[self._space.key(one.point)] for _, one in runs]),
             np.array([when for when, _ in runs], dtype=np.float64),
             np.log(values) if _positive(history) else values,
+            _positive(history),
         )
 
     def _parameters(self, history: Sequence[Evaluation]) -> Array:
@@ -150,24 +134,3 @@ class Racing:
 
 def _positive(history: Sequence[Evaluation]) -> bool:
     return all(one.value > 0 for one in history if one.value is not None)
-
-
-def knowledge_gradient(posterior: Posterior, measured: int, able: Array) -> Array:
-    """Of one more run of each point: by how much it is expected to lower the least mean of the `able` measured points.
-
-    Shape (points,). A run of point i moves the mean of j by cov(j, i) / sqrt(var(i) + noise) times a standard normal
-    variable, over which is integrated numerically. A point that is not measured yet counts with its own mean once it
-    is; of those only the most promising are looked at, by mean - 2 deviations, and the gain of the others is 0.
-    """
-    mean, variance = posterior.mean, posterior.variance
-    best = mean[:measured][able].min()
-    bound = mean[measured:] - 2 * np.sqrt(variance[measured:])
-    looked = np.concatenate([np.arange(measured), measured + np.argsort(bound)[:PROMISING]])
-    spread = np.sqrt(variance[looked] + posterior.noise)
-    moves = posterior.covariance[looked][:, able] / spread[:, None]
-    lowest = (mean[:measured][able][None, None, :] + moves[:, None, :] * NODES[None, :, None]).min(axis=2)
-    own = mean[looked][:, None] + (variance[looked] / spread)[:, None] * NODES
-    lowest = np.where((looked >= measured)[:, None], np.minimum(lowest, own), lowest)
-    gains = np.zeros(len(mean))
-    gains[looked] = np.maximum(best - lowest @ MASSES, 0)
-    return gains

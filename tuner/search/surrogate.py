@@ -62,7 +62,7 @@ class Prior:
     length: tuple[float, float] = (math.log(0.5), 0.75)
     category: tuple[float, float] = (0.0, 0.75)
     signal: tuple[float, float] = (0.0, 0.7)
-    noise: tuple[float, float] = (math.log(1e-3), 1.0)
+    noise: tuple[float, float] = (math.log(0.02), 1.5)
 
 
 @dataclass(frozen=True)
