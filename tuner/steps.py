@@ -9,6 +9,7 @@ again, and it does not matter which trial ended or was lost meanwhile.
 from __future__ import annotations
 
 import hashlib
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -171,7 +172,7 @@ class _Solving:
         if not self._affordable():
             return Wait() if self.rows.pending else None
         at, _ = self._stop
-        point = self.resampling.again(self.history, self._pending, at)
+        point = self.resampling.again(self.history, self._pending, at, self._trials_in_all())
         if point is None and at is None:
             point = self._ask()
         if point is None:
@@ -321,6 +322,16 @@ class _Solving:
             return node_seconds(self.rows.rows) + trials * cost <= self.allowance
         reserved = 2 * self.definition.repetitions.final_pairs + len(self.rows.pending) + trials
         return self._search_cost + reserved * cost <= self.allowance
+
+    def _trials_in_all(self) -> int:
+        """How many trials the search can have: its budget, or as many as the allowance has room for."""
+        budget = self.definition.search.budget
+        if self.allowance is None or not (costs := self._costs):
+            return budget
+        cost = statistics.fmean(costs)
+        reserved = 2 * self.definition.repetitions.final_pairs + len(self.rows.pending)
+        left = math.floor((self.allowance - self._search_cost) / cost - reserved) if cost else budget
+        return min(budget, len(self.history) + len(self._pending) + max(left, 0))
 
     @cached_property
     def _costs(self) -> Sequence[float]:

@@ -227,6 +227,18 @@ def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -
     assert result.comparison.default.n == 3
 
 
+def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
+    """Racing repeats in the last share of the trials: of those that there will be, not of those that there might."""
+    search = {"method": "random", "budget": 60, "window": 0}
+    machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
+    machine.allowance = 120.0
+    result = machine.to_the_end().result
+    assert result.stopped == "its share of the node-hours is spent" and result.comparison
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert searched.count(SPACE.key(result.comparison.winner)) >= 2
+    assert len(set(searched)) < len(searched)
+
+
 def test_node_hours_that_leave_no_room_for_a_comparison_are_said() -> None:
     machine = Machine(definition())
     machine.allowance = 50.0

@@ -29,13 +29,18 @@ class Resampling(Protocol):
     """A policy. Deterministic: both answers depend on the space, the budget, the seed and the arguments only."""
 
     def again(
-        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+        self,
+        history: Sequence[Evaluation],
+        pending: Sequence[Parametrization] = (),
+        stopped: int | None = None,
+        budget: int | None = None,
     ) -> Parametrization | None:
         """The point to evaluate once more now; None: ask the search. `history` in the order in which trials ended;
         `pending`: the points of the trials that run, one for each (so one point may be there twice).
 
         `stopped`: how many trials there were when a stop rule other than the budget ended the search. From then on
-        there are no new points, and None says that the winner can be named: what was begun is repeated to its end."""
+        there are no new points, and None says that the winner can be named: what was begun is repeated to its end.
+        `budget`: how many trials there can be in all by now, where that is less than was said at first."""
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
         """The best point on average, never of a lucky run: with two samples at least where any point has two. None

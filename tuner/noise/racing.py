@@ -52,14 +52,18 @@ class Racing:
         self._fitted: tuple[list[Evaluation], Array] = [], model.PRIOR_MEAN
 
     def again(
-        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+        self,
+        history: Sequence[Evaluation],
+        pending: Sequence[Parametrization] = (),
+        stopped: int | None = None,
+        budget: int | None = None,
     ) -> Parametrization | None:
         known = observed(history, self._space)
         measured = {key: point for key, point in known.items() if point.values}
         if len(measured) < FEWEST or all(one.initial for one in history):
             return None
         running = waiting(pending, self._space)
-        left, share = self._left(len(history) + len(pending), stopped)
+        left, share = self._left(len(history) + len(pending), stopped, budget)
         points = list(measured.values())
         able = np.array([sound(point) for point in points])
         if not 0 < left <= share or not able.any():
@@ -88,10 +92,10 @@ class Racing:
         ranked = [(mean, index) for index, (key, mean) in enumerate(zip(measured, means, strict=True)) if key in able]
         return list(measured.values())[min(ranked)[1]].point if ranked else None
 
-    def _left(self, runs: int, stopped: int | None) -> tuple[float, float]:
+    def _left(self, runs: int, stopped: int | None, budget: int | None) -> tuple[float, float]:
         """Runs that are left, and how many of the last ones belong to the leaders (of a stopped search: as many
         as if its budget ended with them)."""
-        share, budget = self._settings.share, self._budget
+        share, budget = self._settings.share, min(self._budget, self._budget if budget is None else budget)
         if stopped is not None:
             budget = min(budget, max(math.ceil(stopped / max(1 - share, 0.1)), stopped + 2))
             return budget - runs, math.inf

@@ -22,7 +22,11 @@ class Never:
         self._space = space
 
     def again(
-        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+        self,
+        history: Sequence[Evaluation],
+        pending: Sequence[Parametrization] = (),
+        stopped: int | None = None,
+        budget: int | None = None,
     ) -> Parametrization | None:
         return None
 
@@ -38,7 +42,11 @@ class PerPoint(ABC):
         self._space = space
 
     def again(
-        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+        self,
+        history: Sequence[Evaluation],
+        pending: Sequence[Parametrization] = (),
+        stopped: int | None = None,
+        budget: int | None = None,
     ) -> Parametrization | None:
         running = waiting(pending, self._space)
         initial = {self._space.key(one.point) for one in history if one.initial}

@@ -47,7 +47,11 @@ class Thesis:
         self._budget = budget
 
     def again(
-        self, history: Sequence[Evaluation], pending: Sequence[Parametrization] = (), stopped: int | None = None
+        self,
+        history: Sequence[Evaluation],
+        pending: Sequence[Parametrization] = (),
+        stopped: int | None = None,
+        budget: int | None = None,
     ) -> Parametrization | None:
         initial = {self._space.key(one.point) for one in history if one.initial}
         running = waiting(pending, self._space)
