@@ -315,27 +315,30 @@ class _Solving:
 
         The first trial always does: what one costs is not known before.
         """
-        if self.allowance is None or not (costs := self._costs):
+        if self.allowance is None or (cost := self._cost) is None:
             return True
-        cost = statistics.fmean(costs)
         if trials > 1:  # the final pairs themselves
             return node_seconds(self.rows.rows) + trials * cost <= self.allowance
-        reserved = 2 * self.definition.repetitions.final_pairs + len(self.rows.pending) + trials
-        return self._search_cost + reserved * cost <= self.allowance
+        return self._search_cost + (self._reserved + trials) * cost <= self.allowance
 
     def _trials_in_all(self) -> int:
         """How many trials the search can have: its budget, or as many as the allowance has room for."""
         budget = self.definition.search.budget
-        if self.allowance is None or not (costs := self._costs):
+        if self.allowance is None or not (cost := self._cost):
             return budget
-        cost = statistics.fmean(costs)
-        reserved = 2 * self.definition.repetitions.final_pairs + len(self.rows.pending)
-        left = math.floor((self.allowance - self._search_cost) / cost - reserved) if cost else budget
+        left = math.floor((self.allowance - self._search_cost) / cost) - self._reserved
         return min(budget, len(self.history) + len(self._pending) + max(left, 0))
 
     @cached_property
-    def _costs(self) -> Sequence[float]:
-        return [node_seconds([row]) for row in self.rows.of(TrialRole.DEFAULT)]
+    def _cost(self) -> float | None:
+        """Of a trial, in node-seconds, as the default's; None: not known yet."""
+        costs = [node_seconds([row]) for row in self.rows.of(TrialRole.DEFAULT)]
+        return statistics.fmean(costs) if costs else None
+
+    @property
+    def _reserved(self) -> int:
+        """Trials that are to be paid for besides: those that run, and the final pairs."""
+        return 2 * self.definition.repetitions.final_pairs + len(self.rows.pending)
 
     @cached_property
     def _search_cost(self) -> float:

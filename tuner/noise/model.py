@@ -87,7 +87,7 @@ def _climb(data: Data, weights: Array, start: Array) -> Array:
 
     def loss(theta: Array) -> tuple[float, Array]:
         parts = np.exp(theta)
-        smooth = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2))
+        smooth = _smooth(data, parts)
         stretch = smooth * data.squares / parts[LENGTH] ** 2
         pick = np.ix_(data.site, data.site)
         derivatives = [
@@ -141,9 +141,14 @@ def reweighted(data: Data, theta: Array, weights: Array) -> Array:
     return np.asarray(side * (TAILS + 1) / (TAILS + side * size / noise))
 
 
+def _smooth(data: Data, parts: Array) -> Array:
+    """Covariance of f at the points that were measured; `parts` are the parameters themselves."""
+    return np.asarray(parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)))
+
+
 def _covariance(data: Data, theta: Array) -> Array:
     parts = np.exp(theta)
-    smooth = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2))
+    smooth = _smooth(data, parts)
     return np.asarray(smooth[np.ix_(data.site, data.site)] + parts[OWN] * data.same + parts[TIME] * data.near)
 
 
@@ -179,7 +184,7 @@ def posterior(data: Data, theta: Array) -> Posterior:
     for _ in range(ROUNDS):
         weights = reweighted(data, theta, weights)
     parts = np.exp(theta)
-    prior = parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)) + parts[OWN] * np.eye(len(data.sites))
+    prior = _smooth(data, parts) + parts[OWN] * np.eye(len(data.sites))
     cross = prior[:, data.site]
     factor = cho_factor(_covariance(data, theta) + np.diag(parts[NOISE] / weights + JITTER), lower=True)
     values, centre, scale = standardized(data.values)

@@ -58,16 +58,15 @@ class Racing:
         stopped: int | None = None,
         budget: int | None = None,
     ) -> Parametrization | None:
-        known = observed(history, self._space)
-        measured = {key: point for key, point in known.items() if point.values}
-        if len(measured) < FEWEST or all(one.initial for one in history):
-            return None
-        running = waiting(pending, self._space)
         left, share = self._left(len(history) + len(pending), stopped, budget)
+        if not 0 < left <= share or all(one.initial for one in history):
+            return None
+        measured = {key: point for key, point in observed(history, self._space).items() if point.values}
         points = list(measured.values())
         able = np.array([sound(point) for point in points])
-        if not 0 < left <= share or not able.any():
+        if len(measured) < FEWEST or not able.any():
             return None
+        running = waiting(pending, self._space)
         posterior = self._posterior(history, list(measured))
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
@@ -95,7 +94,7 @@ class Racing:
     def _left(self, runs: int, stopped: int | None, budget: int | None) -> tuple[float, float]:
         """Runs that are left, and how many of the last ones belong to the leaders (of a stopped search: as many
         as if its budget ended with them)."""
-        share, budget = self._settings.share, min(self._budget, self._budget if budget is None else budget)
+        share, budget = self._settings.share, self._budget if budget is None else min(self._budget, budget)
         if stopped is not None:
             budget = min(budget, max(math.ceil(stopped / max(1 - share, 0.1)), stopped + 2))
             return budget - runs, math.inf
@@ -110,13 +109,14 @@ class Racing:
         row = {key: index for index, key in enumerate(keys)}
         runs = [(when, one) for when, one in enumerate(history) if one.value is not None and not one.censored]
         values = np.array([one.value for _, one in runs], dtype=np.float64)
+        positive = _positive(history)
         names = [parameter.name for parameter in self._space.parameters]
         return Data(
             encode(self._space, [dict(zip(names, key, strict=True)) for key in keys]),
             np.array([row[self._space.key(one.point)] for _, one in runs]),
             np.array([when for when, _ in runs], dtype=np.float64),
-            np.log(values) if _positive(history) else values,
-            _positive(history),
+            np.log(values) if positive else values,
+            positive,
         )
 
     def _parameters(self, history: Sequence[Evaluation]) -> Array:
