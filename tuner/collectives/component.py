@@ -107,12 +107,12 @@ class CollectivesComponent:
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
         _, collective, size = self._problems[problem]
-        argv = [str(self.config.tuner.libexec / BENCHMARK), "--collective", collective, "--size", str(size)]
-        argv += ["--warmup", str(self.settings.warmup)]
+        argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
         if self.settings.max_seconds is not None:
             argv += ["--max-seconds", str(self.settings.max_seconds)]
+        argv.append(f"{collective}:{size}")
         if parametrization["algorithm"] == DEFAULT["algorithm"]:
             return self._launch(argv, {}, {})
         rules = compile_rules({collective: {self.settings.tasks: [_row(size, parametrization)]}}, self.mpi)
