@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
+from reprise.config import Section
 from tuner.noise import model
 from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
 from tuner.noise.model import Array, Data, Posterior
-from tuner.noise.settings import within
 from tuner.search.base import Key
 from tuner.search.encoding import encode
 from tuner.space import Parametrization, Space
@@ -30,17 +30,11 @@ AGREEMENTS = 3  # runs that took exactly what others of their points did, none t
 REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
 
 
-@dataclass(frozen=True)
-class RacingSettings:
-    """`share`: of the budget, at its end, for the leaders. `least`: a difference between them that does not matter,
-    relative to the value."""
+class RacingSettings(Section):
+    """Of `racing`."""
 
-    share: float = 0.35
-    least: float = 0.0005
-
-    def __post_init__(self) -> None:
-        within("share", self.share, 0.0, 1.0)
-        within("least", self.least, 0.0)
+    share: float = Field(0.35, ge=0, le=1, description="of the budget, at its end, for the leaders")
+    least: float = Field(0.0005, ge=0, description="a difference between them that does not matter, relative")
 
 
 class Racing:
