@@ -12,34 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
+from reprise.config import Section
 from tuner.noise import model
 from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
 from tuner.noise.model import Array, Data, Posterior
-from tuner.noise.settings import within
 from tuner.search.base import Key
 from tuner.search.encoding import encode
 from tuner.space import Parametrization, Space
 
 FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
+AGREEMENTS = 3  # runs that took exactly what others of their points did, none that did not: there is no noise
 REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
 
 
-@dataclass(frozen=True)
-class RacingSettings:
-    """`share`: of the budget, at its end, for the leaders. `least`: a difference between them that does not matter,
-    relative to the value."""
+class RacingSettings(Section):
+    """Of `racing`."""
 
-    share: float = 0.35
-    least: float = 0.0005
-
-    def __post_init__(self) -> None:
-        within("share", self.share, 0.0, 1.0)
-        within("least", self.least, 0.0)
+    share: float = Field(0.35, ge=0, le=1, description="of the budget, at its end, for the leaders")
+    least: float = Field(0.0005, ge=0, description="a difference between them that does not matter, relative")
 
 
 class Racing:
@@ -67,7 +62,7 @@ class Racing:
         if len(measured) < FEWEST or not able.any():
             return None
         running = waiting(pending, self._space)
-        posterior = self._posterior(history, list(measured))
+        posterior = self._posterior(history, list(measured), 0 if stopped is not None else math.ceil(share - left))
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
                 posterior = posterior.with_run(index)
@@ -100,8 +95,11 @@ class Racing:
             return budget - runs, math.inf
         return budget - runs, max(share * budget, 2)
 
-    def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Posterior:
+    def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
+        """`given`: how many runs of the leaders' share are spent, in vain if there is noise in spite of agreements."""
         data = self._data(history, keys)
+        if model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
+            return model.exact(data)
         return model.on_average(data, model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
