@@ -11,7 +11,7 @@ import numpy as np
 
 from reprise.config import Section
 from tuner import settings as of_methods
-from tuner.search import annealing, genetic, gp, grid, plain, tpe
+from tuner.search import annealing, genetic, gp, grid, plain, shared, tpe
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
 from tuner.space import Parametrization, Space
@@ -28,6 +28,7 @@ class Method:
 
 METHODS: Mapping[str, Method] = {
     "gp-ei": Method(gp.GaussianProcessSearch, gp.Settings),
+    "gp-shared": Method(shared.SharedSearch, gp.Settings),
     "tpe": Method(tpe.ParzenSearch, tpe.Settings),
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),

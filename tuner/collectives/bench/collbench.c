@@ -153,28 +153,38 @@ static int check(struct collective *c)
     return any ? -1 : 0;
 }
 
-// The quickest of a few calls, in seconds, as the slowest rank saw it: all ranks get the same.
-static double quickest(struct collective *c)
+// The quickest of a few calls, alone and with the barrier after it, in seconds.
+struct quickest {
+    double call_s;
+    double all_s;
+};
+
+static double less(double one, double other)
 {
-    double least = 0;
-    double slowest;
+    return one < other ? one : other;
+}
+
+// As the slowest rank saw it: all ranks get the same.
+static struct quickest try_calls(struct collective *c)
+{
+    double least[2] = {SECONDS_MAX, SECONDS_MAX};
+    double slowest[2];
 
     for (int i = 0; i < TRIAL_CALLS; i++) {
         double start = MPI_Wtime();
         collective_call(c);
-        double elapsed = MPI_Wtime() - start;
+        least[0] = less(MPI_Wtime() - start, least[0]);
         MPI_Barrier(c->comm);
-        least = i == 0 || elapsed < least ? elapsed : least;
+        least[1] = less(MPI_Wtime() - start, least[1]);
     }
-    MPI_Allreduce(&least, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->comm);
-    return slowest;
+    MPI_Allreduce(least, slowest, 2, MPI_DOUBLE, MPI_MAX, c->comm);
+    return (struct quickest){.call_s = slowest[0], .all_s = slowest[1]};
 }
 
-// Cut warm-up and repetitions down in proportion where together, each with a barrier that takes as long at most, they
-// would take longer than allowed.
-static void limit(struct calls *calls, double call_s, long long max_seconds)
+// Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
+static void limit(struct calls *calls, double all_s, long long max_seconds)
 {
-    double share = (double)max_seconds / (2 * call_s * (double)(calls->warmup + calls->repetitions));
+    double share = (double)max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
 
     if (share < 1) {
         calls->warmup = (long long)((double)calls->warmup * share);
@@ -240,15 +250,15 @@ static void measure_and_report(struct collective *c, const struct wanted *wanted
     if (!calls.repetitions)
         calls.repetitions = wanted->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
     if (o->max_seconds || wanted->most_s > 0) {
-        double call_s = quickest(c);
-        if (wanted->most_s > 0 && call_s > wanted->most_s) {
+        struct quickest tried = try_calls(c);
+        if (wanted->most_s > 0 && tried.call_s > wanted->most_s) {
             if (c->rank == 0)
                 printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"above_s\": %.9f}\n",
-                       wanted->collective, wanted->size, c->ranks, call_s);
+                       wanted->collective, wanted->size, c->ranks, tried.call_s);
             return;
         }
         if (o->max_seconds)
-            limit(&calls, call_s, o->max_seconds);
+            limit(&calls, tried.all_s, o->max_seconds);
     }
     batches = calls.repetitions < BATCHES_MAX ? (int)calls.repetitions : BATCHES_MAX;
     measure(c, &calls, batches, batch_s, &mean_s);
