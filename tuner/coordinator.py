@@ -15,7 +15,8 @@ from tuner.journal import Journal
 from tuner.progress import Report, percent
 from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
-from tuner.steps import Done, Failed, ProblemResult, Solver, Start
+from tuner.step import Done, Failed, ProblemResult, Start
+from tuner.steps import Solver
 from tuner.trials import ATTEMPTS, WITHDRAWN, Trials
 
 POLL_S = 1.0
