@@ -12,10 +12,12 @@ from tuner.campaign import Definition
 from tuner.component import Problem
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.journal import Journal
+from tuner.kin import Kin
 from tuner.progress import Report, percent
 from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
-from tuner.steps import Done, Failed, Kin, ProblemResult, Solver, Start, Step
+from tuner.step import Done, Failed, ProblemResult, Start, Step
+from tuner.steps import Solver
 from tuner.trials import ATTEMPTS, NOT_REACHED, WITHDRAWN, Trials
 
 POLL_S = 1.0

@@ -11,7 +11,7 @@ from database.facade import Database
 from database.model import Campaign, CampaignState, Record
 from tuner.campaign import Definition
 from tuner.component import Comparison, Publication
-from tuner.steps import ProblemResult
+from tuner.step import ProblemResult
 
 
 def finish(

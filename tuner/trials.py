@@ -18,7 +18,7 @@ from tuner.errors import ObjectiveError, TunerError
 from tuner.executors.base import UNKNOWN, Begun, Executor, TrialResult
 from tuner.journal import Journal
 from tuner.rows import INTERRUPTED, OPEN
-from tuner.steps import Start
+from tuner.step import Start
 
 ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
 OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write

@@ -63,10 +63,13 @@ InactiveLimit=0
 KillWait=5
 MinJobAge=3600
 JobRequeue=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 RebootProgram=/bin/true
 NodeName=node[0-{spec.nodes - 1}] CPUs={spec.cpus} RealMemory=1000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=60:00 State=UP OverSubscribe=NO
 PartitionName=debug Nodes=ALL Default=NO MaxTime=10:00 State=UP OverSubscribe=FORCE:4
+PartitionName=scavenge Nodes=ALL Default=NO MaxTime=10:00 State=UP PriorityTier=0
 """
 
 

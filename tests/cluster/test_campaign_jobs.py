@@ -44,9 +44,9 @@ def wait_in_run(site: Site, number: int) -> str:
 
 
 @contextlib.contextmanager
-def campaign_in_run(site: Site, number: int, **executor: Any) -> Iterator[Any]:
+def campaign_in_run(site: Site, number: int, timeout_s: float = 30, **executor: Any) -> Iterator[Any]:
     """A campaign that has come to the run with this number, and goes on after this."""
-    settings = {**SCRIPT, "before": wait_in_run(site, number)}
+    settings = {**SCRIPT, "before": wait_in_run(site, number), "timeout_s": timeout_s}
     process = site.start(site.campaign("slurm", settings, **executor))
     waiting = site.cluster.path(f"{site.home}/waiting")
     wait_for("that run", waiting.exists, 60)
@@ -111,6 +111,39 @@ def test_a_job_whose_node_fails_is_tried_again(site: Site) -> None:
             site.cluster.run(["scontrol", "update", f"node={node}", "state=resume"], check=False)  # it may be by itself
     assert site.status()["states"] == {"complete": 7, "cancelled": 1}
     wait_for("all nodes", lambda: site.cluster.run(["sinfo", "-ho%t", "-pmain"]).stdout.split() == ["idle"], 120)
+
+
+def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> None:
+    """Where the site's own `--requeue` allows it: by default Slurm refuses to requeue a trial's job."""
+    with campaign_in_run(site, 3, options=["--requeue"]) as process:
+        job = site.jobs()[0].split()[0]
+        site.cluster.run(["scontrol", "requeue", job])
+        waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
+        wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
+        site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])  # it would wait for two minutes
+        assert process.wait(120) == 0
+    assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
+    assert len(site.runs()) == 7 + 1 + 1, "the first half of that trial, and the proof"
+
+
+def test_a_preempted_job_is_tried_again(site: Site) -> None:
+    with campaign_in_run(site, 3, partition="scavenge") as process:
+        urgent = ["sbatch", "--partition=main", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap=sleep 1"]
+        site.cluster.run(urgent, user="alice")
+        assert process.wait(120) == 0
+    assert site.status()["states"] == {"complete": 7, "preempted": 1} and site.status()["record"] == 1
+    assert len(site.runs()) == 7 + 1 + 1
+
+
+def test_a_job_at_its_time_limit_is_a_trial_that_timed_out(site: Site) -> None:
+    """Slurm's limit, which lies behind the trial's own: slurmctld looks for it every half minute."""
+    with campaign_in_run(site, 3, timeout_s=300) as process:
+        job = site.jobs()[0].split()[0]
+        site.cluster.run(["scontrol", "update", f"job={job}", "endtime=now+1"])
+        assert process.wait(120) == 0
+    assert site.cluster.job(int(job))["JobState"] == "TIMEOUT"
+    assert site.status()["states"] == {"complete": 6, "timeout": 1} and site.status()["record"] == 1
+    assert len(site.runs()) == 7 + 1, "it is not tried again"
 
 
 def test_a_restart_of_slurmctld_in_the_middle_of_a_job_fails_no_trial(site: Site) -> None:

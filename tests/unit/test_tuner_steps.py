@@ -13,7 +13,8 @@ from database.model import Trial, TrialRole, TrialState
 from tuner.campaign import Definition
 from tuner.component import Problem
 from tuner.space import Parameter, Parametrization, Space
-from tuner.steps import Done, Failed, Solver, Start, Step, Wait
+from tuner.step import Done, Failed, Start, Step, Wait
+from tuner.steps import Solver
 
 SPACE = Space((Parameter("size", tuple(range(8))), Parameter("kind", ("a", "b", "c"), "category")))
 PROBLEM = Problem("p", SPACE, {"size": 0, "kind": "a"})

@@ -117,7 +117,7 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """As `tuner.steps` compares: pairs by their number, those in which one failed left out."""
+    """As `tuner.comparison` compares: pairs by their number, those in which one failed left out."""
     defaults, tuned = known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED)
     both = zip(defaults, tuned, strict=False)
     pairs = [(a.value, b.value) for a, b in both if a.value is not None and b.value is not None]

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a campaign: default and winner in turn, in random order within each pair, and what comes of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from database.model import TrialRole, TrialState
+from tuner.component import Comparison
+from tuner.costs import Costs
+from tuner.evidence import Evidence
+from tuner.space import Parametrization
+from tuner.statistics import measurement, paired_gain
+from tuner.step import Done, ProblemResult, Start, Step
+
+FEWEST = 2  # pairs that say anything
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """`winner`: of the search; None: no point beat the default. `stopped`: why the search ended."""
+
+    evidence: Evidence
+    costs: Costs
+    seed: int
+    winner: Parametrization | None
+    stopped: str
+
+    def step(self) -> Step:
+        """The next run of a pair where none is under way; in the end the problem's result."""
+        if self.winner is None:
+            return self._done(None, "no parametrization beat the default")
+        wanted = self.evidence.definition.repetitions.final_pairs
+        points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: self.winner}
+        defaults, tuned = (self.evidence.rows.of(role) for role in points)
+        rng = np.random.default_rng([self.seed, 1])
+        pairs: list[tuple[float, float]] = []
+        for number in range(wanted):
+            roles = list(points) if rng.random() >= 0.5 else list(points)[::-1]
+            done = {TrialRole.FINAL_DEFAULT: len(defaults) > number, TrialRole.FINAL_TUNED: len(tuned) > number}
+            if all(done.values()):
+                first, second = defaults[number].value, tuned[number].value
+                if first is not None and second is None:
+                    return self._done(None, "the best parametrization failed when it was run again")
+                if first is not None and second is not None:
+                    pairs.append((first, second))
+                continue
+            if not any(done.values()) and not self.costs.allow_a_pair():
+                break
+            role = next(role for role in roles if not done[role])
+            return Start(role, points[role])
+        if len(pairs) < FEWEST:
+            why = "too few of the final runs succeeded"
+            return self._done(None, why if len(defaults) == wanted else "the node-hours left no room for a comparison")
+        return self._done(self._of(pairs, self.winner), "")
+
+    def _of(self, pairs: list[tuple[float, float]], winner: Parametrization) -> Comparison:
+        defaults, tuned = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        unit = self.evidence.default.unit
+        means = measurement(defaults, unit), measurement(tuned, unit)
+        return Comparison(self.evidence.problem.key, winner, *means, *paired_gain(defaults, tuned))
+
+    def _done(self, comparison: Comparison | None, note: str) -> Done:
+        ended = self.evidence.rows.ended
+        failed = sum(row.value is None for row in ended)
+        pruned = sum(row.state is TrialState.PRUNED for row in ended)
+        key, default = self.evidence.problem.key, self.evidence.default
+        return Done(ProblemResult(key, default, self.stopped, len(ended), failed, comparison, note, pruned))
