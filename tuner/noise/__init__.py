@@ -6,19 +6,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tuner.noise import racing, repeat, thesis
+from tuner.noise import repeat, thesis
 from tuner.noise.base import Evaluation, Resampling, winner
-from tuner.noise.settings import NoSettings, SettingsError, read
+from tuner.noise.settings import NoSettings, RacingSettings, SettingsError, read
 from tuner.space import Space
 
 __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "SettingsError", "build", "settings_of", "winner"]
+
+
+def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
+    from tuner.noise.racing import Racing  # its model imports scipy, which takes longer than most commands
+
+    return Racing(space, budget, seed, settings)
+
 
 POLICIES: Mapping[str, tuple[type, Callable[[Space, int, int, Any], Resampling]]] = {
     "none": (NoSettings, repeat.Never),
     "static": (repeat.StaticSettings, repeat.Static),
     "sedr": (repeat.SedrSettings, repeat.Sedr),
     "thesis": (NoSettings, thesis.Thesis),
-    "racing": (racing.RacingSettings, racing.Racing),
+    "racing": (RacingSettings, _racing),
 }
 DEFAULT = "racing"
 

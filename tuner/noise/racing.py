@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tuner.algebra import one_thread
 from tuner.noise import model
 from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
 from tuner.noise.model import Array, Data, Posterior
-from tuner.noise.settings import within
+from tuner.noise.settings import RacingSettings
 from tuner.search.base import Key
 from tuner.search.encoding import encode
 from tuner.space import Parametrization, Space
@@ -27,19 +27,6 @@ from tuner.space import Parametrization, Space
 FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
 REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
-
-
-@dataclass(frozen=True)
-class RacingSettings:
-    """`share`: of the budget, at its end, for the leaders. `least`: a difference between them that does not matter,
-    relative to the value."""
-
-    share: float = 0.35
-    least: float = 0.0005
-
-    def __post_init__(self) -> None:
-        within("share", self.share, 0.0, 1.0)
-        within("least", self.least, 0.0)
 
 
 class Racing:
@@ -102,7 +89,8 @@ class Racing:
 
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Posterior:
         data = self._data(history, keys)
-        return model.on_average(data, model.posterior(data, self._parameters(history)))
+        with one_thread():
+            return model.on_average(data, model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
         """The measured runs; those that failed or were stopped are left out. Logarithms where all are positive."""

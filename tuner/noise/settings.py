@@ -20,6 +20,19 @@ class NoSettings:
     """A policy without settings."""
 
 
+@dataclass(frozen=True)
+class RacingSettings:
+    """`share`: of the budget, at its end, for the leaders. `least`: a difference between them that does not matter,
+    relative to the value."""
+
+    share: float = 0.35
+    least: float = 0.0005
+
+    def __post_init__(self) -> None:
+        within("share", self.share, 0.0, 1.0)
+        within("least", self.least, 0.0)
+
+
 T = TypeVar("T")
 
 
