@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ from tests.waiting import wait_for
 
 USERS, LOADED_RECORDS = 500, 10_000
 SUBMISSIONS = 10_000  # different ones, of those users together
-QUESTIONS, WARM_UP = 1000, 50
+QUESTIONS, WARM_UP = 5000, 50  # without a pause: more than the daemon may put off what it writes of them
 STRANGERS = 0.2  # share of the questions
 BATCH = 2000  # records written in one transaction
 COMPONENTS = ("openmpi-collectives", "sro")
@@ -165,12 +165,11 @@ def cpu_s(daemon: Daemon) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def one_after_another(daemon: Daemon, frames: Iterator[bytes], count: int) -> list[float]:
+def one_after_another(daemon: Daemon, frames: Sequence[bytes]) -> list[float]:
     """Milliseconds for each decision, connection included, and without what this process does for itself."""
     took = []
     gc.disable()
-    for _ in range(count):
-        frame = next(frames)
+    for frame in frames:
         begun = time.perf_counter()
         with daemon.connect() as connection, connection.makefile("rb") as stream:
             connection.sendall(frame)
@@ -206,9 +205,10 @@ def measure(directory: Path, count: int, model: str, seconds: int) -> dict[str, 
     frames = (question(site, rng) for _ in iter(int, 1))
     result: dict[str, Any] = {"start_s": round(start(daemon), 2)}
     try:
-        one_after_another(daemon, frames, WARM_UP)
+        questions = [next(frames) for _ in range(WARM_UP + QUESTIONS)]
+        one_after_another(daemon, questions[:WARM_UP])
         used = cpu_s(daemon)
-        took = one_after_another(daemon, frames, QUESTIONS)
+        took = one_after_another(daemon, questions[WARM_UP:])
         result |= {"cpu_ms": round((cpu_s(daemon) - used) / QUESTIONS * 1e3, 2)}
         result |= {"p50_ms": round(statistics.median(took), 2), "p99_ms": round(quantile(took, 0.99), 2)}
         result |= {

@@ -39,6 +39,6 @@ def _make(method: str, policy: str, space: Space, seed: int, budget: int, noisy:
 
 
 SEARCHES: Mapping[str, Maker] = {
-    method: partial(_make, method, "none") for method in search.METHODS if method != "exhaustive"
+    method: partial(_make, method, "none") for method in search.METHODS if method not in ("exhaustive", "gp-shared")
 }
 POLICIES: Mapping[str, Maker] = {policy: partial(_make, MODEL, policy) for policy in noise.POLICIES}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of `database.model` to rows and back. What a column holds follows from the type of the dataclass's field.
 
-Mappings and sequences are canonical JSON in text (sorted keys, no white space, no NaN, ASCII); a Measurement is five
+Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five
 columns, `<field>_mean` to `<field>_unit`; everything else is one column as it is.
 """
 
@@ -12,10 +12,12 @@ import functools
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+
+import msgspec
 
 from database.errors import CorruptedError, InvalidValueError
 from database.model import Measurement
@@ -28,9 +30,12 @@ MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement
 
 
 class Table(Generic[T]):
-    """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite."""
+    """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite.
 
-    def __init__(self, name: str, row_type: type[T]) -> None:
+    `finite`: columns of JSON in which there is no NaN and no infinity, for certain: not to look for them is quicker.
+    """
+
+    def __init__(self, name: str, row_type: type[T], finite: Collection[str] = ()) -> None:
         self.name = name
         self._row_type = row_type
         hints = get_type_hints(row_type)
@@ -38,7 +43,9 @@ class Table(Generic[T]):
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
-        self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
+        self._to_json = {
+            name: finite_to_json if name in finite else to_json for name, hint in self._fields.items() if _is_json(hint)
+        }
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
@@ -57,8 +64,10 @@ class Table(Generic[T]):
             cell = getattr(value, name)
             if hint is Measurement:
                 row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
+            elif name in self._to_json:
+                row[name] = self._to_json[name](cell, f"{self.name}.{name}")
             else:
-                row[name] = to_json(cell, f"{self.name}.{name}") if name in self._json else cell
+                row[name] = cell
         for name, cell in row.items():
             if isinstance(cell, float) and not math.isfinite(cell):
                 raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")
@@ -76,13 +85,21 @@ class Table(Generic[T]):
 
 
 def to_json(value: Any, where: str) -> str:
-    """Canonical JSON of a mapping or sequence; raises InvalidValueError that names `where`."""
+    """Canonical JSON (ASCII) of a mapping or sequence; raises InvalidValueError that names `where`."""
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError(
             f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
         ) from error
+
+
+def finite_to_json(value: Any, where: str) -> str:
+    """The same in a quarter of the time, where no number can be NaN or infinite: those would become null."""
+    try:
+        return _FAST_ENCODER.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of 65 bits
+        return to_json(value, where)
 
 
 def _plain(value: Any) -> Any:
@@ -94,6 +111,7 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+_FAST_ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=_plain)
 
 
 def _is_json(hint: Any) -> bool:

@@ -102,15 +102,18 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them."""
+    """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
+
+    That is given how many milliseconds the decision took.
+    """
 
     decision: Decision
-    explained: Callable[[], Decision]
+    explained: Callable[[float], Decision]
 
 
 def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:
-    """Answer a question in full. `elapsed_ms` of the result is left for the caller, who has a clock."""
-    return answered(question, knowledge, policy, decision_id).explained()
+    """Answer a question in full; `elapsed_ms` of the result is 0."""
+    return answered(question, knowledge, policy, decision_id).explained(0.0)
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
@@ -160,12 +163,13 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 
     waterfall = asked.waterfall(best) if best else None
 
-    def explained() -> Decision:
+    def explained(elapsed_ms: float) -> Decision:
         told = waterfall.explained() if waterfall else None
         return dataclasses.replace(
             decision,
             fields=[field.to_json() for field in told.fields] if told else (),
             alternatives=_alternatives(looked_at, used, model.threshold, told),
+            elapsed_ms=elapsed_ms,
         )
 
     return Decided(decision, explained)

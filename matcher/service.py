@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import gc
 import logging
 import pwd
@@ -227,7 +226,7 @@ def _linkage_ms(engine: Engine) -> float:
 
 
 def _decision_entry(made: Decided, elapsed_ms: float) -> Entry:
-    decision = dataclasses.replace(made.explained(), elapsed_ms=elapsed_ms)
+    decision = made.explained(elapsed_ms)
     told = line(
         "decision",
         id=decision.id,

@@ -88,7 +88,7 @@ static enum client_result connect_to(int fd, const char *path, nanoseconds deadl
         if (errno != EAGAIN && errno != EINTR) {
             return CLIENT_ABSENT;
         }
-        if (deadline_left_ms(deadline) == 0) {
+        if (deadline_passed(deadline)) {
             return CLIENT_LATE;
         }
         poll(NULL, 0, RETRY_CONNECT_MS);
@@ -132,7 +132,7 @@ enum client_result client_exchange(const struct matcher *matcher, nanoseconds de
     if (size == 0 || size > REQUEST_MAX) {
         return CLIENT_FAILED;
     }
-    for (size_t i = 0; result != CLIENT_OK && i < matcher->count && deadline_left_ms(deadline) > 0; i++) {
+    for (size_t i = 0; result != CLIENT_OK && i < matcher->count && !deadline_passed(deadline); i++) {
         const struct endpoint *endpoint = &matcher->endpoints[i];
         const nanoseconds share = share_of(deadline, matcher->count - i);
         result = endpoint->kind == ENDPOINT_UNIX

@@ -20,11 +20,19 @@ static inline nanoseconds deadline_in_ms(int ms)
     return monotonic_now() + (nanoseconds)ms * 1000000;
 }
 
-// Milliseconds left for poll(2), rounded up so that a wait never spins; 0 once the deadline has passed.
-static inline int deadline_left_ms(nanoseconds deadline)
+static inline int deadline_passed(nanoseconds deadline)
 {
-    nanoseconds left = deadline - monotonic_now();
-    return left <= 0 ? 0 : (int)((left + 999999) / 1000000);
+    return deadline <= monotonic_now();
+}
+
+// What is left for ppoll(2); nothing once the deadline has passed.
+static inline struct timespec deadline_left(nanoseconds deadline)
+{
+    const nanoseconds left = deadline - monotonic_now();
+    if (left <= 0) {
+        return (struct timespec){0};
+    }
+    return (struct timespec){.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 }
 
 #endif

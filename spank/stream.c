@@ -16,7 +16,8 @@ static enum client_result wait_until_ready(int fd, short events, nanoseconds dea
 {
     for (;;) {
         struct pollfd pollfd = {.fd = fd, .events = events};
-        int ready = poll(&pollfd, 1, deadline_left_ms(deadline));
+        const struct timespec left = deadline_left(deadline);
+        int ready = ppoll(&pollfd, 1, &left, NULL);
         if (ready > 0) {
             return pollfd.revents & POLLNVAL ? CLIENT_FAILED : CLIENT_OK;
         }
@@ -26,7 +27,7 @@ static enum client_result wait_until_ready(int fd, short events, nanoseconds dea
         if (errno != EINTR && errno != EAGAIN) {
             return CLIENT_FAILED;
         }
-        if (deadline_left_ms(deadline) == 0) {
+        if (deadline_passed(deadline)) {
             return CLIENT_LATE;
         }
     }
@@ -59,7 +60,7 @@ static enum client_result receive_all(int fd, char *bytes, size_t size, nanoseco
         } else if (received == 0 || (errno != EAGAIN && errno != EINTR)) {
             return CLIENT_BROKEN;
         }
-        if (size > 0 && deadline_left_ms(deadline) == 0) {
+        if (size > 0 && deadline_passed(deadline)) {
             return CLIENT_LATE;
         }
     }
@@ -93,7 +94,7 @@ enum client_result stream_send_frame(int fd, const char *body, size_t size, nano
         } else if (errno != EINTR) {
             return CLIENT_BROKEN;
         }
-        if (sent < HEADER_SIZE + size && deadline_left_ms(deadline) == 0) {
+        if (sent < HEADER_SIZE + size && deadline_passed(deadline)) {
             return CLIENT_LATE;
         }
     }

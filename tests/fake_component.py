@@ -10,6 +10,7 @@ import hashlib
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from database.model import Artifact
 from reprise.cli import main
 from reprise.config import Config
 from tuner import registry
-from tuner.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from tuner.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
 from tuner.errors import ObjectiveError
 from tuner.space import Parameter, Parametrization, Space
 
@@ -39,10 +40,23 @@ exec 9>&-
 echo "value $FAKE_VALUE on $(hostname) with REPRISE=$REPRISE in $(pwd)"
 """
 
+# A run for several problems; `before` may look at n, $FAKE_POINT and $FAKE_VALUE.
+ROUND = """
+echo "run" >>"$FAKE_LOG"
+while read -r FAKE_VALUE most FAKE_POINT; do
+  echo "$FAKE_POINT" >>"$FAKE_LOG"
+  n=$(wc -l <"$FAKE_LOG")
+  %s
+  if [ "$most" != - ] && awk "BEGIN {exit !($FAKE_VALUE > $most)}"; then kind=above; else kind=value; fi
+  echo "$kind $FAKE_VALUE $FAKE_POINT"
+done <wanted
+"""
+
 
 class FakeComponent:
     """Settings: `log` (path), `problems` (keys), `nodes`, `tasks_per_node`, `before` (shell), `flat` (no gain),
-    `script` (as a batch script), `header` (lines of its head), `time` (the run time is the objective)."""
+    `script` (as a batch script), `header` (lines of its head), `time` (the run time is the objective), `together` (one
+    run evaluates all problems), `slow` (kind b is)."""
 
     def __init__(self, definition: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.name = str(definition["name"])
@@ -54,12 +68,19 @@ class FakeComponent:
         return {"nodes": 4}
 
     def problems(self) -> Sequence[Problem]:
-        return [Problem(key, self.space, {"size": 0, "kind": "a"}) for key in self.settings.get("problems", ["one"])]
+        alone = [Problem(key, self.space, {"size": 0, "kind": "a"}) for key in self.settings.get("problems", ["one"])]
+        if not self.settings.get("together"):
+            return alone
+        return [
+            replace(one, round="all", family="fake", context={"size": 2.0**index}) for index, one in enumerate(alone)
+        ]
 
     def value(self, point: Parametrization) -> float:
         """2.0 for the default, 1.0 at the optimum (4, c)."""
         if self.settings.get("flat"):
             return 2.0
+        if self.settings.get("slow") and point["kind"] == "b":
+            return 5.0
         return 1.0 + 0.15 * abs(float(point["size"]) - 4) + 0.2 * "cba".index(str(point["kind"]))
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
@@ -82,7 +103,23 @@ class FakeComponent:
             timeout_s=float(self.settings.get("timeout_s", 30)),
         )
 
+    def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
+        lines = [
+            f"{self.value(one.point)} {'-' if one.most is None else one.most} "
+            f"{one.problem} {one.point['size']} {one.point['kind']}\n"
+            for one in wanted
+        ]
+        files = {"run.sh": ROUND % self.settings.get("before", ":"), "wanted": "".join(lines)}
+        timeout_s = float(self.settings.get("timeout_s", 30))
+        return TrialPlan(["bash", "run.sh"], 1, 1, {"FAKE_LOG": str(self.settings["log"])}, files, timeout_s)
+
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        if self.settings.get("together"):
+            for line in output.stdout.splitlines():
+                kind, value, key, *_ = line.split()
+                if key == problem:
+                    return Sample(float(value), unit="us", given_up=kind == "above")
+            raise ObjectiveError(f"nothing of {problem}")
         lines = [line.split() for line in output.stdout.splitlines() if line.startswith("value ")]
         tasks = int(self.settings.get("nodes", 1)) * int(self.settings.get("tasks_per_node", 1))
         if len(lines) not in (1, tasks) or any("REPRISE=off" not in line for line in lines):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,7 @@ from tuner.schedule import DAYS, Hours
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
 from tuner.search.stopping import Progress, StopRule, rules_of
+from tuner.settings import one_of
 from tuner.space import Parametrization, Space
 
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
@@ -46,31 +47,14 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     raise ValueError("may hold texts, finite numbers, booleans, lists and mappings (dates in quotes), and no loops")
 
 
-def _one_of(known: Collection[str], value: str) -> str:
-    if value not in known:
-        raise ValueError(f"there is no {value!r}: choose one of {', '.join(known)}")
-    return value
-
-
-def _method(value: str) -> str:
-    return _one_of(search.METHODS, value)
-
-
-def _design(value: str) -> str:
-    return _one_of(DESIGNS, value)
+def _a_name_of(names: Collection[str]) -> AfterValidator:
+    return AfterValidator(lambda name: one_of(names, name))
 
 
 def _rules(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if value:
         rules_of(value)
     return value
-
-
-def _policy(check: Callable[[str, dict[str, Any]], object], policy: str, settings: dict[str, Any]) -> None:
-    try:
-        check(policy, settings)
-    except TunerError as error:
-        raise ValueError(str(error)) from error
 
 
 def _off(value: object) -> object:
@@ -98,9 +82,9 @@ class Application(Section):
 class SearchSection(Section):
     """How points are chosen, and when that ends."""
 
-    method: Annotated[str, AfterValidator(_method)] = "gp-ei"
+    method: Annotated[str, _a_name_of(search.METHODS)] = "gp-ei"
     initial: int = Field(10, ge=1, description="points of the initial design")
-    design: Annotated[str, AfterValidator(_design)] = "hybrid"
+    design: Annotated[str, _a_name_of(DESIGNS)] = "hybrid"
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         default_factory=dict, description="of the method"
     )
@@ -142,24 +126,24 @@ class SearchSection(Section):
 class NoiseSection(Section):
     """Which points are measured again, and which one is the best."""
 
-    policy: str = noise.DEFAULT
+    policy: Annotated[str, _a_name_of(noise.POLICIES)] = noise.DEFAULT
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _known(self) -> NoiseSection:
-        _policy(noise.settings_of, self.policy, self.settings)
+        noise.settings_of(self.policy, self.settings)
         return self
 
 
 class PruningSection(Section):
     """When a trial of the search that runs too long is stopped."""
 
-    policy: str = "none"
+    policy: Annotated[str, _a_name_of(pruning.POLICIES)] = "none"
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _known(self) -> PruningSection:
-        _policy(pruning.settings_of, self.policy, self.settings)
+        pruning.settings_of(self.policy, self.settings)
         return self
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from database.model import Artifact, Measurement
 from tuner.space import Parametrization, Space
@@ -16,13 +16,19 @@ from tuner.space import Parametrization, Space
 class Problem:
     """One thing to tune within a campaign. `key` is unique and readable, e.g. `bcast/65536`.
 
-    `first`: points that its search tries before all others; the campaign sets them (`tuner.warm`).
+    `first`: points that its search tries before all others; the campaign sets them (`tuner.warm`). Problems of one
+    `round` can be evaluated by one run, each with a point of its own; those of one `family` have parameters in common
+    and differ in their `context`, positive numbers, the same names for all, so that one tells of the others. Empty:
+    it is alone.
     """
 
     key: str
     space: Space
     default: Parametrization
     first: Sequence[Parametrization] = ()
+    round: str = ""
+    family: str = ""
+    context: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,12 +61,25 @@ class TrialPlan:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What a run is to evaluate of a problem; above the objective `most` (None: never) it may be given up."""
+
+    problem: str
+    point: Parametrization
+    most: float | None = None
+
+
+@dataclass(frozen=True)
 class Sample:
-    """What a trial's output says: the objective (mean), single measurements where known, in `unit`."""
+    """What a trial's output says: the objective (mean), single measurements where known, in `unit`.
+
+    `given_up`: it was, and `value` is a lower bound.
+    """
 
     value: float
     samples: Sequence[float] = ()
     unit: str = "s"
+    given_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,3 +155,11 @@ class Component(Protocol):
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
         """Compile, prove and publish what was found. None where nothing is better than the default beyond noise."""
+
+
+@runtime_checkable
+class RoundComponent(Component, Protocol):
+    """A component that has problems of one `round`."""
+
+    def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
+        """How to evaluate points of several problems of one round, one after the other, by one run."""

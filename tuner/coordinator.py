@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from database.model import Trial
@@ -15,8 +15,8 @@ from tuner.journal import Journal
 from tuner.progress import Report, percent
 from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
-from tuner.steps import Done, Failed, ProblemResult, Solver, Start
-from tuner.trials import ATTEMPTS, WITHDRAWN, Trials
+from tuner.steps import Done, Failed, Kin, ProblemResult, Solver, Start, Step
+from tuner.trials import ATTEMPTS, NOT_REACHED, WITHDRAWN, Trials
 
 POLL_S = 1.0
 REST_S = 10.0  # between looks at the clock outside the campaign's hours
@@ -51,12 +51,11 @@ class Coordinator:
         """All problems. Raises CampaignFailedError where nothing can come of the campaign."""
         self._journal.check(self._problems)
         self._trials.resume()
-        results = []
-        for index, problem in enumerate(self._problems):
-            self._report.problem(problem.key, index, len(self._problems), most_trials(self._definition, problem))
-            result = self._solve(problem, self._allowance(index))
-            self._report.solved(problem.key, in_words(result))
-            results.append(result)
+        results: list[ProblemResult] = []
+        for together in rounds(self._problems):
+            if len(together) > 1:
+                self._report.say(f"{len(together)} problems are evaluated together, by the same runs")
+            results += self._solve(together, self._allowance(len(results)), len(results))
         self.wait_for_hours()
         return results
 
@@ -66,22 +65,56 @@ class Coordinator:
             self._trials.rest()
             self._sleep(REST_S)
 
-    def _solve(self, problem: Problem, allowance: float | None) -> ProblemResult:
-        solver = Solver(self._definition, problem)
-        while True:
+    def _solve(self, together: Sequence[Problem], allowance: float | None, before: int) -> list[ProblemResult]:
+        """Problems of one round, or one that is alone; `before`: how many were solved before them."""
+        solvers = {problem.key: Solver(self._definition, problem) for problem in together}
+        results: dict[str, ProblemResult] = {}
+        self._show(together, results, before)
+        while len(results) < len(together):
             if self._room():
                 if self._trials.lost:
                     self._trials.start_again()
                     continue
-                step = solver.next_step(self._journal.rows(problem.key), allowance)
-                if isinstance(step, Start):
-                    self._trials.start(problem.key, step)
+                steps = {
+                    problem.key: solvers[problem.key].next_step(
+                        self._journal.rows(problem.key), allowance, self._kin(problem)
+                    )
+                    for problem in together
+                    if problem.key not in results
+                }
+                self._check(steps)
+                ended = {key: step.result for key, step in steps.items() if isinstance(step, Done)}
+                for key, result in ended.items():
+                    self._report.solved(key, in_words(result))
+                if ended:
+                    results |= ended
+                    self._show(together, results, before)
+                if starts := [(key, step) for key, step in steps.items() if isinstance(step, Start)]:
+                    self._trials.start(starts)
                     continue
-                if isinstance(step, Done):
-                    return step.result
-                if isinstance(step, Failed):
-                    raise self._failure(problem, step)
-            self._wait(problem)
+            if len(results) < len(together):
+                self._wait()
+        return [results[problem.key] for problem in together]
+
+    def _check(self, steps: Mapping[str, Step]) -> None:
+        """Raise CampaignFailedError where nothing can come of a problem."""
+        for key, step in steps.items():
+            if isinstance(step, Failed):
+                raise self._failure(key, step)
+
+    def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult], before: int) -> None:
+        """Tell which problem comes next, of those that are solved one after the other or at once."""
+        open_ones = [problem for problem in together if problem.key not in results]
+        if open_ones:
+            first, index = open_ones[0], before + len(results)
+            self._report.problem(first.key, index, len(self._problems), most_trials(self._definition, first))
+
+    def _kin(self, problem: Problem) -> Sequence[Kin]:
+        """The other problems of its family, with their trials."""
+        if not problem.family:
+            return ()
+        others = [one for one in self._problems if one.family == problem.family and one.key != problem.key]
+        return [Kin(one, self._journal.rows(one.key)) for one in others]
 
     def _allowance(self, index: int) -> float | None:
         """Node-seconds for a problem in all: an equal share of what the problems before it left."""
@@ -106,35 +139,43 @@ class Coordinator:
         self._closed = closed
         return not closed
 
-    def _wait(self, problem: Problem) -> None:
+    def _wait(self) -> None:
         """Wait until a trial has ended, or for a while where there may be room without that."""
         if not self._open():
             self._trials.rest()
         if self._trials.under_way == 0:
             self._sleep(REST_S if self._closed else POLL_S)
         for trial in self._trials.poll(POLL_S):
-            self._tell(problem, trial)
+            self._tell(trial)
 
-    def _tell(self, problem: Problem, trial: Trial) -> None:
-        rows = self._journal.rows(problem.key)
+    def _tell(self, trial: Trial) -> None:
+        rows = self._journal.rows(trial.problem)
         if trial.state not in INTERRUPTED:
             self._interrupted = 0
             done = sum(row.state not in OPEN | INTERRUPTED for row in rows)
             self._report.trial(trial, done, best_gain(rows))
             return
-        self._interrupted += trial.message != WITHDRAWN
+        self._interrupted += trial.message not in (WITHDRAWN, NOT_REACHED)
         if self._interrupted >= ATTEMPTS * self._definition.executor.parallel:
             raise TunerError(
                 f"{trial.problem}: a trial was interrupted {self._interrupted} times in a row, at last so: "
                 f"{trial.message}: see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
             )
 
-    def _failure(self, problem: Problem, step: Failed) -> CampaignFailedError:
+    def _failure(self, problem: str, step: Failed) -> CampaignFailedError:
         trial = step.trial
         return CampaignFailedError(
-            f"{problem.key}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}, "
+            f"{problem}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}, "
             "correct the cause and start a new campaign"
         )
+
+
+def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
+    """The problems in order, those of one round with its first."""
+    found: dict[str, list[Problem]] = {}
+    for problem in problems:
+        found.setdefault(problem.round or f" {problem.key}", []).append(problem)
+    return list(found.values())
 
 
 def most_trials(definition: Definition, problem: Problem) -> int:

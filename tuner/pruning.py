@@ -8,67 +8,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+from pydantic import Field
 
 from database.model import Measurement
+from reprise.config import Section
 from tuner.noise.base import Evaluation
-from tuner.noise.settings import NoSettings, read, within
+from tuner.settings import read
 
 Estimator = Literal["median", "mean", "quantile"]
 LEAST = 5  # trials that ended before an estimate of them is of use
 
 
-@dataclass(frozen=True)
-class DefaultSettings:
-    """`factor`: of the default's mean run time. `margin`: see `floor_s`."""
+class DefaultSettings(Section):
+    """Of `default`."""
 
-    factor: float = 2.0
-    margin: float = 1.25
-
-    def __post_init__(self) -> None:
-        within("factor", self.factor, 1.0)
-        within("margin", self.margin, 1.0)
+    factor: float = Field(2.0, ge=1, description="of the default's mean run time")
+    margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
-@dataclass(frozen=True)
-class EstimatorSettings:
-    """`factor`: of the estimate of what ended. `quantile`: which, with `estimator: quantile`. `margin`: see `floor_s`.
-    Until enough trials ended, the limit is the default's, times the factor."""
+class EstimatorSettings(Section):
+    """Of `estimator`. Until enough trials ended, the limit is the default's, times the factor."""
 
-    estimator: str = "median"
-    factor: float = 1.5
-    quantile: float = 0.75
-    margin: float = 1.25
-
-    def __post_init__(self) -> None:
-        if self.estimator not in get_args(Estimator):
-            raise ValueError(f"estimator: there is no {self.estimator!r}: choose of {', '.join(get_args(Estimator))}")
-        within("factor", self.factor, 1.0)
-        within("quantile", self.quantile, 0.0, 1.0)
-        within("margin", self.margin, 1.0)
+    estimator: Estimator = "median"
+    factor: float = Field(1.5, ge=1, description="of the estimate of what ended")
+    quantile: float = Field(0.75, ge=0, le=1, description="which, with `estimator: quantile`")
+    margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
-Settings = NoSettings | DefaultSettings | EstimatorSettings
-POLICIES: Mapping[str, type[Any]] = {
-    "none": NoSettings,
-    "default": DefaultSettings,
-    "estimator": EstimatorSettings,
-}
+POLICIES: Mapping[str, type[Section]] = {"none": Section, "default": DefaultSettings, "estimator": EstimatorSettings}
 
 
-def settings_of(policy: str, mapping: Mapping[str, Any]) -> Settings:
-    """The typed settings that a campaign file gives to a policy. Raises SettingsError in one line."""
-    settings: Settings = read(POLICIES, "pruning", policy, mapping)
-    return settings
+def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
+    """The settings of one of `POLICIES` from a campaign file's. Raises SettingsError with one line."""
+    return read(POLICIES, "policy", policy, mapping)
 
 
-def limit_s(history: Sequence[Evaluation], default: Measurement | None, settings: Settings) -> float | None:
+def limit_s(history: Sequence[Evaluation], default: Measurement | None, settings: Section) -> float | None:
     """Run time in seconds after which a trial that starts now is stopped; None: none.
 
     `default`: the default's run time. The initial design is pruned as well once the default was measured.
     """
-    if isinstance(settings, NoSettings) or default is None:
+    if not isinstance(settings, DefaultSettings | EstimatorSettings) or default is None:
         return None
     wanted = default.mean
     if isinstance(settings, EstimatorSettings) and len(runs := _runs(history)) >= LEAST:

@@ -93,7 +93,8 @@ def run(
             executor = build_executor(definition, config, component, problems, name, report.say, commands, sleep)
             with report.running(), executor:
                 journal = Journal(database, campaign.id, clock)
-                trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s)
+                rounds = {problem.key: problem.round for problem in problems}
+                trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s, rounds)
                 back_off = _back_off(definition, commands)
                 coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
                 results = coordinator.run()

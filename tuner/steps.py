@@ -23,6 +23,7 @@ from tuner.campaign import Definition
 from tuner.component import Comparison, Problem
 from tuner.noise import Evaluation
 from tuner.rows import FINAL, Rows, measured, node_seconds
+from tuner.search.shared import Evaluated, Relative, SharedSearch
 from tuner.search.stopping import Progress
 from tuner.space import Parametrization
 from tuner.statistics import measurement, paired_gain
@@ -49,8 +50,19 @@ class ProblemResult:
 
 
 @dataclass(frozen=True)
+class Kin:
+    """Another problem of the family, with its trials."""
+
+    problem: Problem
+    rows: Sequence[Trial]
+
+
+@dataclass(frozen=True)
 class Start:
-    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's own limit."""
+    """Start a trial, to be stopped after `limit_s` of run time; None: the campaign's own limit.
+
+    Of a problem that is in a round, `limit_s` is the objective's, and the rest of the run goes on.
+    """
 
     role: TrialRole
     point: Parametrization
@@ -89,12 +101,12 @@ class Solver:
         self._resampling = noise.build(section.policy, problem.space, budget, seed, **section.settings)
         self._stops = _Stops()
 
-    def next_step(self, rows: Sequence[Trial], allowance: float | None = None) -> Step:
+    def next_step(self, rows: Sequence[Trial], allowance: float | None = None, kin: Sequence[Kin] = ()) -> Step:
         """The next step where `rows` are the problem's trials; `allowance`: node-seconds that it may take in all."""
         known = Rows(rows)
         if step := _machine_is_bad(self._problem, known):
             return step
-        state = _Solving(self._definition, self._problem, self._resampling, self._stops, known, allowance)
+        state = _Solving(self._definition, self._problem, self._resampling, self._stops, known, allowance, kin)
         return state.default_step() or state.search_step() or state.final_step()
 
 
@@ -102,6 +114,21 @@ def seed_of(definition: Definition, problem: Problem) -> int:
     """A problem's own seed: the same whatever problems come before it."""
     text = f"{definition.search.seed}/{problem.key}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def _relative(kin: Kin) -> Relative:
+    """What its trials tell of another problem of the family: nothing before its default was measured."""
+    rows = Rows(kin.rows)
+    defaults = [row.value for row in rows.of(TrialRole.DEFAULT) if row.value is not None]
+    if not defaults:
+        return Relative(kin.problem.context)
+    reference = statistics.fmean(defaults)
+    searched = [
+        Evaluated(row.parametrization, row.value and row.value / reference, row.state is TrialState.PRUNED)
+        for row in rows.of(TrialRole.SEARCH)
+    ]
+    known = [Evaluated(kin.problem.default, value / reference) for value in defaults]
+    return Relative(kin.problem.context, [*known, *searched])
 
 
 def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
@@ -138,6 +165,7 @@ class _Solving:
     stops: _Stops
     rows: Rows
     allowance: float | None
+    kin: Sequence[Kin]
 
     @cached_property
     def seed(self) -> int:
@@ -204,6 +232,8 @@ class _Solving:
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
         method = self.definition.search.new(self.problem.space, self.seed, self.problem.first)
+        if isinstance(method, SharedSearch) and self.problem.context:
+            method.relate(self.problem.context, self.default.mean, [_relative(kin) for kin in self.kin])
         for row in self.defaults:
             method.tell(self.problem.default, row.value)
         for evaluation in self.history:
@@ -213,7 +243,8 @@ class _Solving:
     def _limit_s(self) -> float | None:
         """Run time after which a trial of the search is stopped. Run times are compared, whatever the objective is."""
         section = self.definition.pruning
-        times = [row.elapsed_s for row in self.defaults if row.elapsed_s]
+        own = [row.value if self.problem.round else row.elapsed_s for row in self.defaults]
+        times = [time for time in own if time]
         default = measurement(times, "s") if times else None
         return pruning.limit_s(self.history, default, pruning.settings_of(section.policy, section.settings))
 
@@ -224,9 +255,9 @@ class _Solving:
     @cached_property
     def history(self) -> Sequence[Evaluation]:
         """The search's trials. What was pruned is a lower bound where the objective is the run time itself, which the
-        default's runs tell; else it only counts as too slow."""
+        default's runs tell, or a round has run times of its own; else it only counts as too slow."""
         initial = self._initial
-        times = all(row.value == row.elapsed_s for row in self.defaults)
+        times = bool(self.problem.round) or all(row.value == row.elapsed_s for row in self.defaults)
         result = []
         for row in self.rows.of(TrialRole.SEARCH):
             bound = row.state is TrialState.PRUNED

@@ -16,13 +16,12 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from matcher.linkage.features import FEATURES
 from matcher.linkage.model import Model
 from matcher.linkage.prepared import Preparation, Prepared
 from matcher.linkage.result import LinkableRecord, Linkage, Match
 from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
 from matcher.linkage.table import Table, unpacked
-from matcher.linkage.waterfall import Waterfall
+from matcher.linkage.waterfall import Layout, Waterfall
 from matcher.metadata import JobMetadata
 
 GARBAGE = 4096
@@ -64,6 +63,7 @@ class Engine:
         self.model = model
         self._cluster_nodes = cluster_nodes
         self._zone: tzinfo | None = ZoneInfo(timezone) if timezone else None
+        self._layout = Layout(model)
         self._changing = threading.Lock()
         self._table = Table(model, cluster_nodes, self._zone)
         self.change(add=records)
@@ -104,7 +104,7 @@ class Engine:
 
     def ask(self, metadata: JobMetadata) -> Asked:
         """Compare a new job with all records as they are now."""
-        return Asked(self.model, self._served, metadata, self._zone)
+        return Asked(self.model, self._layout, self._served, metadata, self._zone)
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
         """The `k` nearest records (of those whose id is in `among`, if given), best first.
@@ -121,10 +121,13 @@ class Engine:
 class Asked:
     """A new job, compared with all records as they were when it was asked about."""
 
-    def __init__(self, model: Model, served: _Served, metadata: JobMetadata, zone: tzinfo | None) -> None:
+    def __init__(
+        self, model: Model, layout: Layout, served: _Served, metadata: JobMetadata, zone: tzinfo | None
+    ) -> None:
         self._model = model
+        self._layout = layout
         self._served = served
-        self._values = [FEATURES[part.feature].of(metadata, zone) for field in model.fields for part in field.parts]
+        self._values = [value(metadata, zone) for value in layout.values]
         self._zone = zone
         self._comparison: Comparison = served.snapshot.compare(self._values)
         self._similar: Leading | None = None
@@ -174,4 +177,4 @@ class Asked:
         """What explains one of the nearest later. It holds nothing that is as long as there are records, or nearly."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
-        return Waterfall(self._model, weights, self._values, self._comparison.of(row), match, self._zone)
+        return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

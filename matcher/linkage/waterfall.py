@@ -4,15 +4,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
 from matcher.linkage.features import FEATURES
-from matcher.linkage.model import Model, ModelField
+from matcher.linkage.model import Model
 from matcher.linkage.result import PRIOR, FieldScore, Match, PartScore
 from matcher.linkage.snapshot import Exact
+from matcher.metadata import JobMetadata
+
+Value = Callable[[JobMetadata, tzinfo | None], Any]
+
+
+class Layout:
+    """A model, read once for all the jobs: what `value` a part compares, the parts' names, and which are a field's."""
+
+    def __init__(self, model: Model) -> None:
+        parts = [part for field in model.fields for part in field.parts]
+        self.values: list[Value] = [FEATURES[part.feature].of for part in parts]
+        self.names = [(part.label, str(part.comparer)) for part in parts]
+        self.before: tuple[FieldScore, ...] = ()
+        """What counts before anything is compared, as a field of its own."""
+        if model.prior is not None:
+            self.before = (FieldScore(PRIOR, None, None, 0.0, 0.0, model.offset, ()),)
+        self.fields: list[tuple[str, int, int]] = []
+        first = 0
+        for field in model.fields:
+            self.fields.append((field.name, first, first + len(field.parts)))
+            first += len(field.parts)
 
 
 @dataclass(frozen=True)
@@ -20,7 +41,7 @@ class Waterfall:
     """One record against one job: of each part of the model the most that it can add (`weights`), the job's value, and
     how alike the record's is and what that adds (`parts`)."""
 
-    model: Model
+    layout: Layout
     weights: Sequence[float]
     values: Sequence[Any]
     parts: Sequence[Exact]
@@ -29,56 +50,39 @@ class Waterfall:
 
     def explained(self) -> Match:
         """The match with its fields."""
-        fields = []
-        first = 0
-        for field in self.model.fields:
-            fields.append(self._explain(field, first))
-            first += len(field.parts)
-        return dataclasses.replace(self.match, fields=(*self._before(), *fields))
-
-    def _before(self) -> tuple[FieldScore, ...]:
-        """What counts before anything is compared, as a field of its own."""
-        if self.model.prior is None:
-            return ()
-        return (FieldScore(PRIOR, None, None, 0.0, 0.0, self.model.offset, ()),)
-
-    def _explain(self, field: ModelField, first: int) -> FieldScore:
-        """`first` is the number of the field's first part among those of all fields."""
-        parts = []
-        for number, part in enumerate(field.parts, first):
-            similarity, contribution = self.parts[number]
-            parts.append(
-                PartScore(
-                    name=part.label,
-                    comparer=part.comparer,
-                    left=_json_ready(self.values[number]),
-                    right=_json_ready(FEATURES[part.feature].of(self.match.record.metadata, self.zone)),
-                    similarity=similarity,
-                    weight=self.weights[number],
-                    contribution=contribution,
-                )
+        layout, record, zone = self.layout, self.match.record.metadata, self.zone
+        parts = [
+            PartScore(
+                name, comparer, _json_ready(left), _json_ready(of(record, zone)), similarity, weight, contribution
             )
-        if len(parts) == 1:
-            alone = parts[0]
-            return FieldScore(
-                field.name, alone.left, alone.right, alone.similarity, alone.weight, alone.contribution, (alone,)
+            for (name, comparer), of, left, weight, (similarity, contribution) in zip(
+                layout.names, layout.values, self.values, self.weights, self.parts, strict=True
             )
-        weights = [max(part.weight, 0.0) for part in parts]
-        if not any(weights):
-            weights = [1.0] * len(parts)
-        return FieldScore(
-            name=field.name,
-            left=None,
-            right=None,
-            similarity=sum(w * part.similarity for w, part in zip(weights, parts, strict=True)) / sum(weights),
-            weight=sum(part.weight for part in parts),
-            contribution=sum(part.contribution for part in parts),
-            parts=tuple(parts),
-        )
+        ]
+        fields = [_field(name, tuple(parts[first:end])) for name, first, end in layout.fields]
+        return dataclasses.replace(self.match, fields=(*layout.before, *fields))
+
+
+def _field(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
+    if len(parts) == 1:
+        _, _, left, right, similarity, weight, contribution = parts[0]
+        return FieldScore(name, left, right, similarity, weight, contribution, parts)
+    weights = [max(part.weight, 0.0) for part in parts]
+    if not any(weights):
+        weights = [1.0] * len(parts)
+    return FieldScore(
+        name=name,
+        left=None,
+        right=None,
+        similarity=sum(w * part.similarity for w, part in zip(weights, parts, strict=True)) / sum(weights),
+        weight=sum(part.weight for part in parts),
+        contribution=sum(part.contribution for part in parts),
+        parts=parts,
+    )
 
 
 def _json_ready(value: Any) -> Any:
     """Options have tuples for values; all other features are JSON's own."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
+    if isinstance(value, dict):
+        return {key: list(values) for key, values in value.items()}
+    return value

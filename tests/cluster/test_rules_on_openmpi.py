@@ -216,20 +216,20 @@ def test_nothing_is_published_where_open_mpi_does_not_use_the_file(
 
 def test_the_benchmark_checks_data_and_measures_every_collective(cluster: VirtualCluster) -> None:
     bench = "/usr/local/libexec/reprise/reprise-collbench"
-    commands = [
-        f"mpirun {bench} --collective {name} --size 2052 --warmup 1 --repetitions 5 --check" for name in ALL_COLLECTIVES
-    ]
-    done = cluster.run([*ALLOCATE, "sh", "-ec", "\n".join(commands)], user="alice")
+    wanted = " ".join(f"{name}:2052" for name in ALL_COLLECTIVES)
+    done = cluster.run(
+        [*ALLOCATE, "sh", "-ec", f"mpirun {bench} --warmup 1 --repetitions 5 --check {wanted}"], user="alice"
+    )
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["collective"] for one in told] == list(ALL_COLLECTIVES)
     assert all(one["checked"] and one["avg_s"] > 0 and len(one["batches_s"]) == 5 for one in told)
 
 
 def test_a_benchmark_that_would_take_too_long_repeats_less(cluster: VirtualCluster) -> None:
-    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --collective bcast --size 4096"
+    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench"
     commands = [
-        f"{bench} --warmup 1 --repetitions 5 --max-seconds 60",
-        f"{bench} --repetitions 9999999 --max-seconds 1",
+        f"{bench} --warmup 1 --repetitions 5 --max-seconds 60 bcast:4096",
+        f"{bench} --repetitions 9999999 --max-seconds 1 bcast:4096",
     ]
     done = cluster.run([*ALLOCATE, "sh", "-ec", "\n".join(commands)], user="alice")
     short, long = [json.loads(line) for line in done.stdout.splitlines()]
@@ -237,15 +237,26 @@ def test_a_benchmark_that_would_take_too_long_repeats_less(cluster: VirtualClust
     assert 1 <= long["repetitions"] < 9999999
 
 
+def test_a_setting_that_is_too_slow_is_given_up(cluster: VirtualCluster) -> None:
+    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --warmup 1 --repetitions 5"
+    done = cluster.run([*ALLOCATE, "sh", "-ec", f"{bench} bcast:65536:1e-9 bcast:65536:86400"], user="alice")
+    given_up, measured = [json.loads(line) for line in done.stdout.splitlines()]
+    assert given_up.keys() == {"collective", "size", "ranks", "above_s"}
+    assert given_up["above_s"] > 1e-9
+    assert measured["avg_s"] > 0
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--collective", "bcats"], "bcats: is no collective that can be called: use one of allgather"),
-        (["--collective", "reduce", "--size", "6"], "multiple of 4"),
-        (["--collective", "bcast", "--size", "-1"], "--size takes bytes"),
-        (["--collective", "bcast", "--size", "1k"], "1k: --size takes bytes"),
-        (["--collective", "bcast", "--max-seconds", "0"], "--max-seconds takes"),
-        (["--size", "8"], "--collective is missing"),
+        (["bcats"], "bcats: is no collective that can be called: use one of allgather"),
+        (["reduce:6"], "multiple of 4"),
+        (["bcast:-1"], "bcast:-1: bytes are from 0"),
+        (["bcast:1k"], "bcast:1k: bytes are from 0"),
+        (["bcast:8:0"], "bcast:8:0: bytes are from 0 to 1073741824, and seconds above 0"),
+        (["bcast:8:1:1"], "bcast:8:1:1: bytes"),
+        (["--max-seconds", "0", "bcast"], "--max-seconds takes"),
+        (["--warmup", "1"], "no collective is named"),
         (["--colective", "bcast"], "usage: reprise-collbench"),
     ],
 )

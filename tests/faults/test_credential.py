@@ -135,7 +135,7 @@ def test_a_good_answer_is_believed(job: Job, tcp: TcpDaemon) -> None:
     assert job.live().environment["SRO_A"] == "1"
 
 
-CALLS = ("socketpair", "socket", "fork", "waitpid", "getrandom", "getaddrinfo", "fcntl", "sendmsg", "recv", "poll")
+CALLS = ("socketpair", "socket", "fork", "waitpid", "getrandom", "getaddrinfo", "fcntl", "sendmsg", "recv", "ppoll")
 MUNGE = ("munge_ctx_create", "munge_ctx_set")
 
 

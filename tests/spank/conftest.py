@@ -22,7 +22,7 @@ SPANK = HERE.parents[1] / "spank"
 FAILING_CALLS = (
     *("malloc", "calloc", "strdup", "asprintf", "getcwd", "open_memstream", "fclose", "setenv", "access", "stat"),
     *("fstat", "open", "read"),
-    *("fcntl", "socket", "socketpair", "connect", "poll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
+    *("fcntl", "socket", "socketpair", "connect", "poll", "ppoll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
     *("getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
 )  # of failing.c
 WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]

@@ -167,6 +167,8 @@ FAILING(int, socket, -1, (int domain, int type, int protocol), (domain, type, pr
 FAILING(int, socketpair, -1, (int domain, int type, int protocol, int *ends), (domain, type, protocol, ends))
 FAILING(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 FAILING(int, poll, -1, (struct pollfd * fds, nfds_t count, int ms), (fds, count, ms))
+FAILING(int, ppoll, -1, (struct pollfd * fds, nfds_t count, const struct timespec *left, const __sigset_t *blocked),
+        (fds, count, left, blocked))
 FAILING(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 FAILING(ssize_t, recv, -1, (int fd, void *bytes, size_t size, int flags), (fd, bytes, size, flags))
 FAILING(pid_t, fork, -1, (void), ())

@@ -49,7 +49,7 @@ def test_the_default_is_measured_without_any_setting() -> None:
     plan = make(repetitions=50).plan("bcast/1024", DEFAULT)
     assert not plan.environment
     assert not plan.files
-    assert list(plan.argv[1:]) == ["--collective", "bcast", "--size", "1024", "--warmup", "200", "--repetitions", "50"]
+    assert list(plan.argv[1:]) == ["--warmup", "200", "--repetitions", "50", "bcast:1024"]
     assert (plan.nodes, plan.tasks_per_node) == (4, 1)
 
 

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies against noise: what they repeat, and whom they call the winner."""
 
-import pytest
+import re
+from pathlib import Path
+from typing import Any
 
-from tuner.noise import Evaluation, SettingsError, build, settings_of, winner
+import pytest
+import yaml
+
+from tuner import pruning
+from tuner.noise import POLICIES, Evaluation, build, settings_of, winner
+from tuner.settings import SettingsError
 from tuner.space import Parameter, Parametrization, Space
 
 SPACE = Space((Parameter("a", tuple(range(40))), Parameter("b", (0, 1, 2, 3))))
@@ -82,12 +89,12 @@ def test_static_does_not_repeat_a_point_that_failed_or_was_stopped() -> None:
 @pytest.mark.parametrize(
     ("policy", "mapping", "message"),
     [
-        ("statik", {}, "noise.policy: there is no policy 'statik': did you mean 'static'?"),
-        ("static", {"evalutions": 3}, "evalutions: policy 'static' has no such setting: did you mean 'evaluations'?"),
-        ("static", {"evaluations": 2.5}, "evaluations: 2.5 is no whole number: write one, e.g. 3"),
-        ("static", {"evaluations": True}, "evaluations: True is no whole number"),
-        ("static", {"evaluations": 0}, "evaluations: 0 is out of bounds: give a number at least 1"),
-        ("none", {"evaluations": 2}, "policy 'none' has no such setting: leave it out"),
+        ("statik", {}, "there is no 'statik': did you mean 'static'?"),
+        ("static", {"evalutions": 3}, "policy 'static': unknown setting 'evalutions': did you mean 'evaluations'?"),
+        ("static", {"evaluations": 2.5}, "setting 'evaluations': Input should be a valid integer (it is 2.5)"),
+        ("static", {"evaluations": True}, "setting 'evaluations': Input should be a valid integer (it is True)"),
+        ("static", {"evaluations": 0}, "should be greater than or equal to 1 (it is 0)"),
+        ("none", {"evaluations": 2}, "the policy 'none' has no settings: leave out 'evaluations'"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, object], message: str) -> None:
@@ -95,3 +102,23 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
         settings_of(policy, mapping)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("heading", "policy", "fields"),
+    [
+        *(("Which points are measured again", name, policy.settings.model_fields) for name, policy in POLICIES.items()),
+        *(("Pruning", name, model.model_fields) for name, model in pruning.POLICIES.items()),
+    ],
+)
+def test_the_page_on_noise_lists_every_setting_with_its_default(
+    heading: str, policy: str, fields: dict[str, Any]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/noise.md").read_text()
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    row = re.search(rf"^\| `{policy}` \|.*\|(.*)\|$", section, re.MULTILINE)
+    assert row
+    listed = dict(re.findall(r"`(\w+)` ([^,\s]+)", row[1]))
+    assert {name: yaml.safe_load(text) for name, text in listed.items()} == {
+        name: field.default for name, field in fields.items()
+    }

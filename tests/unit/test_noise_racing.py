@@ -65,6 +65,56 @@ def test_a_point_that_may_no_longer_be_the_best_gets_no_more_runs() -> None:
     assert len({SPACE.key(point) for point in again}) > 1
 
 
+def test_without_noise_the_search_gets_almost_the_whole_budget() -> None:
+    for seed in range(6):
+        history = campaign("racing", seed, lambda point, _: truth(point))
+        assert len({SPACE.key(one.point) for one in history}) >= min(len(SPACE.points), BUDGET - 4)
+
+
+def race_that_agrees(new: int) -> tuple[list[Evaluation], Parametrization | None]:
+    """A race in which three runs took what others of their points did, as a coarse clock may have it, then `new` points
+    of the search; and what is asked for next. The race begins with the 20th run."""
+    rng = np.random.default_rng(5)
+    history = [Evaluation(point, noisy(point, rng)) for point in SPACE.points[:20]]
+    resampling = build("racing", SPACE, BUDGET, 1, share=0.5)
+    for _ in range(3):
+        point = resampling.again(history)
+        assert point is not None
+        history.append(Evaluation(point, runs(history, point)[0]))
+    history += [Evaluation(point, 20.0) for point in SPACE.points[20 : 20 + new]]
+    return history, resampling.again(history)
+
+
+def test_runs_agree_that_took_exactly_the_same() -> None:
+    points = [at(0), at(3)]
+    assert model.agreements(data(points, [0, 1, 0, 1, 1], [1.0, 2.0, 1.0, 2.0, 2.0 + 1e-12])) == 3
+    assert model.agreements(data(points, [0, 1, 0, 1, 1], [1.0, 2.0, 1.0, 2.0, 2.0 + 1e-6])) == 0
+    assert model.agreements(data(points, [0, 1], [1.0, 2.0])) == 0
+
+
+def test_runs_that_agree_end_the_race_until_one_does_not() -> None:
+    history, again = race_that_agrees(0)
+    assert again is None
+    leader = min(history, key=lambda one: one.value or math.inf)
+    history.append(Evaluation(leader.point, 0.8 * (leader.value or 0.0)))
+    assert build("racing", SPACE, BUDGET, 1, share=0.5).again(history) is not None
+
+
+def test_the_more_runs_agreement_gives_away_the_more_of_it_is_asked_for() -> None:
+    assert race_that_agrees(4)[1] is None
+    history, again = race_that_agrees(5)
+    assert again in [one.point for one in history[:20]]
+
+
+def test_a_new_leader_is_run_again_though_there_was_no_noise_so_far() -> None:
+    history = [Evaluation(point, truth(point)) for point in SPACE.points[:27] for _ in range(1 + (truth(point) < 10.4))]
+    best = build("racing", SPACE, BUDGET, 1).again(history)
+    assert best is None
+    history.append(Evaluation(SPACE.points[31], 9.0))
+    assert build("racing", SPACE, BUDGET, 1).again(history) == SPACE.points[31]
+    assert build("racing", SPACE, BUDGET, 1).again(history, [SPACE.points[31]]) is None
+
+
 def test_without_noise_the_best_point_wins() -> None:
     for seed in range(3):
         history = campaign("racing", seed, lambda point, _: truth(point))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from database.model import Measurement
 from tuner import search
-from tuner.noise import Evaluation, SettingsError, winner
+from tuner.noise import Evaluation, winner
 from tuner.pruning import estimate_s, floor_s, limit_s, settings_of
+from tuner.settings import SettingsError
 from tuner.space import Parameter, Space
 from tuner.statistics import measurement
 
@@ -76,14 +77,10 @@ def test_stopped_runs_do_not_draw_an_estimate_down() -> None:
 @pytest.mark.parametrize(
     ("policy", "mapping", "message"),
     [
-        ("defalt", {}, "pruning.policy: there is no policy 'defalt': did you mean 'default'?"),
-        (
-            "default",
-            {"faktor": 2},
-            "pruning.settings.faktor: policy 'default' has no such setting: did you mean 'factor'?",
-        ),
-        ("default", {"factor": 0.5}, "factor: 0.5 is out of bounds"),
-        ("estimator", {"estimator": "mode"}, "estimator: there is no 'mode': choose of median, mean, quantile"),
+        ("defalt", {}, "there is no 'defalt': did you mean 'default'?"),
+        ("default", {"faktor": 2}, "policy 'default': unknown setting 'faktor': did you mean 'factor'?"),
+        ("default", {"factor": 0.5}, "setting 'factor': Input should be greater than or equal to 1 (it is 0.5)"),
+        ("estimator", {"estimator": "mode"}, "Input should be 'median', 'mean' or 'quantile' (it is 'mode')"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, object], message: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tuner.collectives.proof import Proof, prove
 from tuner.collectives.rules import Row
 from tuner.collectives.settings import Settings
 from tuner.collectives.spaces import DEFAULT, space
-from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
 from tuner.errors import ObjectiveError, TunerError
 from tuner.space import Parametrization
 
@@ -106,36 +107,44 @@ class CollectivesComponent:
         return [problem for problem, _, _ in self._problems.values()]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
-        _, collective, size = self._problems[problem]
-        argv = [str(self.config.tuner.libexec / BENCHMARK), "--collective", collective, "--size", str(size)]
-        argv += ["--warmup", str(self.settings.warmup)]
+        return self.plan_round([Wanted(problem, parametrization)])
+
+    def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
+        """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it."""
+        argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
         if self.settings.max_seconds is not None:
             argv += ["--max-seconds", str(self.settings.max_seconds)]
-        if parametrization["algorithm"] == DEFAULT["algorithm"]:
+        rows: dict[str, list[Row]] = {}
+        for one in wanted:
+            _, collective, size = self._problems[one.problem]
+            argv.append(f"{collective}:{size}" + ("" if one.most is None else f":{one.most:.9g}"))
+            rows.setdefault(collective, []).append(_row(size, one.point))
+        if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
             return self._launch(argv, {}, {})
-        rules = compile_rules({collective: {self.settings.tasks: [_row(size, parametrization)]}}, self.mpi)
-        text = emit(rules, [f"trial of {problem}"], self.mpi)
+        ordered = {name: {self.settings.tasks: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
+        text = emit(compile_rules(ordered, self.mpi), [f"trial of {_names(wanted)}"], self.mpi)
         return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text})
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         _, collective, size = self._problems[problem]
         for line in output.stdout.splitlines():
-            if line.startswith("{"):
-                try:
-                    result = json.loads(line)
-                    named = (result["collective"], result["size"], result["ranks"])
-                    value, batches = float(result["avg_s"]), tuple(float(v) for v in result["batches_s"])
-                except (ValueError, KeyError, TypeError):
-                    continue
-                if not math.isfinite(value) or value <= 0:
-                    raise ObjectiveError(
-                        f"{problem}: the benchmark measured {value} s, which is no time: run it by hand"
-                    )
+            if not line.startswith("{"):
+                continue
+            try:
+                result = json.loads(line)
                 # Barriers have one size, which the benchmark may name as it likes.
-                if named == (collective, size, self.settings.tasks):
-                    return Sample(value, batches)
+                if (result["collective"], result["size"], result["ranks"]) != (collective, size, self.settings.tasks):
+                    continue
+                given_up = "above_s" in result
+                value = float(result["above_s" if given_up else "avg_s"])
+                batches = () if given_up else tuple(float(v) for v in result["batches_s"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            if not math.isfinite(value) or value <= 0:
+                raise ObjectiveError(f"{problem}: the benchmark measured {value} s, which is no time: run it by hand")
+            return Sample(value, batches, given_up=given_up)
         words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
         raise ObjectiveError(
             f"{problem}: the output holds no time of {collective} at {size} bytes among {self.settings.tasks} tasks "
@@ -183,7 +192,10 @@ class CollectivesComponent:
                     self.settings.fanouts,
                     self.settings.unsafe,
                 )
-                found.append((Problem(f"{collective}/{size}", grid, DEFAULT), collective, size))
+                one = Problem(f"{collective}/{size}", grid, DEFAULT)
+                if self.settings.together:
+                    one = replace(one, round="sizes", family=collective, context={"size": max(size, 1)})
+                found.append((one, collective, size))
         return found
 
     def _launch(self, argv: Sequence[str], environment: Mapping[str, str], files: Mapping[str, str]) -> TrialPlan:
@@ -249,6 +261,11 @@ class CollectivesComponent:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _names(wanted: Sequence[Wanted]) -> str:
+    first, more = wanted[0].problem, len(wanted) - 1
+    return f"{first} and {more} more" if more else first
 
 
 def _row(size: int, parametrization: Parametrization) -> Row:

@@ -35,6 +35,7 @@ class Settings(BaseModel):
     tasks_per_node: int = Field(1, ge=1)
     segments: Annotated[list[Annotated[int, Field(ge=0)]], Distinct] = Field(list(SEGMENTS), min_length=1)
     fanouts: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(list(FANOUTS), min_length=1)
+    together: bool = Field(True, description="one run measures all sizes of all collectives, each with its own setting")
     unsafe: bool = Field(False, description="measure also what no file for jobs may hold, and never publish it")
     warmup: int = Field(200, ge=0)
     repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")

@@ -4,37 +4,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from reprise.config import Section
+from tuner import settings as of_policies
 from tuner.noise import repeat, thesis
 from tuner.noise.base import Evaluation, Resampling, winner
-from tuner.noise.settings import NoSettings, RacingSettings, SettingsError, read
+from tuner.noise.settings import RacingSettings
 from tuner.space import Space
 
-__all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "SettingsError", "build", "settings_of", "winner"]
+__all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "build", "settings_of", "winner"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`new` takes space, budget, seed and settings."""
+
+    new: Callable[[Space, int, int, Any], Resampling]
+    settings: type[Section] = Section
 
 
 def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
-    from tuner.noise.racing import Racing  # its model imports scipy, which takes longer than most commands
+    from tuner.noise.racing import Racing  # and scipy
 
     return Racing(space, budget, seed, settings)
 
 
-POLICIES: Mapping[str, tuple[type, Callable[[Space, int, int, Any], Resampling]]] = {
-    "none": (NoSettings, repeat.Never),
-    "static": (repeat.StaticSettings, repeat.Static),
-    "sedr": (repeat.SedrSettings, repeat.Sedr),
-    "thesis": (NoSettings, thesis.Thesis),
-    "racing": (RacingSettings, _racing),
+POLICIES: Mapping[str, Policy] = {
+    "none": Policy(repeat.Never),
+    "static": Policy(repeat.Static, repeat.StaticSettings),
+    "sedr": Policy(repeat.Sedr, repeat.SedrSettings),
+    "thesis": Policy(thesis.Thesis),
+    "racing": Policy(_racing, RacingSettings),
 }
 DEFAULT = "racing"
 
 
-def settings_of(policy: str, mapping: Mapping[str, Any]) -> Any:
-    """The typed settings that a campaign file gives to a policy. Raises SettingsError in one line."""
-    return read({name: kind for name, (kind, _) in POLICIES.items()}, "noise", policy, mapping)
+def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
+    """The settings of one of `POLICIES` from a campaign file's. Raises SettingsError with one line."""
+    return of_policies.read({name: known.settings for name, known in POLICIES.items()}, "policy", policy, mapping)
 
 
 def build(policy: str, space: Space, budget: int, seed: int, **settings: Any) -> Resampling:
     """A policy for a search of `budget` evaluations in all, initial design and repetitions among them."""
-    return POLICIES[policy][1](space, budget, seed, settings_of(policy, settings))
+    return POLICIES[policy].new(space, budget, seed, settings_of(policy, settings))

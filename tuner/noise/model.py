@@ -26,6 +26,7 @@ MEMORY = 4.0  # trials over which what the machine does is alike
 ROUNDS = 8  # of reweighting: the weights have settled by then
 CLIMBS, SETTLED = 6, 0.05  # of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
 JITTER = 1e-8
+SAME = 1e-9  # relative: values nearer than this are one value
 MOST_EXCESS = 1.0  # of a run, as a share of what its point usually takes: more than that is nobody's own
 SKEW = 20.0  # how many times wider one side of the noise may be than its middle, at most
 
@@ -174,7 +175,8 @@ class Posterior:
     def with_run(self, point: int) -> Posterior:
         """After one more run of point number `point`, of which the value is not known yet."""
         column = self.covariance[:, point]
-        moved = np.outer(column, column) / (self.covariance[point, point] + self.noise)
+        total = self.covariance[point, point] + self.noise
+        moved = np.outer(column, column) / (total or 1.0)  # 0 / 0 where the value is known
         return replace(self, covariance=self.covariance - moved)
 
 
@@ -196,6 +198,20 @@ def posterior(data: Data, theta: Array) -> Posterior:
         (parts[NOISE] * (TAILS + 3) / (TAILS + 1) + parts[TIME]) * scale**2,
         (values - mean[data.site] - parts[TIME] * data.near @ alpha) * scale,
     )
+
+
+def agreements(data: Data) -> int:
+    """How many runs took what the first of their point did, to `SAME`; 0 where any did not."""
+    first = data.values[np.unique(data.site, return_index=True)[1]]
+    off = np.abs(data.values - first[data.site])
+    same = off <= SAME * (1.0 if data.logarithms else np.abs(data.values))
+    return len(data.values) - len(first) if same.all() else 0
+
+
+def exact(data: Data) -> Posterior:
+    """Where there is no noise: every point takes what its first run did."""
+    first = data.values[np.unique(data.site, return_index=True)[1]]
+    return Posterior(first, np.zeros((len(first), len(first))), 0.0, np.zeros(len(data.values)))
 
 
 def on_average(data: Data, found: Posterior) -> Posterior:

@@ -26,6 +26,7 @@ from tuner.space import Parametrization, Space
 
 FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
+AGREEMENTS = 3  # runs that took exactly what others of their points did, none that did not: there is no noise
 REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
 
 
@@ -54,7 +55,7 @@ class Racing:
         if len(measured) < FEWEST or not able.any():
             return None
         running = waiting(pending, self._space)
-        posterior = self._posterior(history, list(measured))
+        posterior = self._posterior(history, list(measured), 0 if stopped is not None else math.ceil(share - left))
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
                 posterior = posterior.with_run(index)
@@ -87,8 +88,11 @@ class Racing:
             return budget - runs, math.inf
         return budget - runs, max(share * budget, 2)
 
-    def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Posterior:
+    def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
+        """`given`: how many runs of the leaders' share are spent, in vain if there is noise in spite of agreements."""
         data = self._data(history, keys)
+        if model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
+            return model.exact(data)
         with one_thread():
             return model.on_average(data, model.posterior(data, self._parameters(history)))
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from pydantic import Field
+
+from reprise.config import Section
 from tuner.noise.base import Evaluation, observed, sound, waiting, winner
-from tuner.noise.settings import NoSettings, within
 from tuner.search.base import Observation
 from tuner.space import Parametrization, Space
 from tuner.statistics import measurement
@@ -18,7 +19,7 @@ from tuner.statistics import measurement
 class Never:
     """Every point once: for objectives that do not vary."""
 
-    def __init__(self, space: Space, budget: int, seed: int, settings: NoSettings) -> None:
+    def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
         self._space = space
 
     def again(
@@ -63,14 +64,10 @@ class PerPoint(ABC):
         """Whether a point needs no further run, with `running` ones under way."""
 
 
-@dataclass(frozen=True)
-class StaticSettings:
-    """`evaluations`: of each point in total."""
+class StaticSettings(Section):
+    """Of `static`."""
 
-    evaluations: int = 3
-
-    def __post_init__(self) -> None:
-        within("evaluations", self.evaluations, 1)
+    evaluations: int = Field(3, ge=1, description="of each point in total")
 
 
 class Static(PerPoint):
@@ -85,16 +82,11 @@ class Static(PerPoint):
         return len(point.values) + running >= self._evaluations
 
 
-@dataclass(frozen=True)
-class SedrSettings:
-    """`width`: of the 95 % interval of a point's mean, as a share of that mean. `most`: evaluations of one point."""
+class SedrSettings(Section):
+    """Of `sedr`."""
 
-    width: float = 0.3
-    most: int = 15
-
-    def __post_init__(self) -> None:
-        within("width", self.width, 1e-6)
-        within("most", self.most, 2)
+    width: float = Field(0.3, ge=1e-6, description="of the 95 % interval of a point's mean, as a share of that mean")
+    most: int = Field(15, ge=2, description="evaluations of one point")
 
 
 class Sedr(PerPoint):

@@ -11,8 +11,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from reprise.config import Section
 from tuner.noise.base import Evaluation, observed, sound, waiting, winner
-from tuner.noise.settings import NoSettings
 from tuner.space import Parametrization, Space
 
 DECAY = 0.99
@@ -42,7 +42,7 @@ class Thesis:
     design: 10 of 100, 15 of 150), while its median is low against all measured before it came (part B, with a factor
     that falls from step to step) and the interval of its mean is wide (part C, likewise)."""
 
-    def __init__(self, space: Space, budget: int, seed: int, settings: NoSettings) -> None:
+    def __init__(self, space: Space, budget: int, seed: int, settings: Section) -> None:
         self._space = space
         self._budget = budget
 

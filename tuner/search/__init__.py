@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
-from reprise.config import Section, first_problem
-from tuner.search import annealing, genetic, gp, grid, plain, tpe
+from reprise.config import Section
+from tuner import settings as of_methods
+from tuner.search import annealing, genetic, gp, grid, plain, shared, tpe
 from tuner.search.base import Search
 from tuner.search.design import DESIGNS
 from tuner.space import Parametrization, Space
@@ -28,6 +28,7 @@ class Method:
 
 METHODS: Mapping[str, Method] = {
     "gp-ei": Method(gp.GaussianProcessSearch, gp.Settings),
+    "gp-shared": Method(shared.SharedSearch, gp.Settings),
     "tpe": Method(tpe.ParzenSearch, tpe.Settings),
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
@@ -37,14 +38,8 @@ METHODS: Mapping[str, Method] = {
 
 
 def settings_of(method: str, mapping: Mapping[str, Any]) -> Section:
-    """The settings of one of `METHODS` from a campaign file's. Raises ValueError with one line."""
-    model = METHODS[method].settings
-    if mapping and not model.model_fields:
-        raise ValueError(f"the method {method!r} has no settings: leave out {', '.join(map(repr, mapping))}")
-    try:
-        return model.model_validate(dict(mapping), strict=True)
-    except ValidationError as error:
-        raise ValueError(f"method {method!r}: {first_problem(error, model)}") from error
+    """The settings of one of `METHODS` from a campaign file's. Raises SettingsError with one line."""
+    return of_methods.read({name: known.settings for name, known in METHODS.items()}, "method", method, mapping)
 
 
 def build(

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// reprise-collbench: the latency of one collective at one message size, measured as OSU's benchmarks do.
+// reprise-collbench: the latencies of collectives at message sizes, measured one after the other as OSU's benchmarks
+// do.
 //
 // Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
 // repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
 // means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
-// With --max-seconds, a setting so slow that the whole run would take longer is measured with fewer repetitions.
+// With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
+// measurement that names a time is given up where the first calls, even the quickest, take longer: its line then has
+// that call's time as "above_s" and nothing else is measured of it.
 #include "collective.h"
 
 #include <errno.h>
@@ -23,20 +26,33 @@ enum {
     BATCHES_MAX = 10,
     REPETITIONS_MAX = 10000000,
     SECONDS_MAX = 86400,
-    TRIAL_CALLS = 2, // before a limited run; the first one may have to connect
+    TRIAL_CALLS = 3, // before what has a limit; the first one may have to connect
+};
+
+// One collective at one size; `most_s` is the time above which it is given up, 0 for never.
+struct wanted {
+    char *collective;
+    long long size;
+    double most_s;
 };
 
 struct options {
-    const char *collective;
-    long long size;
+    struct wanted *wanted; // as many as there are words could be
+    int count;
     long long warmup;
-    long long repetitions;
+    long long repetitions; // 0: by size
     long long max_seconds; // 0: no limit
     bool check;
 };
 
-static const char usage[] = "usage: reprise-collbench --collective NAME [--size BYTES] [--warmup N] [--repetitions N] "
-                            "[--max-seconds S] [--check]";
+// How often one measurement calls the collective.
+struct calls {
+    long long warmup;
+    long long repetitions;
+};
+
+static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] [--check] "
+                            "COLLECTIVE[:BYTES[:SECONDS]]...";
 
 // Rank 0 speaks for all, so that a mistake is one line and not one per rank.
 static int refuse(int rank, const char *what, const char *why)
@@ -55,11 +71,36 @@ static int parse_number(const char *text, long long low, long long high, long lo
     return errno || end == text || *end || *number < low || *number > high ? -1 : 0;
 }
 
+// COLLECTIVE[:BYTES[:SECONDS]]; the name is cut off in place, of a word that is right.
+static int parse_wanted(char *word, struct wanted *wanted)
+{
+    char *end = strchr(word, ':');
+    char *name_end = end;
+
+    *wanted = (struct wanted){.collective = word};
+    if (end) {
+        const char *size = end + 1;
+        errno = 0;
+        wanted->size = strtoll(size, &end, 10);
+        if (errno || end == size || wanted->size < 0 || wanted->size > (long long)COLLECTIVE_BUFFER_MAX)
+            return -1;
+    }
+    if (end && *end == ':') {
+        const char *most = end + 1;
+        wanted->most_s = strtod(most, &end);
+        if (end == most || !(wanted->most_s > 0 && wanted->most_s <= SECONDS_MAX))
+            return -1;
+    }
+    if (end && *end)
+        return -1;
+    if (name_end)
+        *name_end = '\0';
+    return 0;
+}
+
 static int parse(int argc, char **argv, int rank, struct options *o)
 {
     static const struct option known[] = {
-        {"collective", required_argument, NULL, 'c'},
-        {"size", required_argument, NULL, 's'},
         {"warmup", required_argument, NULL, 'w'},
         {"repetitions", required_argument, NULL, 'r'},
         {"max-seconds", required_argument, NULL, 'm'},
@@ -68,17 +109,10 @@ static int parse(int argc, char **argv, int rank, struct options *o)
     };
     int option;
 
-    *o = (struct options){.warmup = DEFAULT_WARMUP};
+    o->warmup = DEFAULT_WARMUP;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
-        case 'c':
-            o->collective = optarg;
-            break;
-        case 's':
-            if (parse_number(optarg, 0, (long long)COLLECTIVE_BUFFER_MAX, &o->size))
-                return refuse(rank, optarg, "--size takes bytes, from 0 to 1073741824");
-            break;
         case 'w':
             if (parse_number(optarg, 0, REPETITIONS_MAX, &o->warmup))
                 return refuse(rank, optarg, "--warmup takes a number from 0 to 10000000");
@@ -98,12 +132,11 @@ static int parse(int argc, char **argv, int rank, struct options *o)
             return refuse(rank, argv[optind - 1], usage);
         }
     }
-    if (optind < argc)
-        return refuse(rank, argv[optind], usage);
-    if (!o->collective)
-        return refuse(rank, "--collective is missing", usage);
-    if (!o->repetitions)
-        o->repetitions = o->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
+    for (; optind < argc; optind++)
+        if (parse_wanted(argv[optind], &o->wanted[o->count++]))
+            return refuse(rank, argv[optind], "bytes are from 0 to 1073741824, and seconds above 0 and at most 86400");
+    if (!o->count)
+        return refuse(rank, "no collective is named", usage);
     return 0;
 }
 
@@ -120,39 +153,57 @@ static int check(struct collective *c)
     return any ? -1 : 0;
 }
 
-// Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
-static void limit(struct collective *c, struct options *o)
+// The quickest of a few calls, alone and with the barrier after it, in seconds.
+struct quickest {
+    double call_s;
+    double all_s;
+};
+
+static double less(double one, double other)
 {
-    double least = 0;
-    double slowest;
+    return one < other ? one : other;
+}
+
+// As the slowest rank saw it: all ranks get the same.
+static struct quickest try_calls(struct collective *c)
+{
+    double least[2] = {SECONDS_MAX, SECONDS_MAX};
+    double slowest[2];
 
     for (int i = 0; i < TRIAL_CALLS; i++) {
         double start = MPI_Wtime();
         collective_call(c);
+        least[0] = less(MPI_Wtime() - start, least[0]);
         MPI_Barrier(c->comm);
-        double elapsed = MPI_Wtime() - start;
-        least = i == 0 || elapsed < least ? elapsed : least;
+        least[1] = less(MPI_Wtime() - start, least[1]);
     }
-    MPI_Allreduce(&least, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->comm); // all ranks must do the same
-    double share = (double)o->max_seconds / (slowest * (double)(o->warmup + o->repetitions));
+    MPI_Allreduce(least, slowest, 2, MPI_DOUBLE, MPI_MAX, c->comm);
+    return (struct quickest){.call_s = slowest[0], .all_s = slowest[1]};
+}
+
+// Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
+static void limit(struct calls *calls, double all_s, long long max_seconds)
+{
+    double share = (double)max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
+
     if (share < 1) {
-        o->warmup = (long long)((double)o->warmup * share);
-        o->repetitions = (long long)((double)o->repetitions * share);
-        o->repetitions = o->repetitions < 1 ? 1 : o->repetitions;
+        calls->warmup = (long long)((double)calls->warmup * share);
+        calls->repetitions = (long long)((double)calls->repetitions * share);
+        calls->repetitions = calls->repetitions < 1 ? 1 : calls->repetitions;
     }
 }
 
-static void measure(struct collective *c, const struct options *o, int batches, double *batch_s, double *mean_s)
+static void measure(struct collective *c, const struct calls *calls, int batches, double *batch_s, double *mean_s)
 {
     double total = 0;
 
-    for (long long i = 0; i < o->warmup; i++) {
+    for (long long i = 0; i < calls->warmup; i++) {
         collective_call(c);
         MPI_Barrier(c->comm);
     }
     for (int batch = 0; batch < batches; batch++) {
-        long long first = o->repetitions * batch / batches;
-        long long next = o->repetitions * (batch + 1) / batches;
+        long long first = calls->repetitions * batch / batches;
+        long long next = calls->repetitions * (batch + 1) / batches;
         double elapsed = 0;
         for (long long i = first; i < next; i++) {
             double start = MPI_Wtime();
@@ -163,10 +214,11 @@ static void measure(struct collective *c, const struct options *o, int batches, 
         batch_s[batch] = elapsed / (double)(next - first);
         total += elapsed;
     }
-    *mean_s = total / (double)o->repetitions;
+    *mean_s = total / (double)calls->repetitions;
 }
 
-static void report(const struct collective *c, const struct options *o, int batches, double *batch_s, double mean_s)
+static void report(const struct collective *c, const struct wanted *wanted, const struct calls *calls, bool checked,
+                   int batches, double *batch_s, double mean_s)
 {
     double over_ranks[BATCHES_MAX];
     double sum = 0;
@@ -181,48 +233,80 @@ static void report(const struct collective *c, const struct options *o, int batc
         return;
     printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"warmup\": %lld, \"repetitions\": %lld, "
            "\"checked\": %s, \"avg_s\": %.9f, \"min_s\": %.9f, \"max_s\": %.9f, \"batches_s\": [",
-           o->collective, o->size, c->ranks, o->warmup, o->repetitions, o->check ? "true" : "false", sum / c->ranks,
-           low, high);
+           wanted->collective, wanted->size, c->ranks, calls->warmup, calls->repetitions, checked ? "true" : "false",
+           sum / c->ranks, low, high);
     for (int batch = 0; batch < batches; batch++)
         printf("%s%.9f", batch ? ", " : "", over_ranks[batch] / c->ranks);
     printf("]}\n");
 }
 
-static int run(int argc, char **argv, int rank)
+static void measure_and_report(struct collective *c, const struct wanted *wanted, const struct options *o)
 {
-    struct options o;
-    struct collective c;
-    enum collective_status status;
+    struct calls calls = {.warmup = o->warmup, .repetitions = o->repetitions};
     double batch_s[BATCHES_MAX] = {0};
     double mean_s = 0;
     int batches;
 
-    if (parse(argc, argv, rank, &o))
-        return 2;
-    status = collective_open(&c, o.collective, (size_t)o.size, MPI_COMM_WORLD);
+    if (!calls.repetitions)
+        calls.repetitions = wanted->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
+    if (o->max_seconds || wanted->most_s > 0) {
+        struct quickest tried = try_calls(c);
+        if (wanted->most_s > 0 && tried.call_s > wanted->most_s) {
+            if (c->rank == 0)
+                printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"above_s\": %.9f}\n",
+                       wanted->collective, wanted->size, c->ranks, tried.call_s);
+            return;
+        }
+        if (o->max_seconds)
+            limit(&calls, tried.all_s, o->max_seconds);
+    }
+    batches = calls.repetitions < BATCHES_MAX ? (int)calls.repetitions : BATCHES_MAX;
+    measure(c, &calls, batches, batch_s, &mean_s);
+    report(c, wanted, &calls, o->check, batches, batch_s, mean_s);
+}
+
+static int run_one(const struct wanted *wanted, const struct options *o, int rank)
+{
+    struct collective c;
+    enum collective_status status = collective_open(&c, wanted->collective, (size_t)wanted->size, MPI_COMM_WORLD);
+
     if (status == COLLECTIVE_NO_MEMORY) { // perhaps on this rank only: the others must not wait for it
-        fprintf(stderr, "reprise-collbench: %s: %s\n", o.collective, collective_message(status));
+        fprintf(stderr, "reprise-collbench: %s: %s\n", wanted->collective, collective_message(status));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (status == COLLECTIVE_UNKNOWN && rank == 0)
-        fprintf(stderr, "reprise-collbench: %s: %s: use one of %s\n", o.collective, collective_message(status),
+        fprintf(stderr, "reprise-collbench: %s: %s: use one of %s\n", wanted->collective, collective_message(status),
                 collective_names());
     else if (status != COLLECTIVE_OK)
-        refuse(rank, o.collective, collective_message(status));
+        refuse(rank, wanted->collective, collective_message(status));
     if (status != COLLECTIVE_OK)
         return 2;
-    if (o.check && check(&c)) {
-        refuse(rank, o.collective, "wrong data arrived: this parametrization must not be used");
+    if (o->check && check(&c)) {
+        refuse(rank, wanted->collective, "wrong data arrived: this parametrization must not be used");
         collective_close(&c);
         return 1;
     }
-    if (o.max_seconds)
-        limit(&c, &o);
-    batches = o.repetitions < BATCHES_MAX ? (int)o.repetitions : BATCHES_MAX;
-    measure(&c, &o, batches, batch_s, &mean_s);
-    report(&c, &o, batches, batch_s, mean_s);
+    measure_and_report(&c, wanted, o);
     collective_close(&c);
+    fflush(stdout); // what was measured is known, whatever becomes of the next
     return 0;
+}
+
+static int run(int argc, char **argv, int rank)
+{
+    struct options o = {.wanted = calloc((size_t)argc, sizeof *o.wanted)};
+    int status = 0;
+
+    if (!o.wanted) {
+        fprintf(stderr, "reprise-collbench: no memory for %d words\n", argc);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (parse(argc, argv, rank, &o))
+        status = 2;
+    for (int i = 0; i < o.count && !status; i++)
+        status = run_one(&o.wanted[i], &o, rank);
+    free(o.wanted);
+    return status;
 }
 
 int main(int argc, char **argv)
