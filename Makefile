@@ -21,6 +21,9 @@ BASE_PYTHON ?= /usr/bin/python3
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
+# Kept, even where the environment says otherwise: three processes, and all that they start, compile their sources once.
+unexport PYTHONDONTWRITEBYTECODE
+LOCAL_TESTS := tests/unit tests/spank tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
 C_DIRS := spank spank/fallbacks tuner/collectives/bench demo
 
@@ -123,12 +126,12 @@ test: root all lint check test-slow test-cluster ## all tests, the ones on virtu
 
 .PHONY: check
 check: $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal \
-	  -m "not cluster and not slow and not matrix" tests  # some of them mostly wait
+	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal --hypothesis-profile quick \
+	  -m "not slow" $(LOCAL_TESTS)  # some of them mostly wait
 
 .PHONY: test-slow
 test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
-	@$(PYTEST) -n auto -m "slow and not cluster and not matrix" tests
+	@$(PYTEST) -n auto -m "slow or hypothesis" $(LOCAL_TESTS)
 
 .PHONY: test-cluster
 test-cluster: root all ## the tests on virtual clusters (needs root)

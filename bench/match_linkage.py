@@ -13,7 +13,6 @@ from bench.match_site import CLUSTER_NODES, Site
 from matcher.evaluation.catalogue import evaluate
 from matcher.evaluation.measure import HEADLINE
 from matcher.linkage import Engine, LinkableRecord, load
-from matcher.linkage.reference import Reference
 from matcher.metadata import JobMetadata
 
 QUICK_JOBS, SLOW_JOBS = 200, 5
@@ -26,6 +25,8 @@ def speedup(model: str, records: int) -> dict[str, Any]:
     Both have read the records before, and the engine has linked other jobs: what it keeps of them for the next job is
     what a daemon has. The reference compares each pair by a recordlinkage.Compare with jellyfish.
     """
+    from matcher.linkage.reference import Reference  # with recordlinkage, which takes 2 s
+
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, records // 100)))
     known = [LinkableRecord(n, job, job.submit_time, rng.random()) for n, job in enumerate(site.jobs(records))]

@@ -14,7 +14,7 @@ class NotSeenError(RuntimeError):
     """What was waited for did not come in time."""
 
 
-def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float = 10.0, every_s: float = 0.01) -> T:
+def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float = 60.0, every_s: float = 0.01) -> T:
     """The first true value of `probe`. Raises NotSeenError naming `what` after `timeout_s` seconds."""
     end = time.monotonic() + timeout_s
     while True:

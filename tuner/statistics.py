@@ -41,6 +41,6 @@ def _half_width(samples: Sequence[float]) -> float:
     n = len(samples)
     if n < 2:
         return 0.0
-    from scipy.stats import t as student  # takes longer than most commands
+    from scipy.special import stdtrit  # takes longer than most commands
 
-    return float(student.ppf((1 + CONFIDENCE) / 2, n - 1)) * statistics.stdev(samples) / math.sqrt(n)
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * statistics.stdev(samples) / math.sqrt(n)

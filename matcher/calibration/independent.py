@@ -8,7 +8,6 @@ classes that are found need not be those of one application and of several (docs
 from __future__ import annotations
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from matcher.calibration import ecm, logistic, template
 from matcher.calibration.logistic import Weights
@@ -45,6 +44,8 @@ def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
 
 
 def _rising(bits: Floats, pairs: Pairs, part: int) -> Floats:
+    from sklearn.isotonic import IsotonicRegression  # takes 2 s, and only weights by ECM need it
+
     levels = pairs.patterns[:, part]
     seen = np.bincount(levels[levels >= 0], pairs.counts[levels >= 0], minlength=len(LEVELS))
     occurs = seen > 0

@@ -34,7 +34,7 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-FLAGS = ["-std=c11", "-g", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
+FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
 
 
@@ -168,7 +168,7 @@ class Stub:
             capture_output=True,
             text=True,
             errors="surrogateescape",
-            timeout=30,
+            timeout=120,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin's pure functions as a filter: a line `WHAT HEX` in, a line of JSON (or -) out.
+#include <ctype.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@
 static size_t from_hex(const char *hex, char *bytes)
 {
     size_t size = 0;
-    for (unsigned int byte = 0; sscanf(hex, "%2x", &byte) == 1; hex += 2) {
-        bytes[size++] = (char)byte;
+    while (isxdigit((unsigned char)hex[0]) && isxdigit((unsigned char)hex[1])) {
+        char digits[] = {hex[0], hex[1], '\0'};
+        bytes[size++] = (char)strtoul(digits, NULL, 16);
+        hex += 2;
     }
     return size;
 }

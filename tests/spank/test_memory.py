@@ -35,6 +35,7 @@ def for_each_allocation(play: Callable[[dict[str, str]], Played], check: Callabl
         at += 1
 
 
+@pytest.mark.slow
 def test_a_submission_survives_every_failing_allocation(failing: Stub, daemon: FakeDaemon) -> None:
     (failing.directory / "job.sh").write_text("#!/bin/sh\n")
     daemon.reply = decision("apply", ENV, score=0.5, record=1)
@@ -50,6 +51,7 @@ def test_a_submission_survives_every_failing_allocation(failing: Stub, daemon: F
     daemon.refused.clear()  # json-c leaves out what it has no memory for; the daemon refuses such a request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carried", [[f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}"], []], ids=["carried", "asked"])
 def test_a_job_survives_every_failing_allocation(failing: Stub, daemon: FakeDaemon, carried: list[str]) -> None:
     daemon.reply = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "2"}, id="d-9")

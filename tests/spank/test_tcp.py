@@ -184,6 +184,7 @@ def test_where_children_are_ignored_it_is_as_ever(
     assert (played.carried is None) is hangs
 
 
+@pytest.mark.slow
 def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Path) -> None:
     failing = Stub(binaries / "stub_oom", stub.directory, stub.socket)
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from database.model import Decision
@@ -101,7 +101,6 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
     assert probe.ask("name", [name.encode() for name in names]) == [True] * len(names)
 
 
-@settings(deadline=None)  # a process each
 @example(["/", ":", "@", "[", "`", "{"])  # the neighbours of what is allowed
 @given(st.lists(st.text(min_size=1).filter(lambda text: "\0" not in text), min_size=1, max_size=20))
 def test_a_name_is_allowed_exactly_if_a_documented_pattern_matches(probe: Probe, names: list[str]) -> None:
@@ -142,7 +141,6 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert f"string, at most {limits['REASON_MAX']} bytes" in PROTOCOL
 
 
-@settings(deadline=None)  # a process each
 @given(st.binary(max_size=200))
 def test_bytes_that_are_not_utf8_become_a_replacement_each(probe: Probe, data: bytes) -> None:
     ((text, cut),) = probe.ask("text", [data]) if data else [("", False)]

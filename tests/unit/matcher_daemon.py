@@ -25,6 +25,7 @@ from matcher.linkage.model import Model
 from matcher.metadata import JobMetadata
 from matcher.records import readable
 from matcher.submission import Submission, parse
+from tests.unit.forked import Forked
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +107,7 @@ class Daemon:
         self.database = directory / "lib" / "reprise.db"
         self.config = directory / "reprise.toml"
         self.log = directory / "daemon.log"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
         self.socket.parent.mkdir(exist_ok=True)
         self.configure(*settings)
         Database.open(self.database, create=True).close()
@@ -123,9 +124,13 @@ class Daemon:
             return [database.add_record(one) for one in records]
 
     def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
-        """Start the process without waiting for it."""
-        command = [*wrapper, sys.executable, "-m", "reprise", "--config", str(self.config), "serve"]
+        """Start the process without waiting for it: forked, where nothing is said of how it starts."""
+        arguments = ["--config", str(self.config), "serve"]
+        command = [*wrapper, sys.executable, "-m", "reprise", *arguments]
         with self.log.open("ab") as log:
+            if not (wrapper or env or pass_fds):
+                self.process = Forked(arguments, {**os.environ, "PYTHONPATH": str(ROOT)}, ROOT, log.fileno())
+                return
             self.process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -137,8 +142,13 @@ class Daemon:
             )
 
     def start(self, **how: Any) -> Daemon:
+        """Nothing is left of one that does not come up: who asked for it does not get to stop it."""
         self.spawn(**how)
-        self.wait_until_up()
+        try:
+            self.wait_until_up()
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def wait_until_up(self) -> None:
@@ -183,7 +193,7 @@ class Daemon:
     def log_contains(self, pattern: str) -> bool:
         return re.search(pattern, self.text()) is not None
 
-    def wait_log(self, pattern: str, timeout_s: float = 10.0) -> None:
+    def wait_log(self, pattern: str, timeout_s: float = 60.0) -> None:
         wait_for(f"{pattern!r} in the log", lambda: self.log_contains(pattern), timeout_s)
 
     def signal(self, number: signal.Signals) -> None:

@@ -29,8 +29,9 @@ JOBS = [one.metadata for one in thesis.generate(3).records]
 
 @pytest.fixture(autouse=True)
 def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One to fit to and one held out, where a test is not slow anyway."""
-    if not request.node.get_closest_marker("slow"):
+    """One to fit to and one held out, where a test does not ask for all."""
+    marker = request.node.get_closest_marker("slow")
+    if not (marker and marker.kwargs.get("sites") == "all"):
         monkeypatch.setattr(made_up, "FITTED", range(1000, 1001))
         monkeypatch.setattr(made_up, "HELD_OUT", range(1100, 1101))
         monkeypatch.setattr(made_up, "USED", ("thesis",))
@@ -106,6 +107,7 @@ def serves(model: Model) -> bool:
     return best is not None and best.score >= model.threshold
 
 
+@pytest.mark.slow
 def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
     """Of a batch job sacct knows no program. The prior sank by 17 bits for that, and nothing matched any more."""
     (site.config.parent / "jobs").write_text(accounted(JOBS))
@@ -129,12 +131,14 @@ def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_coun
     assert left(site) == ["jobs"]
 
 
+@pytest.mark.slow
 def test_weights_by_ecm_are_not_learned_from_jobs_without_programs(site: Daemon) -> None:
     done = run(site, "ours.toml", "--from-sacct", "-", "--weights", "ecm", stdin=accounted(JOBS))
     assert done.returncode == 1 and "\n" not in done.stderr and left(site) == []
     assert done.stderr.startswith("reprise: too little is known of these jobs (program, executable, ")
 
 
+@pytest.mark.slow
 def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon) -> None:
     site.config.write_text("nonsense")
     done = run(site, "site.toml", "--made-up")
@@ -142,7 +146,7 @@ def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon)
     assert written(site, "site.toml").label == "site/1" and "site" not in written(site, "site.toml").evidence
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sites="all")
 def test_a_model_that_is_written_over_gets_the_next_version(site: Daemon) -> None:
     """By which logged decisions tell it from the one before."""
     for version in (1, 2):
@@ -150,7 +154,7 @@ def test_a_model_that_is_written_over_gets_the_next_version(site: Daemon) -> Non
         assert written(site).label == f"ours/{version}"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sites="all")
 def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Daemon) -> None:
     models = [calibrate(None, false_matches=rate).model for rate in (0.0, 0.5)]
     assert models[0].threshold >= models[1].threshold
@@ -203,7 +207,7 @@ def test_what_no_option_takes_is_refused_with_what_it_takes(site: Daemon, words:
     assert done.returncode == 2 and left(site) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sites="all")
 def test_no_threshold_is_better_than_one_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = made_up.held_out(load("site"))
     sure = {
@@ -243,7 +247,7 @@ def all_unlike() -> list[JobMetadata]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sites="all")
 @pytest.mark.parametrize("jobs", [of_one_user, all_the_same, all_unlike])
 def test_odd_sites_get_a_model_that_can_be_used(jobs: Callable[[], list[JobMetadata]]) -> None:
     found = made(jobs())
@@ -258,7 +262,7 @@ def made(jobs: list[JobMetadata]) -> Calibration:
 # -- the whole thing ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sites="all")
 def test_the_shipped_model_is_what_calibrate_writes_today() -> None:
     shipped, today = load("site"), calibrate(None).model
     assert (today.threshold, today.prefer, today.scoring) == (shipped.threshold, shipped.prefer, shipped.scoring)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcher.calibration.ecm import UNKNOWN, Fit, Levels, fit
+from tests.examples import examples
 
 MATCHED = ([0.05, 0.15, 0.8], [0.1, 0.9], [0.2, 0.1, 0.1, 0.6])
 OTHERS = ([0.9, 0.08, 0.02], [0.7, 0.3], [0.7, 0.2, 0.05, 0.05])
@@ -68,7 +69,7 @@ def test_what_is_unknown_says_nothing() -> None:
     assert found.probability(nothing)[0] == pytest.approx(found.share)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(-1, 2), st.integers(-1, 1)), min_size=1, max_size=60))
 def test_any_pairs_give_probabilities_and_no_round_is_worse(pairs: list[tuple[int, int]]) -> None:
     found = fit(
@@ -106,6 +107,7 @@ def test_a_start_that_does_not_fit_is_refused(start: list[list[float]], share: f
         fit(made(100)[0], start_matched=start, start_others=start, start_share=share)
 
 
+@pytest.mark.slow
 def test_with_two_levels_it_agrees_with_recordlinkage() -> None:
     pandas = pytest.importorskip("pandas")
     with warnings.catch_warnings():

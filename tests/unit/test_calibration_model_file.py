@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcher.calibration import model_file
 from matcher.errors import MatcherError
 from matcher.linkage import Model, load
 from matcher.linkage.model import presets
+from tests.examples import examples
 from tests.unit.test_linkage_reference import models
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8) | st.sampled_from(
@@ -44,7 +45,7 @@ def test_a_shipped_file_of_a_calibration_is_what_is_written() -> None:
     assert model_file.text(load("site")) == presets()["site"].read_text()
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(models(), WORDS, EVIDENCE, st.lists(WORDS, min_size=9, max_size=9, unique=True))
 def test_any_model_is_read_back_as_it_was(model: Model, name: str, evidence: dict[str, Any], names: list[str]) -> None:
     fields = tuple(field.model_copy(update={"name": one}) for field, one in zip(model.fields, names, strict=False))

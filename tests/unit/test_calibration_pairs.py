@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from matcher.calibration import calibrate, made_up, template
 from matcher.calibration.calibrate import site_of
@@ -15,8 +15,8 @@ from matcher.calibration.logistic import Weights
 from matcher.calibration.pairs import LEVELS, UNKNOWN, Against, Pairs, counted, together
 from matcher.errors import MatcherError
 from matcher.linkage import LinkableRecord
-from matcher.linkage.reference import Reference
 from matcher.metadata import JobMetadata
+from tests.examples import examples
 from tests.unit.test_linkage_reference import large_site, sites
 
 PARTS = len(template.KNOTS)
@@ -30,6 +30,8 @@ WHERE_UNKNOWN = template.model(
 
 def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMetadata) -> None:
     found = Against(template.unweighted(), records, cluster_nodes=8, timezone="UTC").levels(job)
+    from matcher.linkage.reference import Reference  # with recordlinkage, which takes 2 s
+
     reference = Reference(WHERE_UNKNOWN, records, cluster_nodes=8, timezone="UTC")
     rows = {record.id: row for row, record in enumerate(records)}
     for match in reference.link(job, k=len(records)).matches:
@@ -45,7 +47,8 @@ def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMeta
             assert is_equal or abs(LEVELS[level] - part.similarity) == pytest.approx(nearest, abs=2e-6), part
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@pytest.mark.slow
+@settings(max_examples=examples(30))
 @given(sites())
 def test_levels_are_the_references_similarities_rounded(site: tuple[list[LinkableRecord], JobMetadata]) -> None:
     records, job = site
@@ -53,12 +56,14 @@ def test_levels_are_the_references_similarities_rounded(site: tuple[list[Linkabl
         assert_levels_are_the_references(records, job)
 
 
+@pytest.mark.slow
 def test_levels_are_the_references_among_many_records() -> None:
     records, jobs = large_site(seed=3, size=300)
     for job in jobs:
         assert_levels_are_the_references(records, job)
 
 
+@pytest.mark.slow
 def test_a_path_with_tokens_alike_to_several_is_no_more_alike_than_it_is() -> None:
     """What the index reckons with is a bound here: one token is alike to two, and is paired with only one of them."""
     job = JobMetadata("ann", directory="/simulationabc/x")

@@ -69,6 +69,7 @@ def unlabelled(pairs: Pairs) -> Pairs:
     return Pairs(pairs.patterns, np.zeros(len(pairs.patterns)), pairs.counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.002, 0.02, 0.3])
 def test_the_share_of_pairs_that_match_is_found_without_being_told_which(share: float) -> None:
     known = drawn(0.02, 300_000, seed=1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from matcher.calibration import ecm, independent, logistic, template
 from matcher.calibration.logistic import Weights
 from matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs, counted
+from tests.examples import examples
 
 KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.4, 0.8, 1.0]))
 TOP = len(LEVELS) - 1
@@ -25,6 +26,7 @@ def drawn(weights: Weights, count: int, seed: int = 1) -> Pairs:
     return counted(levels, rng.random(count) < weights.probability(levels))
 
 
+@pytest.mark.slow
 def test_the_weights_that_pairs_were_drawn_with_are_found() -> None:
     true = Weights(-4.0, KNOTS, (np.array([0.0, 3.0]), np.array([0.0, 0.0, 2.0, 5.0])), (1.0, 2.0))
     found = logistic.fit(drawn(true, 400_000), KNOTS)
@@ -39,7 +41,7 @@ PAIRS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(PAIRS)
 def test_whatever_the_pairs_curves_rise_and_unknown_is_worth_no_more_than_equal(
     pairs: list[tuple[int, int, bool]],
@@ -73,6 +75,7 @@ def labelled(columns: list[npt.NDArray[np.int64]], matches: npt.NDArray[np.bool_
     return counted(np.stack(columns, axis=1).astype(np.int8), matches)
 
 
+@pytest.mark.slow
 def test_a_part_that_is_given_twice_counts_once_where_ecm_counts_it_twice() -> None:
     rng = np.random.default_rng(2)
     matches = rng.random(50_000) < 0.2
@@ -130,6 +133,7 @@ def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
     return np.where(alike, TOP, np.where(exact, 0, part_of_it)).astype(np.int8), matches.astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlabelled", [True, False], ids=["of a site", "of made-up sites alone"])
 def test_weights_by_ecm_rise_and_their_sum_is_a_probability(unlabelled: bool) -> None:
     levels, matches = of_template(20_000, seed=4)
@@ -143,6 +147,7 @@ def test_weights_by_ecm_rise_and_their_sum_is_a_probability(unlabelled: bool) ->
     assert np.average(known.matched[sure] / known.counts[sure], weights=known.counts[sure]) > 0.9
 
 
+@pytest.mark.slow
 def test_a_part_that_is_unknown_of_all_pairs_weighs_nothing_by_ecm() -> None:
     levels, matches = of_template(5_000, seed=5)
     levels[:, 3] = UNKNOWN

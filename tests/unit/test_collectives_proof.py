@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from tests.examples import examples
 from tests.unit.collectives_values import BUILD, open_mpi, rules_path
 from tests.unit.test_collectives_rules import tables
 from tuner.collectives.compiler import Table, compile_rules, emit
@@ -109,7 +110,7 @@ def test_nodes_that_disagree_are_a_failure(place: Path) -> None:
 
 
 @given(tables())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_every_compiled_file_can_be_proved_and_an_ignored_one_cannot(table: Table) -> None:
     import tempfile
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from database import Database, NotFoundError, errors
 from database.model import CampaignState, Measurement, Record, RecordStatus, Scope, TrialState
 from database.records import RECORD
+from tests.examples import PATIENT, examples
 from tests.unit.database_values import SHA, artifact, campaign, record, trial
 
 
@@ -33,7 +34,7 @@ documents = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[*PATIENT, HealthCheck.function_scoped_fixture])
 @given(spec=documents, name=st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_json_document_comes_back_as_it_was(database: Database, spec: dict[str, Any], name: str) -> None:
     number = database.add_campaign(campaign(spec=spec, name=name))

@@ -92,6 +92,7 @@ def test_check_ignores_files_of_records_that_no_job_gets(path: Path, tmp_path: P
     assert run(path, "check").exit_code == 0
 
 
+@pytest.mark.slow
 def test_flipped_byte_is_found_or_harmless_to_readers(path: Path) -> None:
     with Database.open(path) as database:
         for _ in range(50):

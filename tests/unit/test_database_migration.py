@@ -111,6 +111,7 @@ def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> 
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(tmp_path: Path) -> None:
     steps = [*schema.load_migrations(), NEXT]
     sizes = [len(list(schema.statements(step.sql))) for step in steps]

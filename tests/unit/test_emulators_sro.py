@@ -45,12 +45,14 @@ def test_for_few_large_hotspots_a_prefetch_as_wide_as_they_scatter_is_best() -> 
     assert fastest(hotspots, sizes, LUSTRE) in (4, 5, 6)
 
 
+@pytest.mark.slow
 def test_many_hotspots_need_a_sequence_that_sees_their_repeats() -> None:
     many, _ = PATTERNS["sro.2"]
     short, long = (outcome(many, Prefetcher(MIB, 2, 3 * MIB, length)) for length in (150, 750))
     assert short.hits == 0 and long.hits > len(many.offsets(1)) / 5
 
 
+@pytest.mark.slow
 def test_a_slower_back_end_shifts_the_optimum() -> None:
     trade_off, _ = PATTERNS["sro.3"]
     sizes = {size: Prefetcher(MIB, 2, size * MIB, 50) for size in range(1, 11)}
@@ -81,6 +83,7 @@ def test_the_seed_decides_where_the_reads_are() -> None:
     assert times[0] == times[1] != times[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "seconds"), [("shift", 2.04), ("unstable", 5.65), ("impulses", 4.56)])
 def test_interference_costs_a_default_run_on_average_what_was_printed(profile: str, seconds: float) -> None:
     rng, clock, costs = np.random.default_rng(1), 0.0, []

@@ -54,6 +54,7 @@ def test_a_record_with_the_jobs_node_count_is_one_of_its_application() -> None:
     assert [query.same_nodes for query in scenario(4, tuned, asking).queries[2:]] == [True, False, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_seed_always_makes_the_same_site_and_another_seed_another(name: str) -> None:
     assert SCENARIOS[name](7) == SCENARIOS[name](7) != SCENARIOS[name](8)
@@ -100,6 +101,7 @@ def _by_application(sort: str) -> dict[str, list[JobMetadata]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_hard_site_has_every_sort_of_code_tuned_and_untuned() -> None:
     kinds = {query.kind for seed in range(10) for query in hard.generate(seed).queries}
     assert {*hard.SORTS, *(f"{sort}, untuned" for sort in hard.SORTS), "shared login", "shared login, untuned"} <= kinds
@@ -113,6 +115,7 @@ def test_different_codes_have_the_same_name_on_the_hard_site() -> None:
         assert len(set(programs)) < len(programs), sort
 
 
+@pytest.mark.slow
 def test_one_code_has_different_names_on_the_hard_site() -> None:
     assert any(len({one.program for one in jobs}) > 1 for jobs in _by_application("renamed").values())
 
@@ -124,6 +127,7 @@ def test_new_jobs_use_versions_that_no_record_has() -> None:
     assert asked & recorded and asked - recorded
 
 
+@pytest.mark.slow
 def test_several_people_share_a_login_and_several_codes_a_directory() -> None:
     site = hard.generate(0)
     shared = [query.job for query in site.queries if query.kind.startswith("shared login")]
@@ -229,6 +233,7 @@ def test_the_command_offers_every_scenario() -> None:
     assert tuple(SCENARIOS) == NAMES
 
 
+@pytest.mark.slow
 def test_json_has_every_measure_of_every_scenario_and_kind() -> None:
     said = json.loads(command("--seeds", "1", "--json").output)
     assert (said["model"], said["threshold"], said["seeds"]) == ("site/1", load("site").threshold, 1)

@@ -42,6 +42,7 @@ def test_many_are_collected() -> None:
     assert not knot() and kept
 
 
+@pytest.mark.slow
 def test_what_has_grown_old_is_collected_too() -> None:
     knot = Knot()
     gone = weakref.ref(knot)

@@ -3,6 +3,7 @@
 
 import ast
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ ONLY = {("tuner", "matcher"): ("matcher.linkage", "matcher.submission", "matcher
 LEAVES = ("reprise/__init__.py", "reprise/config.py")
 # what the daemon may not import, directly or through others, not even late: it takes a second
 HEAVY = {"jellyfish", "matcher.linkage.reference", "pandas", "recordlinkage"}
+# what no command may import before it is known to be needed: half a second each, or more
+LATE = {"matplotlib", "optuna", "pandas", "recordlinkage", "scipy", "sklearn"}
+BEGIN = (
+    *("database.cli", "matcher.cli", "matcher.daemon", "reprise.doctor"),
+    *("tuner.overview", "tuner.report.write", "tuner.session", "tuner.watching"),
+)
 
 
 def imported(path: Path) -> set[str]:
@@ -78,6 +85,14 @@ def test_the_daemon_imports_nothing_that_takes_long() -> None:
         assert not heavy, f"{name} imports {heavy}"
         waiting |= {one for one in found if module_file(one)} - known
     assert {"matcher.service", "matcher.linkage.engine"} <= known, "looks through what is imported"
+
+
+def test_commands_begin_without_what_takes_long() -> None:
+    """What only some methods, policies and reports need is imported by these."""
+    code = f"import sys; import {', '.join(BEGIN)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = {name.split(".")[0] for name in done.stdout.split()}
+    assert "numpy" in imported and not imported & LATE
 
 
 def tracked_files() -> list[Path]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matcher.linkage import comparers, kernel
@@ -126,7 +126,6 @@ def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
         assert similarity == 1
 
 
-@settings(deadline=None)
 @given(st.lists(PATHS, max_size=5), PATHS, PATHS)
 def test_soft_tfidf_of_records_is_symmetric(corpus: list[list[str]], left: list[str], right: list[str]) -> None:
     """Where both are records. A new job is counted in the frequencies, so that swapping it with a record moves them."""

@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matcher.linkage import Engine, FieldScore, LinkableRecord, Model, comparers, load
@@ -184,7 +184,6 @@ JOBS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(JOBS, st.lists(st.tuples(JOBS, st.integers(0, 2), st.sampled_from([0.1, 0.2])), max_size=8), st.randoms())
 def test_the_order_of_the_records_changes_nothing(
     job: JobMetadata, known: list[tuple[JobMetadata, int, float]], shuffle: random.Random
@@ -197,13 +196,11 @@ def test_the_order_of_the_records_changes_nothing(
     assert [match.score for match in expected.matches] == sorted((m.score for m in expected.matches), reverse=True)
 
 
-@settings(deadline=None)
 @given(JOBS, JOBS)
 def test_a_score_is_symmetric_against_a_single_record(left: JobMetadata, right: JobMetadata) -> None:
     assert score(left, right) == pytest.approx(score(right, left), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(JOBS)
 def test_a_job_is_its_own_best_match(job: JobMetadata) -> None:
     """Up to the node count, which scores nothing where it is unknown."""

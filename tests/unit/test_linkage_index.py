@@ -17,6 +17,7 @@ from matcher.linkage import engine as engine_module
 from matcher.linkage import snapshot as snapshot_module
 from matcher.linkage.softtfidf import TokensOfLength
 from matcher.metadata import JobMetadata
+from tests.examples import examples
 from tests.unit.linkage_oracle import Oracle, Scored
 
 NAMES = ["", "ant", "Angry_ant-2", "angryant2", "bee", "solver_3d", "solver_2d", "éa", "a b", "--"]
@@ -117,9 +118,10 @@ CHANGES = st.lists(
 )
 
 
+@pytest.mark.hypothesis  # of which it has one inside
 @pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep", "choosy"])
 def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: str, model: Model) -> None:
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=examples(30))
     @given(CHANGES, JOBS, st.integers(1, 6), st.none() | st.sets(st.integers(0, 9)))
     def holds(changes: Any, job: JobMetadata, k: int, among: set[int] | None) -> None:
         engine = Engine(model, cluster_nodes=5, timezone="UTC")
@@ -137,7 +139,6 @@ def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: st
     holds()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text("ab1", min_size=1, max_size=12), unique=True, max_size=12),
     st.text("ab1", min_size=1, max_size=12),

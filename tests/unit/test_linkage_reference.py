@@ -10,14 +10,22 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcher.linkage import Engine, LinkableRecord, Linkage, Model, comparers, load
 from matcher.linkage.features import FEATURES
 from matcher.linkage.model import EQUALITY, KINDS, presets
-from matcher.linkage.reference import Reference
 from matcher.metadata import JobMetadata
+from tests.examples import examples
+
+
+def both() -> tuple[type[Any], type[Any]]:
+    """The two engines."""
+    from matcher.linkage.reference import Reference  # with recordlinkage, which takes 2 s
+
+    return Engine, Reference
+
 
 PRESETS = [load(name) for name in presets()]
 
@@ -172,7 +180,7 @@ def assert_same(fast: Linkage, reference: Linkage) -> None:
     assert [match.record.id for match in fast.matches] == [match.record.id for match in reference.matches]
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(100))
 @given(
     linkage_model=st.sampled_from(PRESETS) | models(),
     site=sites(),
@@ -192,7 +200,7 @@ def test_both_engines_agree(
     records, job = site
     fast, reference = (
         kind(linkage_model, records, cluster_nodes=cluster_nodes, timezone=timezone).link(job, k, among)
-        for kind in (Engine, Reference)
+        for kind in both()
     )
     assert_same(fast, reference)
 
@@ -255,10 +263,11 @@ ODDS = model(ODDS_FIELDS, scoring="log-odds", prior=-4)
 CHOOSY = model(ODDS_FIELDS, name="choosy", scoring="log-odds", prior=-4, threshold=0.3, prefer=["nodes", "user"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linkage_model", [*PRESETS, ODDS, CHOOSY], ids=lambda one: one.label)
 def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
     records, jobs = large_site(seed=1, size=1000)
-    fast, reference = (kind(linkage_model, records, cluster_nodes=256, timezone="UTC") for kind in (Engine, Reference))
+    fast, reference = (kind(linkage_model, records, cluster_nodes=256, timezone="UTC") for kind in both())
     for job in jobs:
         assert_same(fast.link(job, k=50), reference.link(job, k=50))
 
@@ -284,12 +293,11 @@ def test_many_times_round_the_circle_is_right_among_many() -> None:
 def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadata) -> JobMetadata:
     """The best match, which is the same to both engines."""
     records = [LinkableRecord(number, one, 0.0, 0.0) for number, one in enumerate(known)]
-    fast, reference = (
-        kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in (Engine, Reference)
-    )
+    fast, reference = (kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in both())
     assert_same(fast, reference)
     assert reference.best
-    return reference.best.record.metadata
+    best: JobMetadata = reference.best.record.metadata
+    return best
 
 
 @pytest.mark.parametrize(
@@ -330,7 +338,7 @@ def test_both_engines_know_the_odd_cases(part: dict[str, Any], left: Any, right:
     feature = part.get("feature", "directory" if isinstance(left, str) else "tasks")
     of_one_part = model([{"name": "field", "parts": [part | {"feature": feature}]}])
     job, known = (dataclasses.replace(JobMetadata("alice"), **{feature: value}) for value in (left, right))
-    for kind in (Engine, Reference):
+    for kind in both():
         best = kind(of_one_part, [LinkableRecord(1, known, 0.0, 0.0)], cluster_nodes=5, timezone="UTC").link(job).best
         assert best and best.score == pytest.approx(expected, abs=1e-9), kind
 
@@ -339,7 +347,7 @@ def test_odds_too_long_for_a_float_score_zero() -> None:
     part = {"feature": "user", "comparer": "exact", "curve": [[0, -100], [1, 100]], "unknown": 0}
     long = model([{"name": str(n), "parts": [part]} for n in range(12)], scoring="log-odds", prior=-100)
     records = [LinkableRecord(1, JobMetadata("bob"), 0.0, 0.0), LinkableRecord(2, JobMetadata("alice"), 0.0, 0.0)]
-    for kind in (Engine, Reference):
+    for kind in both():
         matches = kind(long, records, cluster_nodes=5, timezone="UTC").link(JobMetadata("alice")).matches
         assert [(match.record.id, match.score) for match in matches] == [(2, 1.0), (1, 0.0)], kind
 

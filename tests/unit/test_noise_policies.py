@@ -4,6 +4,7 @@
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,6 +36,11 @@ def campaign(
     policy: str, seed: int = 1, measure: Callable[[Parametrization, np.random.Generator], float | None] = noisy
 ) -> list[Evaluation]:
     """All trials of a search in random order under a policy."""
+    return list(_played(policy, seed, measure))
+
+
+@cache
+def _played(policy: str, seed: int, measure: Callable[..., float | None]) -> tuple[Evaluation, ...]:
     rng = np.random.default_rng(seed)
     fresh = iter(rng.permutation(len(SPACE.points)))
     resampling, history, asked = build(policy, SPACE, BUDGET, seed), list[Evaluation](), 0
@@ -45,7 +51,7 @@ def campaign(
                 break
             point, asked = SPACE.points[index], asked + 1
         history.append(Evaluation(point, measure(point, rng), initial=asked <= INITIAL))
-    return history
+    return tuple(history)
 
 
 def runs(history: Sequence[Evaluation], point: Parametrization | None) -> list[float]:

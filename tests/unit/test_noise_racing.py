@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from tests.unit.test_noise_policies import BUDGET, SPACE, at, campaign, noisy, runs, truth
 from tuner.noise import Evaluation, build, model
@@ -132,12 +133,27 @@ def test_a_search_that_was_stopped_early_still_has_its_leaders_repeated() -> Non
     assert len(runs(history, resampling.winner(history))) >= 2
 
 
+@pytest.mark.slow
 def test_racing_chooses_better_than_repeating_blindly() -> None:
     def distance(policy: str) -> float:
         found = [build(policy, SPACE, BUDGET, seed).winner(campaign(policy, seed)) for seed in range(6)]
         return float(np.mean([truth(point) / 10 - 1 for point in found if point is not None]))
 
     assert distance("racing") < min(distance("static"), distance("none"))
+
+
+def test_other_processors_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On matrices so small, threads of the linear algebra library take ten times the time, and all processors."""
+    seen: list[int] = []
+    fit = model.fit
+
+    def watched(given: Data) -> model.Array:
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return fit(given)
+
+    monkeypatch.setattr(model, "fit", watched)
+    assert won(background(np.random.default_rng(1))) is not None
+    assert seen and set(seen) == {1}
 
 
 def test_negative_objectives_are_taken_as_they_are() -> None:

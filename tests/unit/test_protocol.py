@@ -186,6 +186,7 @@ def test_an_environment_that_the_plugin_would_refuse_is_named(environment: dict[
     assert why in (protocol.environment_problem(environment) or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["a", "ä", "\N{GRINNING FACE}", '"', "\x01"])
 def test_the_largest_environment_that_is_accepted_fits_a_reply(letter: str) -> None:
     names = [f"SRO_{i:02}".ljust(128, "A") for i in range(64)]

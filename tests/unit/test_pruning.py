@@ -111,6 +111,7 @@ def campaign(policy: str, method: str, seed: int) -> tuple[float, float, list[Ev
     return spent, 10 + 6 * ((float(best["a"]) - 6) ** 2 + (float(best["b"]) - 3) ** 2), history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["default", "estimator"])
 @pytest.mark.parametrize("method", ["random", "gp-ei"])
 def test_pruning_saves_node_time_and_finds_the_same(policy: str, method: str) -> None:

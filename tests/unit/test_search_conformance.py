@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.search_spaces import bowl, grid, small
 from tuner.search import METHODS, build
 from tuner.search.base import Key, Search
@@ -38,7 +39,7 @@ def tell_all(search: Search, space: Space, value: float | None = 1.0, most: int 
 
 
 @every_method
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(seed=st.integers(0, 2**63), told=tells)
 def test_a_search_rebuilt_by_telling_the_same_asks_the_same(
     method: str, seed: int, told: list[tuple[float | None, bool, bool]]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.search_spaces import grid
 from tuner.search import design
 from tuner.search.encoding import encode
@@ -28,7 +29,7 @@ def test_a_hypercube_shares_no_value_on_any_axis(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", design.DESIGNS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     size=st.integers(0, 40),

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import trapezoid
 from scipy.optimize import check_grad
-from scipy.stats import truncnorm
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern
 
+from tests.examples import examples
 from tests.unit.search_spaces import bowl, grid, small
 from tuner.search import build, surrogate
 from tuner.search.acquisition import log_expected_improvement
@@ -34,12 +31,12 @@ def test_expected_improvement_tends_to_its_limit_as_the_deviation_vanishes() -> 
     assert np.allclose(result, [1.0, 0.0, 0.0], atol=1e-11)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.floats(-3, 3), st.floats(0.05, 3), st.floats(-3, 3))
 def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviation: float, best: float) -> None:
     x = np.linspace(mean - 9 * deviation, mean + 9 * deviation, 40_001)
     density = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
-    expected = trapezoid(np.maximum(best - x, 0) * density, x)
+    expected = np.trapezoid(np.maximum(best - x, 0) * density, x)
     found = math.exp(log_expected_improvement(np.array([mean]), np.array([deviation]), best)[0])
     assert found == pytest.approx(expected, abs=1e-5)
 
@@ -76,8 +73,12 @@ def test_nothing_overflows_as_far_as_the_optimizer_goes() -> None:
             assert math.isinf(cost) or np.isfinite(gradient).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kernel", "reference"), [("matern52", 2.5), ("matern32", 1.5), ("rbf", None)])
 def test_the_prediction_is_scikit_learns_with_the_same_hyperparameters(kernel: str, reference: float | None) -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, Matern
+
     space, rng = Space([Parameter(name, tuple(range(9))) for name in "ab"]), np.random.default_rng(2)
     rows, wanted = encode(space, space.points[::5]), encode(space, space.points)
     values, counts = rng.standard_normal(len(rows)), rng.integers(1, 4, len(rows)).astype(float)
@@ -127,9 +128,12 @@ def test_one_very_slow_point_does_not_hide_the_others() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.floats(-5, 5), st.floats(0.01, 5), st.floats(-5, 5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: float, bound: float) -> None:
+    from scipy.stats import truncnorm
+
     found = truncated_mean(np.array([mean]), np.array([deviation]), np.array([bound]))[0]
     low = (bound - mean) / deviation
     assert found >= bound

@@ -233,6 +233,7 @@ def test_sigterm_lets_a_request_in_flight_finish(daemon: Daemon) -> None:
     assert daemon.stop() == 0
 
 
+@pytest.mark.slow
 def test_something_else_than_a_socket_from_systemd_is_refused(daemon: Daemon) -> None:
     daemon.spawn(
         sys.executable,

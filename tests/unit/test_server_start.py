@@ -197,6 +197,7 @@ def lives(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_daemon_with_many_records_loads_them_once_and_no_process_stays(full: Daemon) -> None:
     full.spawn()
     wait_for("the processes that load", lambda: full.running() and children(full), every_s=0.001)
@@ -208,6 +209,7 @@ def test_a_daemon_with_many_records_loads_them_once_and_no_process_stays(full: D
     assert "workers-failed" not in full.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_daemon_that_ends_while_it_loads_leaves_no_process(full: Daemon, number: signal.Signals) -> None:
     full.spawn()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from matcher.metadata import JobMetadata
 from matcher.submission import SCRIPT_LIMIT, Script, Submission, parse
+from tests.examples import examples
 
 BOUND_S = 0.020
 CORPUS = [path.read_bytes() for path in sorted((Path(__file__).parent / "scripts").glob("*.sh"))]
@@ -130,7 +131,7 @@ def scripts(draw: st.DrawFn) -> bytes:
     return text * draw(st.sampled_from([1, 1, 1, 50, 1_000]))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500))
 @given(scripts(), st.booleans())
 def test_any_bytes_give_metadata_in_time(data: bytes, known_to_be_shell: bool) -> None:
     text = (HEAD if known_to_be_shell else "") + data[:SCRIPT_LIMIT].decode(errors="replace")

@@ -19,6 +19,7 @@ from matcher.submission.parse import node_count
 from matcher.submission.program import Reading, read_script
 from matcher.submission.variables import Variables
 from matcher.submission.work import Work
+from tests.examples import examples
 
 HEAD = "#!/bin/bash\n"
 
@@ -207,7 +208,7 @@ shell = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(
     st.sampled_from(["sbatch", "srun", "salloc", "batch", "other", ""]),
     st.lists(words, max_size=6),

@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from matcher.linkage.comparers import hamming as similarity
@@ -63,7 +63,6 @@ def test_a_similarity_is_an_estimate_of_the_share_of_common_sequences() -> None:
         assert estimate == pytest.approx(share + (1 - share) / len(LETTERS), abs=4 / (2 * SIZE**0.5))
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_any_text_has_a_small_sketch_and_likeness_is_symmetric(one: str, other: str) -> None:
     left, right = sketch(one), sketch(other)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from templates import render
+from tests.examples import examples
 from tuner.component import TrialPlan
 from tuner.executors.launch import Launcher
 from tuner.executors.script import TrialScript
@@ -81,7 +82,7 @@ def test_a_missing_value_is_an_error_and_never_empty() -> None:
 NASTY = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=30)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(value=NASTY, argument=NASTY)
 def test_values_reach_the_program_as_they_are(
     tmp_path_factory: pytest.TempPathFactory, value: str, argument: str

@@ -58,6 +58,7 @@ def test_a_campaign_runs_the_default_the_search_and_the_final_pairs(site: Site) 
     assert all(trial.state is TrialState.COMPLETE and trial.started_at for trial in site.trials(campaign))
 
 
+@pytest.mark.slow
 def test_the_default_is_not_searched_again(site: Site) -> None:
     site.run(campaign := site.begin(search={"method": "exhaustive"}))
     searched = [t.parametrization for t in site.trials(campaign) if t.role is TrialRole.SEARCH and t.problem == "p/1"]
@@ -101,6 +102,7 @@ def test_a_flat_objective_stops_after_26_trials_of_the_search(site: Site) -> Non
     assert sum(trial.role is TrialRole.SEARCH for trial in site.trials(campaign)) == 26
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_campaign_and_another_is_another(site: Site) -> None:
     tried = []
     for seed in (7, 7, 8):
@@ -124,6 +126,7 @@ def test_a_failed_trial_is_a_state_and_the_campaign_goes_on(site: Site) -> None:
     assert site.campaign(campaign).summary["problems"][0]["comparison"]["winner"] != {"size": 4, "kind": "c"}
 
 
+@pytest.mark.slow
 def test_a_trial_that_hangs_is_timed_out(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || exec sleep 60'
     site.run(campaign := site.begin(
@@ -132,6 +135,7 @@ def test_a_trial_that_hangs_is_timed_out(site: Site) -> None:
     assert [t.message for t in site.trials(campaign) if t.state is TrialState.TIMEOUT] == ["was stopped after 0.5 s"]
 
 
+@pytest.mark.slow
 def test_output_without_the_objective_fails_the_trial(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo nothing; exit 0; }'
     site.run(campaign := site.begin(search={"method": "exhaustive"}, settings={"before": before}))
@@ -157,6 +161,7 @@ def test_ten_failures_in_a_row_and_then_of_the_default_fail_the_campaign(site: S
     assert len(site.runs()) == 2 + 10 + 1
 
 
+@pytest.mark.slow
 def test_ten_bad_points_in_a_row_are_no_failure_of_the_campaign(site: Site) -> None:
     before = 'case $FAKE_POINT in "p/1 0 a" | "p/1 8 c") ;; p/1*) exit 1 ;; esac'
     site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
@@ -166,6 +171,7 @@ def test_ten_bad_points_in_a_row_are_no_failure_of_the_campaign(site: Site) -> N
     assert roles[:14] == [TrialRole.DEFAULT] * 2 + [TrialRole.SEARCH] * 10 + [TrialRole.DEFAULT, TrialRole.SEARCH]
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +186,7 @@ def test_a_full_disk_stops_the_campaign_and_is_no_parametrizations_fault(
     assert {trial.state for trial in site.trials(campaign)} == {TrialState.COMPLETE}
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +202,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resum
     assert site.run(campaign)
 
 
+@pytest.mark.slow
 def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || [ $(grep -c "p/1 4 c" "$FAKE_LOG") -le 3 ] || exit 1'
     site.run(campaign := site.begin(search={"method": "exhaustive", "budget": 99}, settings={"before": before}))
@@ -204,6 +212,7 @@ def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
     assert problems[1]["comparison"]
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resumed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +291,7 @@ def test_two_coordinators_on_one_campaign_are_refused(site: Site) -> None:
     assert not place.is_running(site.campaign(campaign), site.config)
 
 
+@pytest.mark.slow
 def test_a_campaign_is_not_resumed_with_another_release_of_what_it_measured(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +337,7 @@ def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:
     assert "complete" in reprise("tune", "list").stdout
 
 
+@pytest.mark.slow
 def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
     site.killed(site.begin(settings={"before": KILL.format(n=3, flag=site.directory / "killed")}))
     reprise = Command(site)

@@ -37,6 +37,13 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
+@pytest.fixture
+def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made as always, but not drawn, which takes most of the time: for tests of what stands around them."""
+    monkeypatch.setattr("matplotlib.layout_engine.TightLayoutEngine.execute", lambda *_: None)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
+
+
 class Page(HTMLParser):
     """The elements of a page; a test fails where they are not closed in order."""
 
@@ -99,6 +106,7 @@ def test_pictures_have_the_colours_of_the_page(site: Site) -> None:
     assert "var(--search)" in pictures and not re.findall(r"#[0-9a-f]{6}\b", pictures)
 
 
+@pytest.mark.usefixtures("plain_pictures")
 def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
     for report in both(complete(site)):
         assert "campaign 1 is complete: record 1, for jobs that load no module" in report
@@ -107,7 +115,10 @@ def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
         assert "seed" in report and "numpy 2.0" in report
 
 
-@pytest.mark.parametrize("role", ["problem", "message", "value", "name"])
+SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "message")]
+
+
+@pytest.mark.parametrize("role", ["value", "name", *SLOW])
 def test_names_from_outside_are_text_and_nothing_else(site: Site, role: str) -> None:
     settings = {"problems": [HOSTILE if role == "problem" else "p/1"]}
     campaign = written(site, settings=settings)
@@ -124,6 +135,7 @@ def test_names_from_outside_are_text_and_nothing_else(site: Site, role: str) -> 
     assert "\x1b" not in source and "\x1b" not in plain and "<script>alert(1)" in plain
 
 
+@pytest.mark.usefixtures("plain_pictures")
 def test_what_a_user_gave_sbatch_in_secret_is_not_shown(site: Site) -> None:
     options = ["--export=ALL,API_TOKEN=hunter2,B=1", "--comment=https://alice:hunter2@host/", "--nodes=4"]
     application = {"script": str(site.directory / "app.sh"), "user": "alice", "options": options}
@@ -133,6 +145,7 @@ def test_what_a_user_gave_sbatch_in_secret_is_not_shown(site: Site) -> None:
         assert "hunter2" not in report and "API_TOKEN=***,B=1" in report and "--nodes=4" in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [CampaignState.FAILED, CampaignState.STOPPED, CampaignState.RUNNING])
 @pytest.mark.parametrize("how", [written, searched])
 def test_a_campaign_is_reported_on_in_any_state(
@@ -145,6 +158,7 @@ def test_a_campaign_is_reported_on_in_any_state(
         assert "none so far" in report and "not begun" in report
 
 
+@pytest.mark.usefixtures("plain_pictures")
 def test_a_campaign_of_a_release_that_kept_less_is_reported_on(site: Site) -> None:
     campaign = searched(site).campaign
     kept = {key: campaign.spec[key] for key in ("definition", "component", "metadata")}
@@ -154,6 +168,7 @@ def test_a_campaign_of_a_release_that_kept_less_is_reported_on(site: Site) -> No
         assert "kind=c size=4" in report
 
 
+@pytest.mark.usefixtures("plain_pictures")
 def test_of_very_many_problems_each_has_one_picture(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = searched(site)
     campaign.trial(TrialRole.DEFAULT, DEFAULT, 2.0, "p/2")
@@ -214,6 +229,7 @@ def test_noise_is_pooled_over_the_points_that_were_repeated(site: Site) -> None:
     assert noise == {"variation": pytest.approx(math.sqrt((2 * first**2 + second**2) / 3)), "points": 2}
 
 
+@pytest.mark.usefixtures("plain_pictures")
 @pytest.mark.parametrize(("last", "verdict"), [(2.1, "within noise"), (4.0, "the machine was not the same")])
 def test_a_machine_that_changed_meanwhile_is_told(site: Site, last: float, verdict: str) -> None:
     campaign = searched(site)
@@ -272,6 +288,7 @@ def test_single_values_have_units_that_a_person_reads(value: float, unit: str, s
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plain_pictures")
 def test_a_page_goes_where_it_is_wanted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = str(complete(site).number)
     command = Command(site)

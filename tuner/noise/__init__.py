@@ -9,8 +9,9 @@ from typing import Any
 
 from reprise.config import Section
 from tuner import settings as of_policies
-from tuner.noise import racing, repeat, thesis
+from tuner.noise import repeat, thesis
 from tuner.noise.base import Evaluation, Resampling, winner
+from tuner.noise.settings import RacingSettings
 from tuner.space import Space
 
 __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "build", "settings_of", "winner"]
@@ -24,12 +25,18 @@ class Policy:
     settings: type[Section] = Section
 
 
+def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
+    from tuner.noise.racing import Racing  # and scipy
+
+    return Racing(space, budget, seed, settings)
+
+
 POLICIES: Mapping[str, Policy] = {
     "none": Policy(repeat.Never),
     "static": Policy(repeat.Static, repeat.StaticSettings),
     "sedr": Policy(repeat.Sedr, repeat.SedrSettings),
     "thesis": Policy(thesis.Thesis),
-    "racing": Policy(racing.Racing, racing.RacingSettings),
+    "racing": Policy(_racing, RacingSettings),
 }
 DEFAULT = "racing"
 

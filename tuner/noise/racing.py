@@ -14,12 +14,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import Field
 
-from reprise.config import Section
+from tuner.algebra import one_thread
 from tuner.noise import model
 from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
 from tuner.noise.model import Array, Data, Posterior
+from tuner.noise.settings import RacingSettings
 from tuner.search.base import Key
 from tuner.search.encoding import encode
 from tuner.space import Parametrization, Space
@@ -28,13 +28,6 @@ FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
 AGREEMENTS = 3  # runs that took exactly what others of their points did, none that did not: there is no noise
 REFIT = 1.1  # the model's parameters are fitted anew when the history is longer by this factor
-
-
-class RacingSettings(Section):
-    """Of `racing`."""
-
-    share: float = Field(0.35, ge=0, le=1, description="of the budget, at its end, for the leaders")
-    least: float = Field(0.0005, ge=0, description="a difference between them that does not matter, relative")
 
 
 class Racing:
@@ -100,7 +93,8 @@ class Racing:
         data = self._data(history, keys)
         if model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
             return model.exact(data)
-        return model.on_average(data, model.posterior(data, self._parameters(history)))
+        with one_thread():
+            return model.on_average(data, model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
         """The measured runs; those that failed or were stopped are left out. Logarithms where all are positive."""

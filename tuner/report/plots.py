@@ -251,12 +251,14 @@ def _figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tupl
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import TightLayoutEngine
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(wide, high), layout="tight")
+        figure = Figure(figsize=(wide, high))
         FigureCanvasSVG(figure)
 
         def finish() -> str:
+            TightLayoutEngine().execute(figure)  # once: as the figure's own it lays out and draws everything twice
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
             return _inlined(buffer.getvalue(), title)

@@ -8,17 +8,16 @@ for a noise that replicates divide, and took ten times as long to fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController
+
+from tuner.algebra import one_thread
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -190,19 +189,6 @@ class _Posterior:
         covariance[np.diag_indices(len(covariance))] += noise / self._counts + JITTER
         factor: Matrix = cholesky(covariance, lower=True, check_finite=False)
         return factor
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """No threads of the linear algebra library: on matrices as small as these they take 20 times the processor time,
-    and where other programs run many times the wall time (100 observations, OpenBLAS 0.3)."""
-    with _libraries().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _squares(columns: Matrix) -> Matrix:

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, ndtri
-from scipy.stats import rankdata
 
 Vector = npt.NDArray[np.float64]
 
@@ -23,7 +22,7 @@ def warp(values: Vector, how: str) -> Vector:
     scaled = np.log(values) if how != "plain" and values.min() > 0 else values
     if how != "warped":
         return _standardized(scaled)
-    scores: Vector = ndtri((rankdata(values) - 0.5) / len(values))
+    scores: Vector = ndtri((_ranks(values) - 0.5) / len(values))
     return _standardized(_standardized(scaled) + _standardized(scores))
 
 
@@ -38,6 +37,14 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
         hazard = math.sqrt(2 / math.pi) / erfcx((bound - mean) / sigma / math.sqrt(2))
     expected: Vector = np.maximum(mean + sigma * hazard, bound)
     return expected
+
+
+def _ranks(values: Vector) -> Vector:
+    """From 1; equal values share the mean of theirs. As scipy.stats.rankdata, which takes half a second to import."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: Vector = (last - (counts - 1) / 2)[place]
+    return ranks
 
 
 def _standardized(values: Vector) -> Vector:

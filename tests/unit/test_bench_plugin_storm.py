@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which jobs of `make bench-plugin`'s storm count as changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.plugin_storm import CARRIED, MARK, RECORDS, is_default
+
+DEFAULT = {"PATH": "/bin", "SLURM_JOB_ID": "1"}
+GIVEN = dict.fromkeys(RECORDS[0], "1")
+
+
+@pytest.mark.parametrize("more", [{}, {"SLURM_JOB_ID": "2"}, {CARRIED: "{}"}, {MARK: "d-1", **GIVEN}])
+def test_a_job_with_its_defaults_or_all_of_a_records_settings_is_as_it_should_be(more: dict[str, str]) -> None:
+    assert is_default({**DEFAULT, **more}, DEFAULT)
+
+
+@pytest.mark.parametrize("more", [{"PATH": ""}, GIVEN, {MARK: "d-1"}, {MARK: "d-1", min(GIVEN): "1"}, {"OTHER": "1"}])
+def test_a_job_with_anything_else_is_a_changed_one(more: dict[str, str]) -> None:
+    assert not is_default({**DEFAULT, **more}, DEFAULT)
+
+
+def test_a_job_that_lacks_a_variable_is_a_changed_one() -> None:
+    assert not is_default({"SLURM_JOB_ID": "1"}, DEFAULT)
