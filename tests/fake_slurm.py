@@ -80,14 +80,21 @@ class FakeSlurm:
         return sorted(int(path.parent.name) for path in self.directory.glob("*/pid"))
 
     def active(self) -> list[int]:
-        return [job for job in self.jobs() if self.state(job) in ("PENDING", "RUNNING")]
+        return [job for job in self.jobs() if self.state(job) in ("PENDING", "RUNNING", "SUSPENDED")]
 
     def end(self, job_id: int, state: str) -> None:
         """End a job from outside."""
         job = self.directory / str(job_id)
-        if self.state(job_id) in ("PENDING", "RUNNING"):
+        if self.state(job_id) in ("PENDING", "RUNNING", "SUSPENDED"):
             (job / "state").write_text(state)
             self._kill(job, leader_too=True)
+
+    def suspend(self, job_id: int) -> None:
+        """Let Slurm say that a job is suspended; it goes on all the same."""
+        (self.directory / str(job_id) / "state").write_text("SUSPENDED")
+
+    def resume(self, job_id: int) -> None:
+        (self.directory / str(job_id) / "state").unlink()
 
     def requeue(self, job_id: int) -> None:
         """End what a job runs, and let it run once more."""

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from database.model import Trial
+from database.model import Trial, TrialState
 from tuner.campaign import Definition
 from tuner.component import Problem
 from tuner.errors import CampaignFailedError, TunerError
@@ -18,7 +19,7 @@ from tuner.rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from tuner.schedule import BackOff
 from tuner.step import Done, Failed, ProblemResult, Start, Step
 from tuner.steps import Solver
-from tuner.trials import ATTEMPTS, NOT_REACHED, WITHDRAWN, Trials
+from tuner.trials import ATTEMPTS, NOT_REACHED, PREEMPTIONS, WITHDRAWN, Trials
 
 POLL_S = 1.0
 REST_S = 10.0  # between looks at the clock outside the campaign's hours
@@ -46,7 +47,7 @@ class Coordinator:
         self._back_off = back_off
         self._now = now
         self._sleep = sleep
-        self._interrupted = 0
+        self._interrupted: Counter[TrialState] = Counter()  # trials in a row
         self._closed = False
 
     def run(self) -> Sequence[ProblemResult]:
@@ -153,14 +154,15 @@ class Coordinator:
     def _tell(self, trial: Trial) -> None:
         rows = self._journal.rows(trial.problem)
         if trial.state not in INTERRUPTED:
-            self._interrupted = 0
+            self._interrupted.clear()
             done = sum(row.state not in OPEN | INTERRUPTED for row in rows)
             self._report.trial(trial, done, best_gain(rows))
             return
-        self._interrupted += trial.message not in (WITHDRAWN, NOT_REACHED)
-        if self._interrupted >= ATTEMPTS * self._definition.executor.parallel:
+        self._interrupted[trial.state] += trial.message not in (WITHDRAWN, NOT_REACHED)
+        times, most = self._interrupted[trial.state], PREEMPTIONS if trial.state is TrialState.PREEMPTED else ATTEMPTS
+        if times >= most * self._definition.executor.parallel:
             raise TunerError(
-                f"{trial.problem}: a trial was interrupted {self._interrupted} times in a row, at last so: "
+                f"{trial.problem}: a trial was interrupted {times} times in a row, at last so: "
                 f"{trial.message}: see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
             )
 

@@ -21,6 +21,7 @@ from tuner.rows import INTERRUPTED, OPEN
 from tuner.step import Start
 
 ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
+PREEMPTIONS = 30  # the same of those that are preempted: others need the nodes now and then, which is no fault
 OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write
 WITHDRAWN = "was withdrawn before it began: its nodes would have come outside the campaign's hours"
 NOT_REACHED = "was not reached: the run ended before it"

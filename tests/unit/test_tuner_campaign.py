@@ -213,21 +213,22 @@ def test_a_winner_that_fails_when_it_is_run_again_is_none(site: Site) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("state", "times"), [(TrialState.CANCELLED, 3), (TrialState.PREEMPTED, 30)])
 def test_a_trial_that_is_always_interrupted_stops_the_campaign_until_it_is_resumed(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, state: TrialState, times: int
 ) -> None:
     original = LocalExecutor.poll
 
-    def preempted(self: LocalExecutor, timeout_s: float) -> list[Finished]:
-        result = TrialResult(TrialState.PREEMPTED, TrialOutput(-1, "", "", 0.0), None, "job 7 was preempted")
+    def interrupted(self: LocalExecutor, timeout_s: float) -> list[Finished]:
+        result = TrialResult(state, TrialOutput(-1, "", "", 0.0), None, "job 7 ended")
         return [Finished(one.key, result) for one in original(self, timeout_s)]
 
     campaign = site.begin()
-    monkeypatch.setattr(LocalExecutor, "poll", preempted)
-    for tries in (3, 6):
-        with pytest.raises(TunerError, match=r"interrupted 3 times in a row, at last so: job 7 was preempted"):
+    monkeypatch.setattr(LocalExecutor, "poll", interrupted)
+    for tries in (times, 2 * times):
+        with pytest.raises(TunerError, match=rf"interrupted {times} times in a row, at last so: job 7 ended"):
             site.run(campaign)
-        assert [trial.state for trial in site.trials(campaign)] == [TrialState.PREEMPTED] * tries
+        assert [trial.state for trial in site.trials(campaign)] == [state] * tries
         assert site.campaign(campaign).state is CampaignState.STOPPED
     monkeypatch.setattr(LocalExecutor, "poll", original)
     assert site.run(campaign)

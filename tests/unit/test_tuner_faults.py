@@ -185,6 +185,29 @@ def test_a_requeued_job_has_one_result(site: Site, slurm: FakeSlurm) -> None:
     assert len(slurm.jobs()) == TRIALS + 1 and len(site.runs()) == TRIALS + 2
 
 
+def test_what_a_job_measured_that_was_suspended_meanwhile_does_not_count(site: Site, tmp_path: Path) -> None:
+    """As a site may preempt jobs: clocks go on while its processes stand still."""
+
+    class Suspending(FakeSlurm):
+        def _squeue(self, *arguments: Any) -> Any:
+            answer = super()._squeue(*arguments)
+            if len(site.runs()) != 4 or (tmp_path / "resumed").exists():
+                return answer
+            if self.state(job := self.jobs()[-1]) == "SUSPENDED":
+                self.resume(job)
+                (tmp_path / "resumed").touch()
+            else:
+                self.suspend(job)
+            return answer
+
+    slurm = Suspending(tmp_path / "jobs")
+    campaign = begin(site, once(4, f"until [ -e {tmp_path / 'resumed'} ]; do sleep 0.05; done"))
+    assert run(site, campaign, slurm)
+    all_is_well(site, campaign, slurm, interrupted=1)
+    suspended = next(trial for trial in site.trials(campaign) if trial.state is TrialState.PREEMPTED)
+    assert "was suspended while it ran" in suspended.message and suspended.value is None
+
+
 def test_a_restart_of_slurmctld_is_waited_for(site: Site, slurm: FakeSlurm) -> None:
     slurm.fault = lambda _, number: "refuse" if number in range(8, 13) else ""
     campaign = begin(site)

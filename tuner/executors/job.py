@@ -7,6 +7,7 @@ coordinator was killed, also between the submission and the note of its id.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import shlex
 import time
@@ -32,13 +33,15 @@ VISIBLE_S = 15.0  # a network file system shows a file of another host within th
 
 @dataclass
 class _Submitted:
-    """A trial's job. `over`: as Slurm last told of it after its end; `over_at`: since when by `JobExecutor`'s clock."""
+    """A trial's job. `job`: as Slurm last told of it; `over_at`: since when it is over, by `JobExecutor`'s clock.
+    `suspended`: it was seen to stand still, so that its run time is none."""
 
     trial: Begun
     job_id: int
     job: Job | None = None
     said: str = ""
     over_at: float | None = None
+    suspended: bool = False
 
 
 class JobExecutor:
@@ -156,6 +159,9 @@ class JobExecutor:
                 result = _without_result(one.trial.directory, one.job_id, state, one.job)
         if not result:
             return None
+        if one.suspended and result.state in (TrialState.COMPLETE, TrialState.TIMEOUT):
+            words = f"job {one.job_id} was suspended while it ran: what it measured tells nothing"
+            result = dataclasses.replace(result, state=TrialState.PREEMPTED, message=words)
         del self._submitted[one.trial.key]
         return Finished(one.trial.key, result)
 
@@ -170,6 +176,7 @@ class JobExecutor:
                 one.job = job or (None if one.job is None or not one.job.over else one.job)
                 continue
             one.job, one.over_at = job, None
+            one.suspended = job.state in slurm.SUSPENDED or (one.suspended and job.state not in slurm.WAITING)
             words = job.waits(one.trial.plan.nodes) if job.state in slurm.WAITING else ""
             if words and words != one.said:
                 self._say(words)

@@ -23,7 +23,8 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries: outlasts a restart 
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
-ACTIVE = frozenset(("RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"))
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still, while clocks go on
+ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
 PREEMPTED = frozenset(("PREEMPTED",))
 TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
 CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # from outside: the trial is not to blame
