@@ -143,18 +143,33 @@ def test_a_censored_value_is_expected_above_its_bound(mean: float, deviation: fl
         assert found < bound + deviation
 
 
-def test_a_censored_point_is_not_taken_for_as_good_as_its_bound() -> None:
-    """Trials stopped at 1.0 in a region of 3: a model that took 1.0 for their value would go on there."""
-    space = Space([Parameter("a", tuple(range(40)))])
-    bounded, trusting = GaussianProcessSearch(space, 1), GaussianProcessSearch(space, 1)
-    for search in (bounded, trusting):
-        for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
-            search.tell({"a": place}, value)
-        for place in (2, 4, 6):
-            search.tell({"a": place}, 1.0, censored=search is bounded)
-    first, second = bounded.ask(), trusting.ask()
-    assert first is not None and second is not None
-    assert int(second["a"]) < 10 < int(first["a"])
+def told_of_stopped_trials(bound: float, censored: bool) -> GaussianProcessSearch:
+    """Trials stopped at `bound` in a region of 3, or said to have taken that; the best elsewhere took 1.5."""
+    search = GaussianProcessSearch(Space([Parameter("a", tuple(range(40)))]), 1)
+    for place, value in ((0, 3.0), (8, 3.0), (30, 2.0), (35, 1.5), (39, 2.0)):
+        search.tell({"a": place}, value)
+    for place in (2, 4, 6):
+        search.tell({"a": place}, bound, censored=censored)
+    return search
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.2])
+def test_a_censored_point_is_not_taken_for_as_good_as_its_bound(bound: float) -> None:
+    """A model that took the bound for its value would see the best region there."""
+    bounded, trusting = (told_of_stopped_trials(bound, censored) for censored in (True, False))
+    rows = encode(bounded._space, [{"a": 4}, {"a": 30}])
+    stopped, measured = bounded._model([])[0].predict(rows)[0]
+    assert stopped > measured + 1, "in standard deviations of the values"
+    stopped, measured = trusting._model([])[0].predict(rows)[0]
+    assert stopped < measured
+    asked = bounded.ask()
+    assert asked is not None and int(asked["a"]) > 10
+
+
+def test_where_a_bound_is_taken_for_a_value_the_search_goes_on() -> None:
+    """What the test above is there to rule out."""
+    asked = told_of_stopped_trials(1.0, censored=False).ask()
+    assert asked is not None and int(asked["a"]) < 10
 
 
 def test_a_failed_point_is_treated_as_the_worst_seen() -> None:
