@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,13 @@ CLIMB = 20  # steps at most from the best candidate to a better neighbour
 LIES: Mapping[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean, "best": min}
 
 Vector = npt.NDArray[np.float64]
+
+
+class Model(Protocol):
+    """What the search asks of its model."""
+
+    def predict(self, wanted: Vector) -> tuple[Vector, Vector]:
+        """Mean and standard deviation at the rows of `wanted`."""
 
 
 class Settings(Section):
@@ -61,7 +68,7 @@ class GaussianProcessSearch(OpenedSearch):
             return points[_highest(self._scores(model, best, rows), rng)] if points else None
         return self._of_candidates(model, best, taken, rng)
 
-    def _scores(self, model: surrogate.Surrogate, best: float, rows: Vector) -> Vector:
+    def _scores(self, model: Model, best: float, rows: Vector) -> Vector:
         from tuner.search.acquisition import log_expected_improvement
 
         return log_expected_improvement(*model.predict(rows), best)
@@ -78,7 +85,7 @@ class GaussianProcessSearch(OpenedSearch):
         return [self._space.points[number] for number in np.flatnonzero(free)], rows[free]
 
     def _of_candidates(
-        self, model: surrogate.Surrogate, best: float, taken: Collection[Key], rng: np.random.Generator
+        self, model: Model, best: float, taken: Collection[Key], rng: np.random.Generator
     ) -> Parametrization | None:
         """Random points and the neighbours of the best told, then uphill from the best of them."""
         known = [seen for seen in self._told.observations.values() if seen.mean is not None]
@@ -99,7 +106,7 @@ class GaussianProcessSearch(OpenedSearch):
             candidates = grid.beside(self._space, found)
         return found or grid.free(self._space, taken, rng)
 
-    def _model(self, pending: Sequence[Parametrization]) -> tuple[surrogate.Surrogate, float]:
+    def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """The model of what was told, and the lowest mean that it gives a measured point.
 
         Failed points count as the worst value seen, censored ones as what a model of the others expects above their

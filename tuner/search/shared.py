@@ -11,16 +11,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tuner.search import surrogate
 from tuner.search.base import Observation
 from tuner.search.encoding import axes, categories, encode
-from tuner.search.gp import LIES, GaussianProcessSearch, Settings, Vector
-from tuner.search.values import truncated_mean, warp
+from tuner.search.gp import LIES, GaussianProcessSearch, Model, Settings, Vector
 from tuner.space import Parametrization, Space
+
+if TYPE_CHECKING:
+    from tuner.search import surrogate  # imports scipy: when a model is made
 
 Context = Mapping[str, float]
 
@@ -86,9 +87,11 @@ class SharedSearch(GaussianProcessSearch):
         """Where this problem lies, the mean of its default (in the unit of what is told), what is known of others."""
         self._context, self._reference, self._relatives = context, reference, relatives
 
-    def _model(self, pending: Sequence[Parametrization]) -> tuple[surrogate.Surrogate, float]:
+    def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """The model of what was told of all problems, as this one sees it, and the lowest mean that it gives to one of
         this problem's measured points."""
+        from tuner.search.values import truncated_mean, warp
+
         rows = self._rows(pending)
         contexts = _Contexts([*rows.contexts, self._context])
         matrix = contexts.joined(encode(self._space, rows.points), rows.contexts)
@@ -141,17 +144,15 @@ class _Contexts:
         return np.concatenate([of_points, len(kinds) + more]), np.concatenate([kinds, np.zeros(len(more), bool)])
 
 
-class _InContext(surrogate.Surrogate):
+@dataclass(frozen=True)
+class _InContext:
     """A model of points and contexts, at one context."""
 
-    def __init__(self, model: surrogate.Surrogate, context: Sequence[float]) -> None:
-        super().__init__(**vars(model))
-        object.__setattr__(self, "context", np.array(context))
-
-    context: Vector
+    model: surrogate.Surrogate
+    context: Sequence[float]
 
     def predict(self, wanted: Vector) -> tuple[Vector, Vector]:
-        return super().predict(np.hstack([wanted, np.tile(self.context, (len(wanted), 1))]))
+        return self.model.predict(np.hstack([wanted, np.tile(np.array(self.context), (len(wanted), 1))]))
 
 
 def _relative_to(reference: float, seen: Observation) -> Observation:
@@ -183,6 +184,8 @@ def _fit(
 
 @lru_cache(maxsize=KEPT_FITS)
 def _fitted(arrays: tuple[_Array, ...], kernel: str) -> surrogate.Surrogate:
+    from tuner.search import surrogate
+
     points, values, counts, axes, categories = map(_array, arrays)
     return surrogate.fit(points, values, counts, axes, categories, kernel)
 
