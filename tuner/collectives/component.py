@@ -16,12 +16,14 @@ from typing import Any
 from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
+from tuner.collectives.algorithms import is_unsafe
 from tuner.collectives.build import OpenMPIBuild, describe, parse_release
-from tuner.collectives.catalogue import CATALOGUE
-from tuner.collectives.compiler import compile_rules, emit
+from tuner.collectives.catalogue import CATALOGUE, takes_data
+from tuner.collectives.compiler import Row, Shape, compile_rules
 from tuner.collectives.evidence import combined_gain, combined_measurement
 from tuner.collectives.proof import Proof, prove
-from tuner.collectives.rules import Row
+from tuner.collectives.rules.releases import family_of
+from tuner.collectives.rules.writing import form_for, write
 from tuner.collectives.settings import Settings
 from tuner.collectives.spaces import DEFAULT, space
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
@@ -78,6 +80,7 @@ class CollectivesComponent:
         self.settings = settings
         self.mpi = mpi
         self.config = config
+        self.form = form_for([family_of(mpi.version)])
         for collective in settings.collectives:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
@@ -115,8 +118,9 @@ class CollectivesComponent:
             argv += ["--max-seconds", str(self.settings.max_seconds)]
         if parametrization["algorithm"] == DEFAULT["algorithm"]:
             return self._launch(argv, {}, {})
-        rules = compile_rules({collective: {self.settings.tasks: [_row(size, parametrization)]}}, self.mpi)
-        text = emit(rules, [f"trial of {problem}"], self.mpi)
+        shape = Shape(self.settings.tasks)
+        rules = compile_rules({collective: {shape: [_row(size, parametrization)]}}, self.mpi)
+        text = write(rules, self.form, [f"trial of {problem}"], self.mpi.algorithms)
         return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text})
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
@@ -151,10 +155,11 @@ class CollectivesComponent:
         for problem, collective, size in self._problems.values():
             # What has no winner must be there too: it ends the rule of the size below.
             rows.setdefault(collective, []).append(_row(size, winners.get(problem.key, problem.default)))
-        rules = compile_rules({name: {self.settings.tasks: found} for name, found in rows.items()}, self.mpi)
-        text = emit(rules, self._provenance(), self.mpi)
+        shape = Shape(self.settings.tasks)
+        rules = compile_rules({name: {shape: found} for name, found in rows.items()}, self.mpi)
+        text = write(rules, self.form, self._provenance(), self.mpi.algorithms)
         probe = self._launch([str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
-        proof = prove(rules, text, self.settings.tasks, probe, run, artifacts_directory)
+        proof = prove(rules, self.form, text, self.settings.tasks, probe, run, artifacts_directory)
         artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
         gain, low, high = combined_gain(kept)
         return Publication(
@@ -173,7 +178,7 @@ class CollectivesComponent:
         """One problem per collective and size; a barrier has no size."""
         found = []
         for collective in self.settings.collectives:
-            for size in sorted(self.settings.sizes) if CATALOGUE[collective].sized else [0]:
+            for size in sorted(self.settings.sizes) if takes_data(collective) else [0]:
                 grid = space(
                     collective,
                     size,
@@ -208,9 +213,7 @@ class CollectivesComponent:
     def _safe(self, collective: str) -> Collection[int]:
         """The algorithms of this build that a file for jobs may name, without 0."""
         names = self.mpi.algorithms[collective]
-        return [
-            i for i, name in names.items() if i != DEFAULT["algorithm"] and name not in CATALOGUE[collective].unsafe
-        ]
+        return [i for i, name in names.items() if i != DEFAULT["algorithm"] and not is_unsafe(collective, name)]
 
     def _provenance(self) -> list[str]:
         s = self.settings
