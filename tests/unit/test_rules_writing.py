@@ -107,4 +107,3 @@ def test_the_measurement_counts_what_fails(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(writing, "read", lambda _, family: Reading(family, "classic", {}, "never read"))
     assert main(["--tables", "5"]) == 1
     assert '"roundtrip_failures": 5' in capsys.readouterr().out
-

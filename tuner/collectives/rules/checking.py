@@ -6,17 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from tuner.collectives.algorithms import is_unsafe
 from tuner.collectives.catalogue import CATALOGUE, UNITS
 from tuner.collectives.rules import classic
-from tuner.collectives.rules.model import CommRule, SizeRule, decide, differences
+from tuner.collectives.rules.model import SizeRule, decide, differences
 from tuner.collectives.rules.releases import Reading
 
 Level = Literal["error", "warning", "note"]
 
-_ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]+|[xX][0-9a-fA-F]*|[bB][01]+)(?![\w.])")
+_ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]+|[bB][01]+)(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ def _of_reading(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
             yield "note", f"{name} asks no rules file: its rules have no effect"
             continue
         for comm in comms:
-            yield from _of_comm(name, comm, reading)
-    if reading.form == "classic" and not reading.family.dialect.shifted:
-        yield from _unguarded(data, reading)
+            for row in comm.rows:
+                yield from _of_row(name, row, reading)
+    if reading.form != "JSON":
+        yield from _of_listed(data, reading)
     if reading.family.han_first and any(reading.rules.values()):
         yield (
             "note",
@@ -70,49 +72,48 @@ def _of_reading(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
         )
 
 
-def _of_comm(name: str, comm: CommRule, reading: Reading) -> Iterator[tuple[Level, str]]:
-    if comm.ranks[0] > comm.ranks[1] or comm.nodes[0] > comm.nodes[1]:
-        yield "warning", f"{comm.where}: no communicator ever gets this entry of {name}: sort them by their sizes"
-        return
-    for row in comm.rows:
-        yield from _of_row(name, row, reading)
-
-
 def _of_row(name: str, row: SizeRule, reading: Reading) -> Iterator[tuple[Level, str]]:
     known, number = reading.family.algorithms.get(name, {}), row.choice.algorithm
     if number and number not in known:
-        what = (
-            f"{row.where}: {name} has no algorithm {number}"
-            if number > 0
-            else f"{row.where}: {name}: no such algorithm"
-        )
+        what = f"no algorithm {number}" if number > 0 else "no such algorithm"
         if reading.form == "JSON":
-            yield "warning", f"{what}: the rule is left out"
+            yield "warning", f"{row.where}: {name} has {what}: the rule is left out"
         elif row.low <= row.high:
-            yield "error", f"{what}: a job aborts in the first call that this row decides: use 0 to {max(known)}"
-    elif row.low > row.high:
-        yield "warning", f"{row.where}: no message ever gets this row of {name}: sort them by their sizes, each once"
+            aborts = "a job aborts in the first call that this row decides"
+            yield "error", f"{row.where}: {name} has {what}: {aborts}: use 0 to {max(known)}"
+    elif row.low > row.high and reading.form == "JSON":
+        yield "warning", f"{row.where}: no message is of {row.low} bytes and more, and of {row.high} and fewer"
     elif number and name in CATALOGUE and is_unsafe(name, known[number]):
-        yield (
-            "warning",
-            f"{row.where}: {name} by {known[number]} from a file gives wrong results to some (docs/openmpi.md)",
-        )
+        wrong = "from a file, gives wrong results to some (docs/openmpi.md)"
+        yield "warning", f"{row.where}: {name} by {known[number]}, {wrong}"
 
 
-def _unguarded(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
-    """Of the classic form, where a communicator that is smaller than all entries gets the first one."""
+def _of_listed(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
+    """Of the classic form: thresholds out of order, and communicators that are smaller than all entries."""
     for name, nodes in classic.listed(data, reading.family.dialect).items():
-        comms = nodes[0].comms
-        if comms and comms[0].key > 2 and any(row.choice.algorithm for row in comms[0].rows):
+        for node in nodes:
+            for before, comm in pairwise(node.comms):
+                if comm.key < before.key:
+                    what = f"{comm.key} ranks stand behind {before.key}"
+                    yield "warning", f"{comm.where}: {what}: sort the entries of {name} by their sizes"
+            for comm in node.comms:
+                for above, row in pairwise(comm.rows):
+                    if row.size <= above.size:
+                        what = f"{row.size} bytes stand behind {above.size}"
+                        yield "warning", f"{row.where}: {what}: sort the rows of {name} by their sizes, each once"
+        first = nodes[0].comms[0] if nodes and nodes[0].comms else None
+        falls_back = not reading.family.dialect.nodes and not reading.family.dialect.shifted
+        if first and falls_back and first.key > 2 and any(row.choice.algorithm for row in first.rows):
             yield (
                 "warning",
-                f"{comms[0].where}: communicators of fewer than {comms[0].key} ranks get this entry of {name} too: put "
-                "one for 1 rank with the row 0 0 0 0 in front",
+                f"{first.where}: communicators of fewer than {first.key} ranks get this entry of {name} too: put one "
+                "for 1 rank with the row 0 0 0 0 in front",
             )
 
 
 def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Level, str]]:
-    if all(reading.form == "JSON" for reading in readings):
+    """Of the classic form: numbers that are not what they look like."""
+    if not any(reading.form != "JSON" and not reading.dropped for reading in readings):
         return
     for number, line in enumerate(data.split(b"\n"), 1):
         for match in _ODD_NUMBER.finditer(line.split(b"#")[0]):
@@ -124,12 +125,10 @@ def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Leve
                     f"line {number}: {word} is {int(digits, 2)} if Open MPI was built with glibc 2.38 or newer, and 0 "
                     "and what follows it otherwise",
                 )
-            elif digits.strip("0x"):
-                value = re.match("0x[0-9a-f]+|0[0-7]+", digits)
-                if value and value[0] == digits:
-                    yield "note", f"line {number}: {word} is read as {int(digits, 16 if 'x' in digits else 8)}"
-                else:
-                    yield "warning", f"line {number}: {word} is read as several numbers: it begins like an octal one"
+            elif set(digits) & set("89"):
+                yield "warning", f"line {number}: {word} begins like an octal number, and is read as several ones"
+            elif int(digits, 8) != int(digits):
+                yield "note", f"line {number}: {word} is octal, that is {int(digits, 8)}"
 
 
 def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
@@ -138,7 +137,8 @@ def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
     for other in readings:
         if first is None or other.dropped or other is first:
             continue
-        call = next(differences(first.rules, other.rules), None)
+        # A communicator of one rank asks no rules.
+        call = next((call for call in differences(first.rules, other.rules) if call[2] > 1), None)
         if call:
             name, nodes, ranks, size = call
             chosen = [decide(reading.rules, *call) for reading in (first, other)]
@@ -146,6 +146,6 @@ def _disagreements(readings: Sequence[Reading]) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 [other.family.name],
-                f"it means something else than in {first.family.name}: {name} of {size} compared bytes among {ranks} "
-                f"ranks on {nodes} nodes gets {words[1]} instead of {words[0]}",
+                f"it means something else than in {first.family.name}: {name} of {size} compared bytes, {ranks} "
+                f"ranks, nodes: {nodes}, gets {words[1]} instead of {words[0]}",
             )

@@ -123,7 +123,7 @@ def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]
 def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
     """Nodes and ranks of a communicator out of each region in which the same of `comms` hold; more ranks than nodes."""
     all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
-    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)}
+    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone asks nobody
     if any(comm.spread != "any" for comm in comms):
         all_nodes |= {1, 2} | all_ranks
         all_ranks |= all_nodes | {edge + 1 for edge in all_ranks}
