@@ -180,10 +180,15 @@ def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured
         return module.build({"name": "x", "version": "3"}, SETTINGS, config)
 
     assert begin(BUILD, "4.1.4").problems()
-    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7"):
+    assert begin(BUILD, "4.1.4", "4.1.8").context()["openmpi"] == ["4.1.4", "4.1.8"]
+    newer = OpenMPIBuild("5.0.11", BUILD.algorithms, {"han": 35, "tuned": 30})
+    assert begin(newer, "5.0.7").context()["openmpi"] == ["5.0.11", "5.0.7"]
+    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7, of which a gain measured with 4\.1\.4 says nothing"):
         begin(BUILD, "4.1.4", "5.0.7")
-    with pytest.raises(TunerError, match=r"made for 4\.1 only"):
-        begin(OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30}))
+    with pytest.raises(TunerError, match="no way to prove"):
+        begin(OpenMPIBuild("6.0.0", BUILD.algorithms, {"han": 35, "tuned": 30}))
+    with pytest.raises(TunerError, match=r"'4\.1' is no Open MPI release"):
+        begin(BUILD, "4.1")
 
 
 def test_a_directory_that_keeps_jobs_out_is_refused(directory: Path) -> None:

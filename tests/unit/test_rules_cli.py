@@ -263,3 +263,12 @@ def test_any_bytes_can_be_shown_checked_and_explained(data: bytes) -> None:
     ):
         assert shown.lines
         json.dumps(shown.document)
+
+
+def test_the_example_of_the_documentation_means_the_same_to_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "collectives.md").read_text()
+    text = page.split("### A file that means the same to all")[1].split("```")[1]
+    told = showing.check(text.encode(), FAMILIES)
+    assert told.document["alike"] is True
+    for ranks, words in [(3, "the built-in rules decide"), (4, "binomial (6)"), (5, "the built-in rules decide")]:
+        assert words in "\n".join(showing.explain(text.encode(), FAMILIES, Call("bcast", 2, ranks, 8)).lines)

@@ -17,7 +17,7 @@ from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
 from tuner.collectives.algorithms import is_unsafe
-from tuner.collectives.build import OpenMPIBuild, describe, parse_release
+from tuner.collectives.build import OpenMPIBuild, describe
 from tuner.collectives.catalogue import CATALOGUE, takes_data
 from tuner.collectives.compiler import Row, Shape, compile_rules
 from tuner.collectives.evidence import combined_gain, combined_measurement
@@ -57,17 +57,20 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
     """Raise TunerError where no file could be published: before a campaign, not after it.
 
-    Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`.
+    A gain that was measured with one series of releases says nothing of another, whose built-in choices differ; within
+    a series all releases must read the file alike, which is proved for the installed one.
     """
-    if mpi.release[:2] != (4, 1):
+    installed = family_of(mpi.version)
+    if installed.json:
         raise TunerError(
-            f"Open MPI {mpi.version}: rules files are made for 4.1 only: set openmpi.ompi_info to a 4.1 that jobs use"
+            f"Open MPI {mpi.version}: there is no way to prove that a rules file is in effect in 6 and later: set "
+            "openmpi.ompi_info to a 4.1 or 5.0 that jobs use"
         )
     for release in releases:
-        if parse_release(release) != mpi.release:
+        if family_of(release).series != installed.series:
             raise TunerError(
-                f"openmpi.releases: jobs may load {release}, and a rules file is proved for {mpi.version} only, so "
-                "that none could be published: remove that release if jobs no longer load it"
+                f"openmpi.releases: jobs may load {release}, of which a gain measured with {mpi.version} says nothing, "
+                "so that no file could be published: remove that release if jobs no longer load it"
             )
 
 
@@ -80,7 +83,8 @@ class CollectivesComponent:
         self.settings = settings
         self.mpi = mpi
         self.config = config
-        self.form = form_for([family_of(mpi.version)])
+        self.releases = tuple(dict.fromkeys((mpi.version, *config.openmpi.releases)))
+        self.form = form_for([family_of(release) for release in self.releases])
         for collective in settings.collectives:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
@@ -103,7 +107,7 @@ class CollectivesComponent:
 
     def context(self) -> Mapping[str, object]:
         s = self.settings
-        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": [self.mpi.version]}
+        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": list(self.releases)}
 
     def problems(self) -> Sequence[Problem]:
         return [problem for problem, _, _ in self._problems.values()]
@@ -220,7 +224,7 @@ class CollectivesComponent:
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
             f"for {self.config.site.cluster}: {_count(s.nodes, 'node')}, {_count(s.tasks_per_node, 'task')} on each",
-            f"for Open MPI {self.mpi.version}",
+            f"for Open MPI {', '.join(self.releases)}; proved with {self.mpi.version}",
         ]
 
     def _parametrization(
