@@ -236,6 +236,7 @@ def main() -> int:
         for kind, cases in ask_all(mpi).items():
             for case, outcome in cases.items():
                 outcomes[kind][case][mpi.version] = outcome
+        shutil.rmtree(mpi.work)
         print(f"matrix: Open MPI {mpi.version}: asked", flush=True)
     store(outcomes)
     return 0

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,9 +24,10 @@ pytestmark = pytest.mark.matrix
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda mpi: mpi.version)
-def mpi(request: pytest.FixtureRequest) -> OpenMPI:
+def mpi(request: pytest.FixtureRequest) -> Iterator[OpenMPI]:
     chosen: OpenMPI = request.param
-    return chosen
+    yield chosen
+    shutil.rmtree(chosen.work)
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,13 @@ A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the va
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tuner.errors import TunerError
+from tuner.ompi_info import ask
 
-TIMEOUT_S = 30.0
 _ALGORITHM = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
 _HAN_ALGORITHM = re.compile(r"mca:coll:han:param:coll_han_use_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
 _COUNT = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm_count:value:(\d+)")
@@ -87,16 +86,4 @@ def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int
 
 def describe(command: str) -> OpenMPIBuild:
     """Ask the build that `command` (an `ompi_info`) belongs to. Raises TunerError with one line."""
-    argv = [command, "--all", "--parsable"]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
-    except OSError as error:
-        raise TunerError(
-            f"{command}: cannot be run ({error.strerror}): install Open MPI or set openmpi.ompi_info to its path"
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise TunerError(f"{command}: no answer within {TIMEOUT_S:.0f} s: run it by hand to see why") from error
-    if done.returncode:
-        words = done.stderr.strip().splitlines() or ["nothing said"]
-        raise TunerError(f"{command}: exit {done.returncode} ({words[-1]}): run it by hand to see why")
-    return parse(done.stdout)
+    return parse(ask(command))
