@@ -150,7 +150,7 @@ sanitize-plugin: deps $(VENV)/.ready build ## the plugin's tests, with the sanit
 	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
 
 .PHONY: test-matrix
-test-matrix: root all ## the plugin on Slurm 20.11, 22.05 and 24.11 (needs root; 4 minutes, 3 more for the first)
+test-matrix: root all ## the plugin on three releases of Slurm, rules files on seven of Open MPI (needs root; 8 minutes)
 	@$(PYTHON) -m tests.matrix
 	@$(PYTHON) -m pytest -v -m matrix tests/matrix
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": ("matcher.cli", "serve", "Run the matcher daemon."),
     "match": ("matcher.cli", "match", "Explain decisions, and look at the models that make them."),
     "tune": ("tuner.cli", "tune", "Run campaigns that find the best settings."),
+    "rules": ("tuner.collectives.rules.cli", "rules", "Say what Open MPI makes of a rules file."),
     "db": ("database.cli", "db", "Create, check and look into the database."),
     "config": ("reprise.config_cli", "config", "Check and show the configuration."),
     "doctor": ("reprise.doctor", "doctor", "Say what is wrong with this installation, and what to do."),

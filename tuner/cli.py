@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tuner import mca_cli
 from tuner.shaman import cli as shaman
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
 
 
 tune.add_command(shaman.import_)
+tune.add_command(mca_cli.mca)
 
 
 def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:

@@ -16,7 +16,9 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGES = SOURCE / "etc" / "packages.debian"
 # The headings there of what a root needs.
-SECTIONS = frozenset(("Building the plugin", "Running: Slurm, munge", "The virtual cluster"))
+SECTIONS = frozenset(
+    ("Building the plugin", "Building the MPI programs", "Running: Slurm, munge", "The virtual cluster")
+)
 CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
 MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")  # the latter has what the former had
 STEP_TIMEOUT_S = 900.0

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from database.model import Measurement
 from tuner.collectives.build import OpenMPIBuild, parse
-from tuner.collectives.catalogue import CATALOGUE, compared_bytes
-from tuner.collectives.rules import Rules, decide, read
+from tuner.collectives.catalogue import compared_bytes
+from tuner.collectives.rules.model import Choice, Rules, decide
+from tuner.collectives.rules.releases import FAMILIES, read
 from tuner.component import Comparison, Runner, TrialOutput, TrialPlan
 
 BUILD: OpenMPIBuild = parse((Path(__file__).parent / "data/ompi_info_4.1.4.txt").read_text())
@@ -33,7 +34,17 @@ def rules_path(plan: TrialPlan) -> Path:
     return Path(plan.environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"])
 
 
-def open_mpi(reader: Callable[[str], Rules] = read) -> Runner:
+def rules_in(text: str) -> Rules:
+    """What 4.1.4 reads in a file."""
+    return read(text.encode(), FAMILIES[0]).rules
+
+
+def decision(text: str, collective: str, ranks: int, size: int) -> Choice:
+    """What 4.1.4 decides by a file, for a size as it compares them."""
+    return decide(rules_in(text), collective, 1, ranks, size)
+
+
+def open_mpi(reader: Callable[[str], Rules] = rules_in) -> Runner:
     """A runner that behaves as 4.1.4's probe does; `reader` may be another release's, or a blind one."""
 
     def run(plan: TrialPlan) -> TrialOutput:
@@ -41,8 +52,8 @@ def open_mpi(reader: Callable[[str], Rules] = read) -> Runner:
         lines = []
         for call in plan.argv[1:]:
             name, size, ranks = call.split(":")[0], *map(int, call.split(":")[1:])
-            row = decide(rules, CATALOGUE[name].id, ranks, compared_bytes(name, size, ranks))
-            wrong = row is not None and row.algorithm not in BUILD.algorithms[name]
+            choice = decide(rules, name, 1, ranks, compared_bytes(name, size, ranks))
+            wrong = choice.algorithm not in BUILD.algorithms[name]
             lines.append(json.dumps({"collective": name, "size": size, "ranks": ranks, "rc": 13 if wrong else 0}))
         return TrialOutput(0, "\n".join(lines), "", 0.1)
 

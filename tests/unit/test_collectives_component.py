@@ -14,12 +14,12 @@ import yaml
 
 from database.model import Measurement
 from reprise.config import Config
-from tests.unit.collectives_values import BUILD, comparison, open_mpi
+from tests.unit.collectives_values import BUILD, comparison, decision, open_mpi
 from tuner.collectives import component as module
 from tuner.collectives.build import OpenMPIBuild
 from tuner.collectives.component import CollectivesComponent
 from tuner.collectives.evidence import combined_gain, combined_measurement
-from tuner.collectives.rules import Row, decide, read
+from tuner.collectives.rules.model import BUILT_IN, Choice
 from tuner.collectives.settings import read as read_settings
 from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS
 from tuner.component import Comparison, Component, TrialOutput, TrialPlan
@@ -59,9 +59,9 @@ def test_a_trial_uses_the_channel_that_jobs_will_use() -> None:
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{directory}/rules.conf",
     }
-    rules = read(plan.files["rules.conf"])
-    assert decide(rules, 7, 4, 1024) == Row(1024, 2, 3, 512)
-    assert decide(rules, 7, 2, 1024) == Row(0, 0)
+    text = plan.files["rules.conf"]
+    assert decision(text, "bcast", 4, 1024) == Choice(2, 3, 512)
+    assert decision(text, "bcast", 2, 1024) == BUILT_IN
 
 
 def test_han_is_kept_from_hiding_tuned_where_it_would() -> None:
@@ -100,9 +100,8 @@ def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
     assert path.name == f"{published.artifact.sha256}.conf"
     assert path.stat().st_mode & 0o777 == 0o644
     assert published.environment["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(path)
-    rules = read(path.read_text())
-    found = [decide(rules, 7, 4, size) for size in (1024, 65535, 65536, 1 << 20)]
-    assert [row.algorithm for row in found if row] == [0, 0, 4, 3]
+    found = [decision(path.read_text(), "bcast", 4, size) for size in (1024, 65535, 65536, 1 << 20)]
+    assert [choice.algorithm for choice in found] == [0, 0, 4, 3]
     assert math.isclose(published.gain, 1 - math.sqrt(0.25 * 0.5))
     rules_of_record = published.parametrization["rules"]
     assert isinstance(rules_of_record, list)
@@ -114,8 +113,7 @@ def test_a_size_without_gain_ends_the_rule_of_the_size_below(others: list[Compar
     comparisons = [COMPARISONS[1], *others]
     published = make().publish(comparisons, open_mpi(), directory)
     assert published and published.artifact
-    row = decide(read(Path(published.artifact.path).read_text()), 7, 4, 1 << 20)
-    assert row and row.algorithm == 0
+    assert decision(Path(published.artifact.path).read_text(), "bcast", 4, 1 << 20) == BUILT_IN
 
 
 def test_a_record_holds_for_the_release_and_the_nodes_that_were_measured() -> None:
@@ -182,10 +180,15 @@ def test_releases_that_no_file_can_serve_are_refused_before_anything_is_measured
         return module.build({"name": "x", "version": "3"}, SETTINGS, config)
 
     assert begin(BUILD, "4.1.4").problems()
-    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7"):
+    assert begin(BUILD, "4.1.4", "4.1.8").context()["openmpi"] == ["4.1.4", "4.1.8"]
+    newer = OpenMPIBuild("5.0.11", BUILD.algorithms, {"han": 35, "tuned": 30})
+    assert begin(newer, "5.0.7").context()["openmpi"] == ["5.0.11", "5.0.7"]
+    with pytest.raises(TunerError, match=r"jobs may load 5\.0\.7, of which a gain measured with 4\.1\.4 says nothing"):
         begin(BUILD, "4.1.4", "5.0.7")
-    with pytest.raises(TunerError, match=r"made for 4\.1 only"):
-        begin(OpenMPIBuild("5.0.7", BUILD.algorithms, {"han": 35, "tuned": 30}))
+    with pytest.raises(TunerError, match="no way to prove"):
+        begin(OpenMPIBuild("6.0.0", BUILD.algorithms, {"han": 35, "tuned": 30}))
+    with pytest.raises(TunerError, match=r"'4\.1' is no Open MPI release"):
+        begin(BUILD, "4.1")
 
 
 def test_a_directory_that_keeps_jobs_out_is_refused(directory: Path) -> None:

@@ -11,22 +11,23 @@ import pytest
 from hypothesis import given, settings
 
 from tests.examples import examples
-from tests.unit.collectives_values import BUILD, open_mpi, rules_path
-from tests.unit.test_collectives_rules import tables
-from tuner.collectives.compiler import Table, compile_rules, emit
-from tuner.collectives.proof import calls_for, prove, render_bare
-from tuner.collectives.rules import CommEntry, Row, Rules, parse, read
+from tests.unit.collectives_values import BUILD, open_mpi, rules_in, rules_path
+from tests.unit.test_collectives_compiler import tables
+from tuner.collectives.compiler import Row, Shape, Table, compile_rules
+from tuner.collectives.proof import calls_for, prove
+from tuner.collectives.rules.model import ANY_RANKS, CommRule, Rules
+from tuner.collectives.rules.writing import Form, write
 from tuner.component import TrialOutput, TrialPlan
 from tuner.errors import TunerError
 
 TABLE: Table = {
-    "bcast": {4: [Row(1024, 7, 4, 0), Row(65536, 4, 4, 32768), Row(1048576, 3, 4, 8192)]},
-    "reduce": {4: [Row(64, 5, 4, 0)]},
-    "gather": {4: [Row(1, 2, 4, 0), Row(100, 0, 4, 0)]},
-    "barrier": {4: [Row(0, 3, 4, 0)]},
+    "bcast": {Shape(4): [Row(1024, 7, 4, 0), Row(65536, 4, 4, 32768), Row(1048576, 3, 4, 8192)]},
+    "reduce": {Shape(4): [Row(64, 5, 4, 0)]},
+    "gather": {Shape(4): [Row(1, 2, 4, 0), Row(100, 0, 4, 0)]},
+    "barrier": {Shape(4): [Row(0, 3, 4, 0)]},
 }
 RULES = compile_rules(TABLE, BUILD)
-TEXT = emit(RULES, ["a test"], BUILD)
+TEXT = write(RULES, Form.CLASSIC, ["a test"], BUILD.algorithms)
 PLAN = TrialPlan(["probe"], 4, 1, {"OMPI_MCA_coll_tuned_dynamic_rules_filename": "{rules}"})
 
 
@@ -39,9 +40,9 @@ def test_a_file_in_effect_is_proved_with_few_launches(place: Path) -> None:
         assert rules_path(plan).stat().st_mode & 0o777 == 0o644
         return open_mpi()(plan)
 
-    proof = prove(RULES, TEXT, 4, PLAN, run, place)
-    # 6 rows of bcast, 4 of reduce, 5 of gather and 3 of barrier: three, three, three and two bits; then the file itself
-    assert proof.launches == len(launches) == 3 + 3 + 3 + 2 + 1
+    proof = prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, run, place)
+    # 3 rows of bcast, one of each of the others: two bits and one bit each; then the file itself
+    assert proof.launches == len(launches) == 2 + 1 + 1 + 1 + 1
     assert not list(place.iterdir())
 
 
@@ -58,33 +59,47 @@ def _ignored(_: str) -> Rules:
 
 def _first_entry(text: str) -> Rules:
     """A reader for which the smallest entry serves all communicators."""
-    return {c: entries[:1] for c, entries in parse(text).items()}
+    return {name: [dataclasses.replace(comms[0], ranks=ANY_RANKS)] for name, comms in rules_in(text).items()}
 
 
 def _own_entry_only(text: str) -> Rules:
     """A reader without the guards: the entry of 4 ranks hits the communicator of 2."""
-    return {c: [entry for entry in entries if entry.comm_size == 4] for c, entries in parse(text).items()}
+    return {
+        name: [dataclasses.replace(comm, ranks=ANY_RANKS) for comm in comms if comm.ranks == (4, 4)]
+        for name, comms in rules_in(text).items()
+    }
 
 
 def _exclusive(text: str) -> Rules:
     """A reader for which a rule starts one byte later."""
 
-    def later(entry: CommEntry) -> CommEntry:
-        return CommEntry(entry.comm_size, [dataclasses.replace(r, size=r.size + (r.size > 0)) for r in entry.rows])
+    def later(comm: CommRule) -> CommRule:
+        rows = [dataclasses.replace(row, low=row.low + (row.low > 0), high=row.high + 1) for row in comm.rows]
+        return dataclasses.replace(comm, rows=rows)
 
-    return {c: [later(entry) for entry in entries] for c, entries in parse(text).items()}
+    return {name: [later(comm) for comm in comms] for name, comms in rules_in(text).items()}
 
 
 @pytest.mark.parametrize("reader", [_ignored, _first_entry, _own_entry_only, _exclusive])
 def test_a_file_that_is_read_differently_is_not_proved(reader: Callable[[str], Rules], place: Path) -> None:
     with pytest.raises(TunerError, match="not in effect as written"):
-        prove(RULES, TEXT, 4, PLAN, open_mpi(reader), place)
+        prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, open_mpi(reader), place)
     assert not list(place.iterdir())
 
 
 def test_a_file_that_fails_calls_is_not_proved(place: Path) -> None:
     with pytest.raises(TunerError, match="with the file itself it fails with 13"):
-        prove(RULES, render_bare(RULES).replace("1024 7", "1024 77"), 4, PLAN, open_mpi(), place)
+        prove(RULES, Form.CLASSIC, TEXT.replace("1024 7", "1024 77"), 4, PLAN, open_mpi(), place)
+
+
+def test_a_file_without_a_rule_for_these_ranks_is_not_proved(place: Path) -> None:
+    with pytest.raises(TunerError, match="no rule for 8 ranks"):
+        prove(RULES, Form.CLASSIC, TEXT, 8, PLAN, open_mpi(), place)
+
+
+def test_a_form_without_an_oracle_is_not_proved(place: Path) -> None:
+    with pytest.raises(TunerError, match="JSON cannot be proved"):
+        prove(RULES, Form.JSON, write(RULES, Form.JSON), 4, PLAN, open_mpi(), place)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +112,7 @@ def test_a_file_that_fails_calls_is_not_proved(place: Path) -> None:
 )
 def test_a_probe_without_answer_proves_nothing(output: TrialOutput, why: str, place: Path) -> None:
     with pytest.raises(TunerError, match=why):
-        prove(RULES, TEXT, 4, PLAN, lambda _: output, place)
+        prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, lambda _: output, place)
 
 
 def test_nodes_that_disagree_are_a_failure(place: Path) -> None:
@@ -106,7 +121,7 @@ def test_nodes_that_disagree_are_a_failure(place: Path) -> None:
         return dataclasses.replace(output, stdout=output.stdout.replace('"rc": 13', '"rc": -1'))
 
     with pytest.raises(TunerError, match="returned -1"):
-        prove(RULES, TEXT, 4, PLAN, run, place)
+        prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, run, place)
 
 
 @given(tables())
@@ -117,10 +132,11 @@ def test_every_compiled_file_can_be_proved_and_an_ignored_one_cannot(table: Tabl
     rules = compile_rules(table, BUILD)
     if not rules:
         return
-    ranks = max(max(sizes) for sizes in table.values())
+    ranks = max(comm.ranks[0] for comms in rules.values() for comm in comms)
+    text = write(rules, Form.CLASSIC)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         place.chmod(0o755)
-        prove(rules, emit(rules, [], BUILD), ranks, PLAN, open_mpi(read), place)
+        prove(rules, Form.CLASSIC, text, ranks, PLAN, open_mpi(), place)
         with pytest.raises(TunerError):
-            prove(rules, emit(rules, [], BUILD), ranks, PLAN, open_mpi(_ignored), place)
+            prove(rules, Form.CLASSIC, text, ranks, PLAN, open_mpi(_ignored), place)

@@ -7,15 +7,15 @@ A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the va
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tuner.errors import TunerError
+from tuner.ompi_info import ask
 
-TIMEOUT_S = 30.0
 _ALGORITHM = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
+_HAN_ALGORITHM = re.compile(r"mca:coll:han:param:coll_han_use_([a-z_]+)_algorithm:enumerator:value:(\d+):(.+)")
 _COUNT = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm_count:value:(\d+)")
 _PRIORITY = re.compile(r"mca:coll:([a-z_0-9]+):param:coll_\1_priority:value:(-?\d+)")
 _VERSION = re.compile(r"ompi:version:full:(\d+(?:\.\d+)+\S*)")
@@ -27,11 +27,13 @@ class OpenMPIBuild:
 
     `algorithms` maps a collective to its algorithms, id to name, where id 0 means "let the built-in rules decide".
     `priorities` maps a `coll` component to its priority: on equal terms the highest gets a communicator's collective.
+    `han_algorithms` are those of `han` itself, from 5.0 on.
     """
 
     version: str
     algorithms: Mapping[str, Mapping[int, str]]
     priorities: Mapping[str, int]
+    han_algorithms: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @cached_property
     def release(self) -> tuple[int, ...]:
@@ -49,27 +51,18 @@ def parse_release(version: str) -> tuple[int, ...]:
 
 def parse(text: str) -> OpenMPIBuild:
     """Read the output of `ompi_info --all --parsable`. Raises TunerError where it does not describe `coll_tuned`."""
-    version = ""
-    algorithms: dict[str, dict[int, str]] = {}
-    counts: dict[str, int] = {}
-    priorities: dict[str, int] = {}
-    for line in text.splitlines():
-        if match := _ALGORITHM.fullmatch(line):
-            algorithms.setdefault(match[1], {})[int(match[2])] = match[3]
-        elif match := _COUNT.fullmatch(line):
-            counts[match[1]] = int(match[2])
-        elif match := _PRIORITY.fullmatch(line):
-            priorities[match[1]] = int(match[2])
-        elif match := _VERSION.fullmatch(line):
-            version = match[1]
-    if not version:
+    lines = text.splitlines()
+    versions = [match[1] for line in lines if (match := _VERSION.fullmatch(line))]
+    if not versions:
         raise TunerError(
             "ompi_info names no Open MPI version: set openmpi.ompi_info to the command of the build in use"
         )
+    version, algorithms = versions[-1], _named(_ALGORITHM, lines)
     if not algorithms:
         raise TunerError(
             f"Open MPI {version} has no coll_tuned, which rules files are for: build it with that component"
         )
+    counts = {match[1]: int(match[2]) for line in lines if (match := _COUNT.fullmatch(line))}
     for collective, known in algorithms.items():
         # The enumeration and the count (id 0 included) come from different places of Open MPI's code.
         count = counts.get(collective, 0)
@@ -78,21 +71,19 @@ def parse(text: str) -> OpenMPIBuild:
                 f"Open MPI {version} counts {count} algorithms of {collective} but names the ids {sorted(known)}: "
                 "it cannot be tuned until they agree; use a released build"
             )
-    return OpenMPIBuild(version, algorithms, priorities)
+    priorities = {match[1]: int(match[2]) for line in lines if (match := _PRIORITY.fullmatch(line))}
+    return OpenMPIBuild(version, algorithms, priorities, _named(_HAN_ALGORITHM, lines))
+
+
+def _named(pattern: re.Pattern[str], lines: Sequence[str]) -> dict[str, dict[int, str]]:
+    """{collective: {id: name}} of the lines that match."""
+    found: dict[str, dict[int, str]] = {}
+    for line in lines:
+        if match := pattern.fullmatch(line):
+            found.setdefault(match[1], {})[int(match[2])] = match[3]
+    return found
 
 
 def describe(command: str) -> OpenMPIBuild:
     """Ask the build that `command` (an `ompi_info`) belongs to. Raises TunerError with one line."""
-    argv = [command, "--all", "--parsable"]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
-    except OSError as error:
-        raise TunerError(
-            f"{command}: cannot be run ({error.strerror}): install Open MPI or set openmpi.ompi_info to its path"
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise TunerError(f"{command}: no answer within {TIMEOUT_S:.0f} s: run it by hand to see why") from error
-    if done.returncode:
-        words = done.stderr.strip().splitlines() or ["nothing said"]
-        raise TunerError(f"{command}: exit {done.returncode} ({words[-1]}): run it by hand to see why")
-    return parse(done.stdout)
+    return parse(ask(command))

@@ -8,16 +8,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
+
+# The collectives by their ids in rules files, 0 to 21.
+NAMES = (
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "exscan",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "scatter",
+    "scatterv",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+)
+
+
+class Unit(Enum):
+    """What Open MPI compares with a rule's size, in terms of the size that benchmarks state."""
+
+    MESSAGE = "the message's bytes"
+    PART_OF_EACH_RANK = "one rank's part in bytes, times the number of ranks"
+    MEAN_PART = "all parts in bytes, divided by the number of ranks"
+    ELEMENT = "the bytes of one element (not of the message), times the number of ranks"
+    NOTHING = "0, whatever the call moves"
+
+
+# Of every collective that asks a rules file; the others read no rules, though a file may hold some for them.
+UNITS: Mapping[str, Unit] = {
+    "allgather": Unit.PART_OF_EACH_RANK,
+    "allgatherv": Unit.MEAN_PART,
+    "allreduce": Unit.MESSAGE,
+    "alltoall": Unit.PART_OF_EACH_RANK,
+    "alltoallv": Unit.NOTHING,
+    "barrier": Unit.NOTHING,
+    "bcast": Unit.MESSAGE,
+    "exscan": Unit.ELEMENT,
+    "gather": Unit.PART_OF_EACH_RANK,
+    "reduce": Unit.MESSAGE,
+    "reduce_scatter": Unit.MESSAGE,
+    "reduce_scatter_block": Unit.PART_OF_EACH_RANK,
+    "scan": Unit.ELEMENT,
+    "scatter": Unit.PART_OF_EACH_RANK,
+}
 
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective.
+    """A collective that campaigns tune.
 
-    `id` is its number in a rules file. `per_rank`: the size that benchmarks state is one rank's part, while Open MPI
-    compares a rule with that times the communicator's size. `sums`: messages are 4-byte floats, so that sizes are
-    multiples of 4. `segment` and `fanout` name the algorithms (as `ompi_info` does) that heed these parameters when
-    they come from a rules file; the others ignore them.
+    `sums`: messages are 4-byte floats, so that sizes are multiples of 4. `segment` and `fanout` name the algorithms (as
+    `ompi_info` does) that heed these parameters when they come from a rules file; the others ignore them.
 
     `unsafe` names the algorithms that no file for jobs may hold, since jobs would get wrong results (seen with 4.1.4):
     those that combine contributions out of the ranks' order, before which the built-in rules ask whether the operation
@@ -26,53 +80,65 @@ class Collective:
     take different algorithms for one call.
     """
 
-    id: int
-    per_rank: bool = False
     sums: bool = False
-    sized: bool = True
     segment: frozenset[str] = frozenset()
     fanout: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
 
 
-# The names of ids 0 to 21 in a rules file of 4.1: all that its reader accepts.
-COLLECTIVE_IDS = 22
-
 # Where an algorithm is heedless of a parameter, its points are one point to a campaign; where the code of a release
 # could differ, the parameter is taken as heeded, which costs runs and never a result.
 CATALOGUE: Mapping[str, Collective] = {
-    "allgather": Collective(0, per_rank=True),
+    "allgather": Collective(),
     "allreduce": Collective(
-        2, sums=True, segment=frozenset({"segmented_ring"}), unsafe=frozenset({"ring", "segmented_ring"})
+        sums=True, segment=frozenset({"segmented_ring"}), unsafe=frozenset({"ring", "segmented_ring"})
     ),
-    "alltoall": Collective(3, per_rank=True),
-    "barrier": Collective(6, sized=False),
+    "alltoall": Collective(),
+    "barrier": Collective(),
     "bcast": Collective(
-        7,
         segment=frozenset({"chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"}),
         fanout=frozenset({"chain"}),
     ),
     "gather": Collective(
-        9,
-        per_rank=True,
         segment=frozenset({"linear_sync"}),
         unsafe=frozenset({"basic_linear", "binomial", "linear_sync"}),
     ),
     "reduce": Collective(
-        11,
         sums=True,
         segment=frozenset({"chain", "pipeline", "binary", "binomial", "in-order_binary"}),
         fanout=frozenset({"chain"}),
         unsafe=frozenset({"chain", "pipeline", "binary", "binomial"}),
     ),
-    "reduce_scatter": Collective(12, sums=True, unsafe=frozenset({"recursive_halving", "ring"})),
-    "scatter": Collective(15, per_rank=True, unsafe=frozenset({"basic_linear", "binomial", "linear_nb"})),
+    "reduce_scatter": Collective(sums=True, unsafe=frozenset({"recursive_halving", "ring"})),
+    "scatter": Collective(unsafe=frozenset({"basic_linear", "binomial", "linear_nb"})),
 }
 
 
-def compared_bytes(collective: str, size: int, comm_size: int) -> int:
-    """The number that Open MPI compares with a rule's size, for the size that benchmarks state."""
-    kind = CATALOGUE[collective]
-    if not kind.sized:
-        return 0
-    return size * comm_size if kind.per_rank else size
+# Open MPI looks at the last letter of these and not behind it, so that "gatherv2" is gatherv.
+_OPEN_NAMES = tuple(name for name in NAMES if name.endswith(("v", "w")) and name != "scatterv")
+
+
+def collective_named(name: str) -> str | None:
+    """The collective that Open MPI takes a name in a file for."""
+    if name in NAMES:
+        return name
+    return next((known for known in _OPEN_NAMES if name.startswith(known)), None)
+
+
+def takes_data(collective: str) -> bool:
+    """Whether its messages have a size at all."""
+    return UNITS[collective] is not Unit.NOTHING
+
+
+def compared_bytes(collective: str, size: int, ranks: int) -> int:
+    """The number that Open MPI compares with a rule's size, for the size that benchmarks state.
+
+    For scan and exscan `size` is that of one element; for alltoallv, whose sizes differ, nothing is compared.
+    """
+    match UNITS[collective]:
+        case Unit.PART_OF_EACH_RANK | Unit.ELEMENT:
+            return size * ranks
+        case Unit.NOTHING:
+            return 0
+        case _:
+            return size

@@ -17,12 +17,14 @@ from typing import Any
 from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
-from tuner.collectives.build import OpenMPIBuild, describe, parse_release
-from tuner.collectives.catalogue import CATALOGUE
-from tuner.collectives.compiler import compile_rules, emit
+from tuner.collectives.algorithms import is_unsafe
+from tuner.collectives.build import OpenMPIBuild, describe
+from tuner.collectives.catalogue import CATALOGUE, takes_data
+from tuner.collectives.compiler import Row, Shape, compile_rules
 from tuner.collectives.evidence import combined_gain, combined_measurement
 from tuner.collectives.proof import Proof, prove
-from tuner.collectives.rules import Row
+from tuner.collectives.rules.releases import family_of
+from tuner.collectives.rules.writing import form_for, write
 from tuner.collectives.settings import Settings
 from tuner.collectives.spaces import DEFAULT, space
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
@@ -56,17 +58,20 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
     """Raise TunerError where no file could be published: before a campaign, not after it.
 
-    Files are made for the installed release only, and only for 4.1, whose reader is the one of `rules`.
+    A gain that was measured with one series of releases says nothing of another, whose built-in choices differ; within
+    a series all releases must read the file alike, which is proved for the installed one.
     """
-    if mpi.release[:2] != (4, 1):
+    installed = family_of(mpi.version)
+    if installed.json:
         raise TunerError(
-            f"Open MPI {mpi.version}: rules files are made for 4.1 only: set openmpi.ompi_info to a 4.1 that jobs use"
+            f"Open MPI {mpi.version}: there is no way to prove that a rules file is in effect in 6 and later: set "
+            "openmpi.ompi_info to a 4.1 or 5.0 that jobs use"
         )
     for release in releases:
-        if parse_release(release) != mpi.release:
+        if family_of(release).series != installed.series:
             raise TunerError(
-                f"openmpi.releases: jobs may load {release}, and a rules file is proved for {mpi.version} only, so "
-                "that none could be published: remove that release if jobs no longer load it"
+                f"openmpi.releases: jobs may load {release}, of which a gain measured with {mpi.version} says nothing, "
+                "so that no file could be published: remove that release if jobs no longer load it"
             )
 
 
@@ -79,6 +84,8 @@ class CollectivesComponent:
         self.settings = settings
         self.mpi = mpi
         self.config = config
+        self.releases = tuple(dict.fromkeys((mpi.version, *config.openmpi.releases)))
+        self.form = form_for([family_of(release) for release in self.releases])
         for collective in settings.collectives:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
@@ -101,7 +108,7 @@ class CollectivesComponent:
 
     def context(self) -> Mapping[str, object]:
         s = self.settings
-        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": [self.mpi.version]}
+        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": list(self.releases)}
 
     def problems(self) -> Sequence[Problem]:
         return [problem for problem, _, _ in self._problems.values()]
@@ -123,8 +130,9 @@ class CollectivesComponent:
             rows.setdefault(collective, []).append(_row(size, one.point))
         if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
             return self._launch(argv, {}, {})
-        ordered = {name: {self.settings.tasks: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
-        text = emit(compile_rules(ordered, self.mpi), [f"trial of {_names(wanted)}"], self.mpi)
+        shape = Shape(self.settings.tasks)
+        ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
+        text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
         return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text})
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
@@ -160,10 +168,11 @@ class CollectivesComponent:
         for problem, collective, size in self._problems.values():
             # What has no winner must be there too: it ends the rule of the size below.
             rows.setdefault(collective, []).append(_row(size, winners.get(problem.key, problem.default)))
-        rules = compile_rules({name: {self.settings.tasks: found} for name, found in rows.items()}, self.mpi)
-        text = emit(rules, self._provenance(), self.mpi)
+        shape = Shape(self.settings.tasks)
+        rules = compile_rules({name: {shape: found} for name, found in rows.items()}, self.mpi)
+        text = write(rules, self.form, self._provenance(), self.mpi.algorithms)
         probe = self._launch([str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
-        proof = prove(rules, text, self.settings.tasks, probe, run, artifacts_directory)
+        proof = prove(rules, self.form, text, self.settings.tasks, probe, run, artifacts_directory)
         artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
         gain, low, high = combined_gain(kept)
         return Publication(
@@ -182,7 +191,7 @@ class CollectivesComponent:
         """One problem per collective and size; a barrier has no size."""
         found = []
         for collective in self.settings.collectives:
-            for size in sorted(self.settings.sizes) if CATALOGUE[collective].sized else [0]:
+            for size in sorted(self.settings.sizes) if takes_data(collective) else [0]:
                 grid = space(
                     collective,
                     size,
@@ -220,16 +229,14 @@ class CollectivesComponent:
     def _safe(self, collective: str) -> Collection[int]:
         """The algorithms of this build that a file for jobs may name, without 0."""
         names = self.mpi.algorithms[collective]
-        return [
-            i for i, name in names.items() if i != DEFAULT["algorithm"] and name not in CATALOGUE[collective].unsafe
-        ]
+        return [i for i, name in names.items() if i != DEFAULT["algorithm"] and not is_unsafe(collective, name)]
 
     def _provenance(self) -> list[str]:
         s = self.settings
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
             f"for {self.config.site.cluster}: {_count(s.nodes, 'node')}, {_count(s.tasks_per_node, 'task')} on each",
-            f"for Open MPI {self.mpi.version}",
+            f"for Open MPI {', '.join(self.releases)}; proved with {self.mpi.version}",
         ]
 
     def _parametrization(

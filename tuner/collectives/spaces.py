@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tuner.collectives.algorithms import heeds, is_unsafe
 from tuner.collectives.build import OpenMPIBuild
-from tuner.collectives.catalogue import CATALOGUE
 from tuner.space import Parameter, Parametrization, Space
 
 SEGMENTS: tuple[int, ...] = (0, *(2**i for i in range(2, 21)))  # bytes; 0 is no segmentation
@@ -33,8 +33,8 @@ def space(
 
     With `unsafe`, as in the published spaces, also the algorithms that no file for jobs may hold.
     """
-    avoided = frozenset() if unsafe else CATALOGUE[collective].unsafe
-    algorithms = {i: name for i, name in build.algorithms[collective].items() if name not in avoided}
+    known = build.algorithms[collective]
+    algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}
 
     def canonical(point: Parametrization) -> Parametrization:
         return canonical_point(collective, algorithms[int(point["algorithm"])], size, comm_size, point)
@@ -54,9 +54,9 @@ def canonical_point(
 ) -> Parametrization:
     """The point that stands for all that behave alike: ignored parameters at their default, no segments where one holds
     the whole message, no more children than there are other ranks."""
-    kind = CATALOGUE[collective]
     segment, fanout = int(point["segment"]), int(point["fanout"])
-    if algorithm not in kind.segment or segment >= size:
+    heeds_segment, heeds_fanout = heeds(collective, algorithm)
+    if not heeds_segment or segment >= size:
         segment = 0
-    fanout = min(fanout, comm_size - 1) if algorithm in kind.fanout else DEFAULT_FANOUT
+    fanout = min(fanout, comm_size - 1) if heeds_fanout else DEFAULT_FANOUT
     return {"algorithm": int(point["algorithm"]), "segment": segment, "fanout": fanout}

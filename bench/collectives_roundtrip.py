@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random rules, written in every form and read back as every release reads them: do they decide every call alike?
+
+Prints a JSON object with `tables`, `roundtrip_failures` (files that some release would not read as they were meant),
+`seconds` and the first failures. Same seed, same tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from typing import get_args
+
+from tuner.collectives.catalogue import NAMES, UNITS
+from tuner.collectives.rules.model import (
+    ANY_NODES,
+    RANKS_MAX,
+    SIZE_MAX,
+    Choice,
+    CommRule,
+    Range,
+    Rules,
+    SizeRule,
+    Spread,
+)
+from tuner.collectives.rules.writing import Form, write
+
+CHUNK = 500
+SHOWN = 5
+SPREADS: tuple[Spread, ...] = get_args(Spread)
+
+
+def random_rules(source: random.Random, form: Form) -> Rules:
+    """Rules that this form can say: ranges that overlap, touch, begin at 0, end at the limits, and hold nothing."""
+    # 6 leaves out a rule with an algorithm that it does not have, and of the other collectives it has none.
+    names = tuple(UNITS) if form is Form.JSON else NAMES
+    return {
+        name: tuple(_comm(source, form) for _ in range(source.randint(1, 3)))
+        for name in source.sample(names, source.randint(1, 2))
+    }
+
+
+def _comm(source: random.Random, form: Form) -> CommRule:
+    nodes = _range(source, 64, RANKS_MAX) if form is Form.NODES else ANY_NODES
+    rows = tuple(
+        SizeRule(*_range(source, 1 << source.choice((4, 10, 21, 40)), SIZE_MAX), _choice(source, form))
+        for _ in range(source.randint(0, 4))
+    )
+    spread: Spread = source.choice(SPREADS) if form is Form.JSON else "any"
+    return CommRule(rows, _range(source, 1 << source.choice((2, 7, 14)), RANKS_MAX), nodes, spread)
+
+
+def _range(source: random.Random, scale: int, limit: int) -> Range:
+    low = source.choice((0, 1, source.randrange(scale)))
+    high = source.choice((low, low + 1, low + source.randrange(scale), limit))
+    return low, high
+
+
+def _choice(source: random.Random, form: Form) -> Choice:
+    """Algorithms that every release has for any collective with rules: 6 leaves out a rule with another one."""
+    requests = source.randrange(5) if form in (Form.REQUESTS, Form.JSON) else 0
+    return Choice(source.randrange(3), source.choice((0, 4, 64)), source.choice((0, 8, 1024, 1 << 20)), requests)
+
+
+def run_chunk(job: tuple[int, int, int]) -> tuple[int, list[str]]:
+    """Play tables `first` to `first + count`; files written, and failures."""
+    seed, first, count = job
+    found: list[str] = []
+    forms = list(Form)
+    for number in range(first, first + count):
+        form = forms[number % len(forms)]
+        rules = random_rules(random.Random(f"{seed}/{number}"), form)  # noqa: S311 no secret
+        try:
+            write(rules, form)  # reads it back as each release does, and compares every call there can be
+        except AssertionError as error:
+            found.append(f"table {number}: {error}")
+    return count, found
+
+
+def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[str, object]:
+    """`roundtrip_failures` of so many tables, each in one of the forms in turn."""
+    started = time.monotonic()
+    jobs = [(seed, first, min(CHUNK, tables - first)) for first in range(0, tables, CHUNK)]
+    with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:
+        done = pool.map(run_chunk, jobs, chunksize=1)
+    found = [line for _, lines in done for line in lines]
+    return {
+        "tables": sum(count for count, _ in done),
+        "roundtrip_failures": len(found),
+        "seconds": round(time.monotonic() - started, 1),
+        "failures": found[:SHOWN],
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.collectives_roundtrip", description=__doc__)
+    parser.add_argument("--tables", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(argv)
+    result = measure(given.tables, given.seed)
+    print(json.dumps(result))  # noqa: T201
+    return 1 if result["roundtrip_failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

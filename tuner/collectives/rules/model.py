@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rules file says, whatever its form: ranges of nodes, ranks and message sizes, and a choice for each.
+
+Every form and every release's way to look a rule up comes down to this: of the ranges in their order, the first that
+holds the call decides. Sizes are in the unit that Open MPI compares (`catalogue.compared_bytes`). All ranges are
+closed; one whose low end is above its high end holds nothing, as in files whose thresholds are out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+RANKS_MAX = 2**31 - 1  # a communicator's size is a C int
+SIZE_MAX = 2**64 - 1  # a message's size is a size_t
+
+Range: TypeAlias = tuple[int, int]
+ANY_NODES: Range = (0, RANKS_MAX)
+ANY_RANKS: Range = (0, RANKS_MAX)
+
+# How a communicator lies on its nodes, in the words of the JSON form.
+Spread = Literal["any", "one-per-node", "single-node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An algorithm (0: the built-in rules decide), its fan-out, its segment size in bytes, and how many requests it may
+    have under way at once (0: as many as it likes)."""
+
+    algorithm: int
+    fanout: int = 0
+    segment: int = 0
+    requests: int = 0
+
+
+BUILT_IN = Choice(0)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRule:
+    """The choice for messages of `low` to `high` bytes; `where` it stands in the file, for people.
+
+    An algorithm of -1 is a name that the release does not know; such a rule holds nothing.
+    """
+
+    low: int
+    high: int
+    choice: Choice
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CommRule:
+    """The rules for communicators with so many ranks on so many nodes. The first row that holds a size decides; where
+    none does the built-in rules do, and no later CommRule is looked at."""
+
+    rows: Sequence[SizeRule]
+    ranks: Range = ANY_RANKS
+    nodes: Range = ANY_NODES
+    spread: Spread = "any"
+    where: str = field(default="", compare=False)
+
+    def holds(self, nodes: int, ranks: int) -> bool:
+        if self.spread == "one-per-node" and ranks != nodes:
+            return False
+        if self.spread == "single-node" and nodes != 1:
+            return False
+        return self.ranks[0] <= ranks <= self.ranks[1] and self.nodes[0] <= nodes <= self.nodes[1]
+
+
+# A collective's name to its rules, in the order in which they are tried.
+Rules: TypeAlias = Mapping[str, Sequence[CommRule]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which rule decides: its number among the collective's CommRules, and among that one's rows; None for none."""
+
+    comm: int | None
+    row: int | None
+
+
+def locate(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> Place:
+    """Where the rule is that decides a call of `size` bytes among `ranks` ranks on `nodes` nodes."""
+    for number, comm in enumerate(rules.get(collective, ())):
+        if comm.holds(nodes, ranks):
+            return Place(number, next((i for i, row in enumerate(comm.rows) if row.low <= size <= row.high), None))
+    return Place(None, None)
+
+
+def decide(rules: Rules, collective: str, nodes: int, ranks: int, size: int) -> Choice:
+    """The choice for a call; BUILT_IN where no rule decides, or one with algorithm 0."""
+    for comm in rules.get(collective, ()):
+        if comm.holds(nodes, ranks):
+            return _at(comm.rows, size)
+    return BUILT_IN
+
+
+def _at(rows: Sequence[SizeRule], size: int) -> Choice:
+    for row in rows:
+        if row.low <= size <= row.high:
+            return row.choice if row.choice.algorithm else BUILT_IN
+    return BUILT_IN
+
+
+def differences(one: Rules, other: Rules) -> Iterator[tuple[str, int, int, int]]:
+    """A call (collective, nodes, ranks, size) for each region of calls for which two sets of rules choose differently.
+
+    Nothing comes if and only if they agree on every call there can be: a choice changes only where a range of one of
+    them begins or ends, so that it is enough to try each such place. The spread adds the places where ranks = nodes.
+    """
+    for collective in sorted({*one, *other}):
+        ours, theirs = one.get(collective, ()), other.get(collective, ())
+        for nodes, ranks in _communicators([*ours, *theirs]):
+            mine = next((comm.rows for comm in ours if comm.holds(nodes, ranks)), ())
+            yours = next((comm.rows for comm in theirs if comm.holds(nodes, ranks)), ())
+            for size in _edges((row.low, row.high) for row in (*mine, *yours)):
+                if size <= SIZE_MAX and _at(mine, size) != _at(yours, size):
+                    yield collective, nodes, ranks, size
+
+
+def _communicators(comms: Sequence[CommRule]) -> Iterator[tuple[int, int]]:
+    """Nodes and ranks of a communicator out of each region in which the same of `comms` hold; more ranks than nodes."""
+    all_nodes = {max(edge, 1) for edge in _edges(comm.nodes for comm in comms)}
+    all_ranks = {max(edge, 1) for edge in _edges(comm.ranks for comm in comms)} | {2}  # one rank alone asks nobody
+    if any(comm.spread != "any" for comm in comms):
+        all_nodes |= {1, 2} | all_ranks
+        all_ranks |= all_nodes | {edge + 1 for edge in all_ranks}
+    for nodes in sorted(all_nodes):
+        for ranks in sorted(all_ranks | {nodes}):
+            if nodes <= ranks <= RANKS_MAX:
+                yield nodes, ranks
+
+
+def _edges(ranges: Iterable[Range]) -> set[int]:
+    edges = {0}
+    for low, high in ranges:
+        edges.add(low)
+        edges.add(high + 1)
+    return edges
