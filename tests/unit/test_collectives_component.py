@@ -22,7 +22,7 @@ from tuner.collectives.evidence import combined_gain, combined_measurement
 from tuner.collectives.rules.model import BUILT_IN, Choice
 from tuner.collectives.settings import read as read_settings
 from tuner.collectives.spaces import DEFAULT, FANOUTS, SEGMENTS
-from tuner.component import Comparison, Component, TrialOutput, TrialPlan
+from tuner.component import Comparison, Component, TrialOutput, TrialPlan, Wanted
 from tuner.errors import ObjectiveError, TunerError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,8 +49,38 @@ def test_the_default_is_measured_without_any_setting() -> None:
     plan = make(repetitions=50).plan("bcast/1024", DEFAULT)
     assert not plan.environment
     assert not plan.files
-    assert list(plan.argv[1:]) == ["--warmup", "200", "--repetitions", "50", "bcast:1024"]
+    assert list(plan.argv[1:]) == ["--warmup", "200", "--repetitions", "50", "--max-seconds", "10", "bcast:1024"]
     assert (plan.nodes, plan.tasks_per_node) == (4, 1)
+
+
+def test_one_run_evaluates_a_setting_of_every_collective_and_size() -> None:
+    made = make(collectives=["reduce", "bcast"], sizes=[65536, 1024])
+    assert {(problem.round, problem.family) for problem in made.problems()} == {("1", "reduce"), ("1", "bcast")}
+    point = {"algorithm": 6, "segment": 512, "fanout": 4}
+    plan = made.plan_round(
+        [
+            Wanted("bcast/65536", {**point, "segment": 1024}),
+            Wanted("reduce/1024", DEFAULT, 0.5),
+            Wanted("bcast/1024", point),
+        ]
+    )
+    assert list(plan.argv[-3:]) == ["bcast:65536", "reduce:1024:0.5", "bcast:1024"]
+    assert plan.timeout_s == 120 + 2 * 10 * 2
+    chosen = [decision(plan.files["rules.conf"], "bcast", 4, size) for size in (1024, 65536)]
+    assert [(choice.algorithm, choice.segment) for choice in chosen] == [(6, 512), (6, 1024)]
+    assert decision(plan.files["rules.conf"], "reduce", 4, 1024).algorithm == 0
+
+
+def test_a_run_evaluates_no_more_than_can_be_lost() -> None:
+    problems = make(sizes=[4 * number for number in range(1, 41)]).problems()
+    assert [problem.round for problem in problems] == ["1"] * 32 + ["2"] * 8
+    assert not any(problem.round for problem in make(together=False).problems())
+
+
+def test_what_was_given_up_is_a_lower_bound() -> None:
+    line = '{"collective": "bcast", "size": 1024, "ranks": 4, "above_s": 0.25}\n'
+    sample = make().read("bcast/1024", TrialOutput(0, line, "", 1.0))
+    assert (sample.value, sample.given_up) == (0.25, True)
 
 
 def test_a_trial_uses_the_channel_that_jobs_will_use() -> None:

@@ -35,6 +35,7 @@ BENCHMARK = "reprise-collbench"
 PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
+ROUND = 32  # problems that one run evaluates, at most: what ends it early costs the others no more than minutes
 
 # A job whose user set one of these made a choice of its own, perhaps in a parameter file.
 CONFLICTS = (
@@ -121,19 +122,19 @@ class CollectivesComponent:
         argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
-        if self.settings.max_seconds is not None:
-            argv += ["--max-seconds", str(self.settings.max_seconds)]
+        argv += ["--max-seconds", str(self.settings.max_seconds)]
+        timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
         rows: dict[str, list[Row]] = {}
         for one in wanted:
             _, collective, size = self._problems[one.problem]
             argv.append(f"{collective}:{size}" + ("" if one.most is None else f":{one.most:.9g}"))
             rows.setdefault(collective, []).append(_row(size, one.point))
         if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
-            return self._launch(argv, {}, {})
+            return self._launch(argv, {}, {}, timeout_s)
         shape = Shape(self.settings.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
         text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
-        return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text})
+        return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text}, timeout_s)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         _, collective, size = self._problems[problem]
@@ -189,7 +190,7 @@ class CollectivesComponent:
 
     def _all_problems(self) -> list[tuple[Problem, str, int]]:
         """One problem per collective and size; a barrier has no size."""
-        found = []
+        found: list[tuple[Problem, str, int]] = []
         for collective in self.settings.collectives:
             for size in sorted(self.settings.sizes) if takes_data(collective) else [0]:
                 grid = space(
@@ -203,13 +204,20 @@ class CollectivesComponent:
                 )
                 one = Problem(f"{collective}/{size}", grid, DEFAULT)
                 if self.settings.together:
-                    one = replace(one, round="sizes", family=collective, context={"size": max(size, 1)})
+                    run = str(1 + len(found) // ROUND)
+                    one = replace(one, round=run, family=collective, context={"size": max(size, 1)})
                 found.append((one, collective, size))
         return found
 
-    def _launch(self, argv: Sequence[str], environment: Mapping[str, str], files: Mapping[str, str]) -> TrialPlan:
+    def _launch(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        files: Mapping[str, str],
+        timeout_s: float | None = None,
+    ) -> TrialPlan:
         s = self.settings
-        return TrialPlan(argv, s.nodes, s.tasks_per_node, environment, files, s.timeout_s)
+        return TrialPlan(argv, s.nodes, s.tasks_per_node, environment, files, timeout_s or s.timeout_s)
 
     def _environment(self, path: str) -> dict[str, str]:
         """What makes a rules file take effect. From 5.0 on, han would hide tuned."""

@@ -39,7 +39,7 @@ class Settings(BaseModel):
     unsafe: bool = Field(False, description="measure also what no file for jobs may hold, and never publish it")
     warmup: int = Field(200, ge=0)
     repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")
-    max_seconds: int | None = Field(None, ge=1, le=86400, description="a run that would take longer repeats less")
+    max_seconds: int = Field(10, ge=1, le=86400, description="a measurement that would take longer repeats less")
     timeout_s: float = Field(120.0, gt=0)
 
     @property
