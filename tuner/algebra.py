@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra on small matrices, without threads."""
+"""Linear algebra on small matrices, without threads.
+
+Whoever imports scipy does it in the function that needs it: it takes longer than most commands.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-import scipy.linalg  # noqa: F401 - it brings a library of its own beside numpy's: both must be there to be limited
 from threadpoolctl import ThreadpoolController
 
 
@@ -21,4 +23,6 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401 - it brings a library of its own beside numpy's: both must be there to be limited
+
     return ThreadpoolController()

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfcx, ndtr
 
 Vector = npt.NDArray[np.float64]
 
@@ -30,6 +29,8 @@ def log_expected_improvement(mean: Vector, deviation: Vector, best: float) -> Ve
 
 
 def _log_h(z: Vector) -> Vector:
+    from scipy.special import erfcx, ndtr
+
     near, low = np.maximum(z, -1.0), np.minimum(z, -1.0)
     mild = np.log(np.exp(-(near**2) / 2) / math.sqrt(2 * math.pi) + near * ndtr(near))
     ratio = low * math.sqrt(math.pi / 2) * erfcx(-low / math.sqrt(2))

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from reprise.config import Section
-from tuner.search import grid
+from tuner.search import grid, surrogate
+from tuner.search.acquisition import log_expected_improvement
 from tuner.search.base import Key, OpenedSearch
 from tuner.search.encoding import axes, categories, encode
+from tuner.search.values import truncated_mean, warp
 from tuner.space import Parametrization, Space
-
-if TYPE_CHECKING:
-    from tuner.search import surrogate  # imports scipy, which takes longer than most commands: when a model is made
 
 SAME = 1e-9  # expected improvements nearer than this (relative) are a tie, decided by the seed
 CANDIDATES = 4_000  # random points that stand for a grid that is too large to be listed
@@ -69,8 +68,6 @@ class GaussianProcessSearch(OpenedSearch):
         return self._of_candidates(model, best, taken, rng)
 
     def _scores(self, model: Model, best: float, rows: Vector) -> Vector:
-        from tuner.search.acquisition import log_expected_improvement
-
         return log_expected_improvement(*model.predict(rows), best)
 
     def _untaken(self, taken: Collection[Key]) -> tuple[Sequence[Parametrization], Vector]:
@@ -112,8 +109,6 @@ class GaussianProcessSearch(OpenedSearch):
         Failed points count as the worst value seen, censored ones as what a model of the others expects above their
         bound, pending ones as the lie.
         """
-        from tuner.search.values import truncated_mean, warp
-
         seen = list(self._told.observations.values())
         known = self._told.pessimistic()
         values = [lie if s.bound is None else s.bound for s, lie in zip(seen, known, strict=True)]
@@ -131,8 +126,6 @@ class GaussianProcessSearch(OpenedSearch):
         return model, float(model.predict(rows[measured] if measured.any() else rows)[0].min())
 
     def _fit(self, rows: Vector, z: Vector, counts: Vector) -> surrogate.Surrogate:
-        from tuner.search import surrogate
-
         return surrogate.fit(rows, z, counts, axes(self._space), categories(self._space), self._settings.kernel)
 
 

@@ -11,17 +11,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tuner.search import surrogate
 from tuner.search.base import Observation
 from tuner.search.encoding import axes, categories, encode
 from tuner.search.gp import LIES, GaussianProcessSearch, Model, Settings, Vector
+from tuner.search.values import truncated_mean, warp
 from tuner.space import Parametrization, Space
-
-if TYPE_CHECKING:
-    from tuner.search import surrogate  # imports scipy: when a model is made
 
 Context = Mapping[str, float]
 
@@ -90,8 +89,6 @@ class SharedSearch(GaussianProcessSearch):
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """The model of what was told of all problems, as this one sees it, and the lowest mean that it gives to one of
         this problem's measured points."""
-        from tuner.search.values import truncated_mean, warp
-
         rows = self._rows(pending)
         contexts = _Contexts([*rows.contexts, self._context])
         matrix = contexts.joined(encode(self._space, rows.points), rows.contexts)
@@ -184,8 +181,6 @@ def _fit(
 
 @lru_cache(maxsize=KEPT_FITS)
 def _fitted(arrays: tuple[_Array, ...], kernel: str) -> surrogate.Surrogate:
-    from tuner.search import surrogate
-
     points, values, counts, axes, categories = map(_array, arrays)
     return surrogate.fit(points, values, counts, axes, categories, kernel)
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from tuner.algebra import one_thread
 
@@ -83,6 +81,8 @@ class Surrogate:
             return self._predict(wanted)
 
     def _predict(self, wanted: Matrix) -> tuple[Vector, Vector]:
+        from scipy.linalg import solve_triangular
+
         mean, deviation = np.empty(len(wanted)), np.empty(len(wanted))
         for begin in range(0, len(wanted), CHUNK):
             part = slice(begin, begin + CHUNK)
@@ -119,6 +119,8 @@ def fit(
 
 
 def _fit(problem: _Posterior) -> Surrogate:
+    from scipy.optimize import minimize
+
     found = minimize(
         problem, problem.mean, jac=True, method="L-BFGS-B", bounds=problem.bounds, options={"maxiter": STEPS}
     )
@@ -155,12 +157,14 @@ class _Posterior:
     def __call__(self, logs: Vector) -> tuple[float, Vector]:
         """The value is -log p(y | hyperparameters) - log p(hyperparameters) up to a constant (Rasmussen & Williams
         2006, eq. 5.8 and 5.9); infinite where the covariance is not positive definite."""
+        from scipy.linalg import cho_solve
+
         signal, noise = np.exp(logs[-2:])
         inverse_squares = np.exp(-2 * logs[:-2])
         correlation, slope = KERNELS[self._kernel](np.tensordot(inverse_squares, self._squares, 1))
         try:
             factor = self._factor(signal * correlation, noise)
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return math.inf, np.zeros_like(logs)
         inverse = cho_solve((factor, True), np.eye(len(self._values)), check_finite=False)
         weights = inverse @ self._values
@@ -178,6 +182,8 @@ class _Posterior:
         return float(cost), gradient + off / self._spread
 
     def surrogate(self, logs: Vector) -> Surrogate:
+        from scipy.linalg import cho_solve
+
         signal, noise = (float(value) for value in np.exp(logs[-2:]))
         lengths: Vector = np.exp(logs[:-2])
         correlation = KERNELS[self._kernel](np.tensordot(lengths**-2, self._squares, 1))[0]
@@ -186,6 +192,8 @@ class _Posterior:
         return Surrogate(self._kernel, self._points, self._axes, lengths, signal, noise, factor, weights)
 
     def _factor(self, covariance: Matrix, noise: float) -> Matrix:
+        from scipy.linalg import cholesky
+
         covariance[np.diag_indices(len(covariance))] += noise / self._counts + JITTER
         factor: Matrix = cholesky(covariance, lower=True, check_finite=False)
         return factor

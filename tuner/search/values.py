@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfcx, ndtri
 
 Vector = npt.NDArray[np.float64]
 
@@ -22,6 +21,8 @@ def warp(values: Vector, how: str) -> Vector:
     scaled = np.log(values) if how != "plain" and values.min() > 0 else values
     if how != "warped":
         return _standardized(scaled)
+    from scipy.special import ndtri
+
     scores: Vector = ndtri((_ranks(values) - 0.5) / len(values))
     return _standardized(_standardized(scaled) + _standardized(scores))
 
@@ -32,6 +33,8 @@ def truncated_mean(mean: Vector, deviation: Vector, bound: Vector) -> Vector:
     mu + sigma phi(a) / (1 - Phi(a)), a = (bound - mu) / sigma, as censored run times are imputed by Hutter, Hoos and
     Leyton-Brown 2013 (Bayesian optimization with censored response data, section 3).
     """
+    from scipy.special import erfcx
+
     sigma = np.maximum(deviation, 1e-9)
     with np.errstate(over="ignore"):
         hazard = math.sqrt(2 / math.pi) / erfcx((bound - mean) / sigma / math.sqrt(2))
