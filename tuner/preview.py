@@ -12,8 +12,8 @@ from database.facade import Database
 from database.model import TrialRole, TrialState
 from reprise.config import Config
 from tuner.campaign import Definition
-from tuner.component import Component, Problem
-from tuner.coordinator import most_trials
+from tuner.component import Component, Problem, RoundComponent, TrialPlan, Wanted
+from tuner.coordinator import most_trials, rounds
 from tuner.executors.base import Begun, Executor
 from tuner.space import Parametrization
 from tuner.steps import seed_of
@@ -37,35 +37,56 @@ class Cost:
 
 
 def trials(
-    definition: Definition, component: Component, problem: Problem, executor: Executor, config: Config, count: int
+    definition: Definition,
+    component: Component,
+    problems: Sequence[Problem],
+    executor: Executor,
+    config: Config,
+    count: int,
 ) -> Sequence[str]:
-    """The first trials of a problem, the default among them, each with its script, as a person reads it."""
+    """The first runs for the first problems, their defaults among them, each with its script, as a person reads it."""
+    first = rounds(problems)[0]
+    points = [_first(definition, problem, count) for problem in first]
     texts = []
-    for number, (role, point) in enumerate(_first(definition, problem, count)):
-        plan = component.plan(problem.key, point)
+    for number in range(max(map(len, points))):
+        chosen = [(one, *some[number]) for one, some in zip(first, points, strict=True) if number < len(some)]
+        plan = _plan(component, [(problem, point) for problem, _, point in chosen])
         plan = dataclasses.replace(plan, timeout_s=min(plan.timeout_s, definition.executor.max_trial_s))
-        directory = config.tuner.work / "CAMPAIGN" / problem.key.replace("/", "_") / f"{number:04}"
-        settings = " ".join(f"{name}={value}" for name, value in point.items())
-        texts.append(f"# {problem.key}, {role}: {settings}\n{executor.preview(Begun('TRIAL', plan, directory))}")
+        directory = config.tuner.work / "CAMPAIGN" / chosen[0][0].key.replace("/", "_") / f"{number:04}"
+        told = "".join(
+            f"# {problem.key}, {role}: {' '.join(f'{name}={value}' for name, value in point.items())}\n"
+            for problem, role, point in chosen
+        )
+        texts.append(f"{told}{executor.preview(Begun('TRIAL', plan, directory))}")
     return texts
 
 
 def cost(
     definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None = None
 ) -> Cost:
-    """What a campaign costs; `trial_s`: what a run of the default takes, in seconds."""
+    """What a campaign costs; `trial_s`: what a trial of the default takes (of a run for several, its share)."""
     number, most, expected = 0, 0.0, 0.0
-    for problem in problems:
-        plan, count = component.plan(problem.key, problem.default), most_trials(definition, problem)
-        limit_s = min(plan.timeout_s, definition.executor.max_trial_s)
-        number += count
-        most += count * plan.nodes * limit_s / 3600
-        expected += count * plan.nodes * min(trial_s or 0.0, limit_s) / 3600
+    for together in rounds(problems):
+        plan = _plan(component, [(problem, problem.default) for problem in together])
+        limit_s = min(plan.timeout_s, definition.executor.max_trial_s) / len(together)
+        for problem in together:
+            count = most_trials(definition, problem)
+            number += count
+            most += count * plan.nodes * limit_s / 3600
+            expected += count * plan.nodes * min(trial_s or 0.0, limit_s) / 3600
     hours = number * (trial_s or 0.0) / 3600 / definition.executor.parallel
     if (budget := definition.budget.node_hours) is not None:
         hours *= min(1.0, budget / expected) if expected else 1.0
         most, expected = min(most, budget), min(expected, budget)
     return Cost(number, most) if trial_s is None else Cost(number, most, expected, hours)
+
+
+def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]]) -> TrialPlan:
+    """A run for these."""
+    if chosen[0][0].round and isinstance(component, RoundComponent):
+        return component.plan_round([Wanted(problem.key, point) for problem, point in chosen])
+    ((problem, point),) = chosen
+    return component.plan(problem.key, point)
 
 
 def known_trial_s(database: Database, definition: Definition) -> float | None:

@@ -161,7 +161,7 @@ def plan(definition: Definition, config: Config, count: int, trial_s: float | No
             sources = _sources(database, definition, component, problems, metadata, config)
     problems = warm.opened(problems, {"warm_start": sources})
     executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
-    texts = preview.trials(definition, component, problems[0], executor, config, count)
+    texts = preview.trials(definition, component, problems, executor, config, count)
     keys = ", ".join(problem.key for problem in problems)
     start = [f"# {words}"] if (words := warm.in_words(sources)) else []
     return "\n".join([*texts, *start, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
