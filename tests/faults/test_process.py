@@ -121,6 +121,7 @@ def test_a_limit_on(job: Job, daemon: FakeDaemon, limit: str) -> None:
     assert job.live().environment == job.live(plugin=False).environment | GIVEN | MARK
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COVERAGE, reason="counting takes memory too")
 def test_too_little_memory(job: Job, daemon: FakeDaemon, binaries: Path) -> None:
     """From the least that the command itself runs with, until the decision is taken, in small steps."""

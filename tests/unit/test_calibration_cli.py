@@ -84,6 +84,7 @@ def accounted(jobs: list[JobMetadata]) -> str:
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_model_is_made_of_the_tuned_jobs_that_the_database_has(site: Daemon) -> None:
     site.add(*(record(metadata=job.to_json()) for job in JOBS[:60]))
     done = run(site, "ours.toml")

@@ -41,6 +41,7 @@ def fitted(levels: Levels, sizes: list[int]) -> Fit:
     return fit(levels, start_matched=rising(sizes), start_others=falling(sizes), start_share=0.2)
 
 
+@pytest.mark.slow
 def test_what_the_pairs_were_drawn_from_is_found() -> None:
     levels, matches = made(200_000)
     found = fitted(levels, [3, 2, 4])

@@ -116,6 +116,7 @@ def test_without_parts_nobody_knows_them_and_no_pair_is_lost() -> None:
     assert pairs.patterns[0, 1] == 1
 
 
+@pytest.mark.slow
 def test_the_made_up_sites_know_which_pairs_match_and_lack_something_here_and_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -133,6 +133,7 @@ def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> Non
     assert found == pytest.approx(site.share, rel=0.15)
 
 
+@pytest.mark.slow
 def test_tuned_jobs_of_an_application_each_do_not_say_that_no_job_matches_any() -> None:
     """They did: of an evaluation's known jobs, 30 % were recognised in place of 87 %."""
     known, site = of_template(0.02, 50_000, seed=1), of_template(0.0, 50_000, seed=2)

@@ -7,18 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.unit.matcher_daemon import ROOT
 
+pytestmark = pytest.mark.slow
+
 FULL = "its file system is full: make room"
 READ_ONLY = "is on a read-only file system and cannot be written: remount it, or set database.path to another"
-
-
-def slow(command: str) -> Any:
-    return pytest.param(command, marks=pytest.mark.slow)
 
 
 def outcome(directory: Path, *steps: str) -> str:
@@ -46,18 +43,17 @@ def outcome(directory: Path, *steps: str) -> str:
     return (done.stderr or done.stdout).splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", [slow("check"), slow("records"), "retire 1"])
+@pytest.mark.parametrize("command", ["check", "records", "retire 1"])
 def test_a_full_file_system_is_named_as_the_cause(tmp_path: Path, command: str) -> None:
     fill = '(head -c 1M /dev/zero > "$D/disk/fill" 2> "$D/complaint"; true)'
     assert FULL in outcome(tmp_path, "$R db init", fill, f"$R db {command}")
 
 
-@pytest.mark.parametrize("command", [slow("init"), "retire 1"])
+@pytest.mark.parametrize("command", ["init", "retire 1"])
 def test_a_read_only_file_system_is_named_as_the_cause(tmp_path: Path, command: str) -> None:
     remount = 'mount -o remount,ro "$D/disk"'
     assert READ_ONLY in outcome(tmp_path, "$R db init", remount, f"$R db {command}")
 
 
-@pytest.mark.slow
 def test_a_read_only_file_system_can_be_read(tmp_path: Path) -> None:
     assert "no records" in outcome(tmp_path, "$R db init", 'mount -o remount,ro "$D/disk"', "$R db records")

@@ -238,6 +238,7 @@ def test_what_cannot_be_meant_is_refused_with_what_can(
     assert done.returncode == 2 and said in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_explain_of_a_script_in_a_directory_that_is_gone_says_so(site: Daemon) -> None:
     gone = site.config.parent / "gone"
     gone.mkdir()

@@ -60,6 +60,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_one_piece_of_shell_over_and_over_is_cheap(piece: str) -> None:
     assert cost(script(filled(piece))) < BOUND_S

@@ -254,6 +254,7 @@ def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: 
     assert len([r for r in site.read(lambda d: d.records()) if r.campaign_id == campaign]) == 1
 
 
+@pytest.mark.slow
 def test_a_campaign_killed_between_two_trials_is_resumed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.run(whole := site.begin())
     campaign, add = site.begin(), Database.add_trial

@@ -100,6 +100,7 @@ def test_a_page_needs_nothing_but_itself(site: Site) -> None:
     assert meant and set(meant) <= set(ids)
 
 
+@pytest.mark.slow
 def test_pictures_have_the_colours_of_the_page(site: Site) -> None:
     source, _ = both(complete(site))
     pictures = "".join(re.findall(r"<svg.*?</svg>", source, re.DOTALL))
@@ -115,10 +116,10 @@ def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
         assert "seed" in report and "numpy 2.0" in report
 
 
-SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "message")]
+SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "message", "value")]
 
 
-@pytest.mark.parametrize("role", ["value", "name", *SLOW])
+@pytest.mark.parametrize("role", ["name", *SLOW])
 def test_names_from_outside_are_text_and_nothing_else(site: Site, role: str) -> None:
     settings = {"problems": [HOSTILE if role == "problem" else "p/1"]}
     campaign = written(site, settings=settings)
