@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner import mca_cli
+from tuner.collectives.cli import collectives
 from tuner.shaman import cli as shaman
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json
         click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
     with _open(settings) as database:
         campaign = session.begin(database, definition, settings.config, time.time())
-        _go(database, campaign, settings, as_json)
+        go(database, campaign, settings, as_json)
 
 
 @tune.command()
@@ -60,7 +61,7 @@ def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json
 def resume(settings: Settings, campaign: int, as_json: bool) -> None:
     """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
     with _open(settings) as database:
-        _go(database, database.campaign(campaign), settings, as_json)
+        go(database, database.campaign(campaign), settings, as_json)
 
 
 @tune.command()
@@ -164,6 +165,7 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
 
 tune.add_command(shaman.import_)
 tune.add_command(mca_cli.mca)
+tune.add_command(collectives)
 
 
 def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:
@@ -183,7 +185,8 @@ def _open(settings: Settings, *, read_only: bool = False) -> Database:
     return Database.open(settings.config.database.path, read_only=read_only)
 
 
-def _go(database: Database, campaign: Campaign, settings: Settings, as_json: bool) -> None:
+def go(database: Database, campaign: Campaign, settings: Settings, as_json: bool) -> None:
+    """Run a campaign to its end, and show what it found."""
     from tuner import progress, session
 
     for number in STOPPING:

@@ -167,6 +167,12 @@ def plan(definition: Definition, config: Config, count: int, trial_s: float | No
     return "\n".join([*texts, *start, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
 
 
+def cost(definition: Definition, config: Config) -> preview.Cost:
+    """What a campaign costs at most."""
+    _, component, problems = _read(definition, config)
+    return preview.cost(definition, component, problems)
+
+
 def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
     """The component as its file describes it, the component itself, and what there is to tune, at least one problem."""
     described = registry.read(definition.component, config, definition.application)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign for Open MPI's collectives from a few words: what `reprise tune collectives` runs or writes down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tuner.errors import TunerError
+
+COMPONENT = "openmpi-collectives"
+COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "alltoall")
+SIZES = "4:1M"
+
+# What the published campaign did (Sartori 2024, sections 3.2 and 3.3; docs/openmpi.md), and what learns from all sizes.
+STRATEGIES: Mapping[str, Mapping[str, Any]] = {
+    "shared": {
+        "settings": {"together": True},
+        "search": {"method": "gp-shared", "initial": 4, "budget": 30, "window": 12, "improvement": 0.01},
+        "noise": {"policy": "none"},
+        "pruning": {"policy": "default"},
+        "repetitions": {"default_runs": 3, "final_pairs": 6},
+    },
+    "per-size": {
+        "settings": {"together": False},
+        "search": {"method": "gp-ei", "initial": 10, "budget": 150, "window": 15, "improvement": 0.01},
+        "noise": {"policy": "none"},
+        "repetitions": {"default_runs": 3, "final_pairs": 6},
+    },
+}
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_SIZE = re.compile(r"([0-9]{1,10})([kmg]?)", re.IGNORECASE)
+
+
+def read_sizes(text: str) -> list[int]:
+    """Bytes, from `4:1M` (doubled from the first to the last) or `8,64K,1M`. Raises TunerError."""
+    first, colon, last = text.partition(":")
+    if not colon:
+        return [_size(word, text) for word in text.split(",")]
+    size, end = _size(first, text), _size(last, text)
+    if not 0 < size <= end:
+        raise TunerError(f"sizes: {text!r}: a range goes from a size over 0 to a larger one, as in 4:1M")
+    found = []
+    while size <= end:
+        found.append(size)
+        size *= 2
+    return found
+
+
+def _size(word: str, text: str) -> int:
+    found = _SIZE.fullmatch(word.strip())
+    if not found:
+        raise TunerError(f"sizes: {text!r}: {word.strip()!r} is no size: write bytes, as in 4:1M or 8,64K,1M")
+    return int(found[1]) * _UNITS[found[2].lower()]
+
+
+def campaign(
+    *,
+    collectives: Sequence[str],
+    sizes: str,
+    nodes: int,
+    tasks_per_node: int,
+    strategy: str,
+    name: str = "",
+    node_hours: float | None = None,
+    executor: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The campaign file, as a mapping. Raises TunerError."""
+    if strategy not in STRATEGIES:
+        raise TunerError(f"strategy: there is no {strategy!r}: choose one of {', '.join(STRATEGIES)}")
+    chosen = STRATEGIES[strategy]
+    tasks = f"{nodes} x {tasks_per_node}"
+    found: dict[str, Any] = {
+        "name": name or f"collectives on {tasks} tasks",
+        "component": COMPONENT,
+        "scope": "cluster",
+        "settings": {
+            "collectives": list(collectives),
+            "sizes": read_sizes(sizes),
+            "nodes": nodes,
+            "tasks_per_node": tasks_per_node,
+            **chosen["settings"],
+        },
+        **{key: dict(value) for key, value in chosen.items() if key != "settings"},
+    }
+    if node_hours is not None:
+        found["budget"] = {"node_hours": node_hours}
+    if given := {key: value for key, value in (executor or {}).items() if value is not None}:
+        found["executor"] = given
+    return found

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise tune collectives`: a campaign for Open MPI's collectives without a campaign file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tuner.collectives import campaign_file
+
+if TYPE_CHECKING:
+    from reprise.cli import Settings
+
+
+@click.command()
+@click.option("--nodes", type=click.IntRange(min=1), required=True, help="Where it is measured, and given to jobs.")
+@click.option("--tasks-per-node", type=click.IntRange(min=1), default=1, show_default=True, help="Likewise.")
+@click.option(
+    "--collectives",
+    default=",".join(campaign_file.COLLECTIVES),
+    show_default=True,
+    help="Names, separated by commas.",
+)
+@click.option(
+    "--sizes", default=campaign_file.SIZES, show_default=True, help="Bytes: a range that doubles, or a list: 8,64K,1M."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(list(campaign_file.STRATEGIES)),
+    default="shared",
+    show_default=True,
+    help="shared: all sizes in one run, and one model for them; per-size: each by itself, as published.",
+)
+@click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="What it may cost.")
+@click.option("--name", default="", help="Of the campaign.")
+@click.option("--executor", "kind", type=click.Choice(("allocation", "slurm", "local")), help="Where trials run.")
+@click.option("--launcher", type=click.Choice(("srun", "mpirun")), help="What starts them.")
+@click.option("--partition", help="Of Slurm.")
+@click.option("--account", help="Of Slurm.")
+@click.option("--reservation", help="Of Slurm.")
+@click.option("--time-limit", help="Of the allocation, e.g. 2:00:00.")
+@click.option("--plan", "only_plan", is_flag=True, help="Show the first runs and the cost; submit nothing.")
+@click.option(
+    "--write", "only_write", is_flag=True, help="Print the campaign file, to be changed and run by `tune run`."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_obj
+def collectives(settings: Settings, /, **given: Any) -> None:
+    """Tune Open MPI's collectives for all jobs of one shape on this cluster.
+
+    Jobs on so many nodes, with so many tasks on each, get a rules file with what was better beyond noise.
+    """
+    import yaml
+
+    from database.facade import Database
+    from tuner import campaign, cli, session
+
+    executor = {key: given[key] for key in ("launcher", "partition", "account", "reservation", "time_limit")}
+    mapping = campaign_file.campaign(
+        collectives=[word.strip() for word in given["collectives"].split(",")],
+        sizes=given["sizes"],
+        nodes=given["nodes"],
+        tasks_per_node=given["tasks_per_node"],
+        strategy=given["strategy"],
+        name=given["name"],
+        node_hours=given["node_hours"],
+        executor={"kind": given["kind"], **executor},
+    )
+    definition = campaign.check(mapping, "the options")
+    if given["only_write"]:
+        click.echo(yaml.safe_dump(mapping, sort_keys=False), nl=False)
+        return
+    if given["only_plan"]:
+        click.echo(session.plan(definition, settings.config, 2, None, None))
+        return
+    told = session.cost(definition, settings.config)
+    if not given["yes"] and sys.stdin.isatty():
+        click.confirm(f"Run it ({told})?", err=True, abort=True)
+    with Database.open(settings.config.database.path) as database:
+        begun = session.begin(database, definition, settings.config, time.time())
+        cli.go(database, begun, settings, given["as_json"])
