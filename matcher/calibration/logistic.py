@@ -19,7 +19,8 @@ from scipy.sparse import csr_matrix, hstack
 from matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
 RIDGE = 0.1  # nats that half a squared slope costs, as much as that of one pair: it keeps finite what pairs leave open
-MAX_ROUNDS = 3000
+MAX_ROUNDS = 10_000
+SETTLED = 1e-14  # relative: where pairs hardly tell two weights apart, rounds must go on until every machine finds the same
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
 
     first = np.zeros(design.shape[1] + 1)
     bounds = [(None, None), *[(0, None)] * design.shape[1]]
-    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ROUNDS})
+    options = {"maxiter": MAX_ROUNDS, "maxfun": 2 * MAX_ROUNDS, "ftol": SETTLED, "gtol": 1e-8}
+    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return _weights(found.x, knots)
 
 
