@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.matrix.roots import APART, CACHE, RELEASES, SOURCE, Release, RootError, fill
-from tests.unit.rules_corpus import CASES, HAN_CASES, RANKS, Outcomes, store
+from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes, store
 
 BENCH = SOURCE / "tuner" / "collectives" / "bench"
 PROBE = "probe/reprise-rulesprobe"
@@ -43,6 +43,10 @@ _DUMPED = re.compile(
 _HAN_REFUSED = "could not fully read dynamic rules file"
 
 MPI_ERR_ARG = 13
+TUNED = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{file}",
+}
 
 
 class OpenMPI(Protocol):
@@ -188,12 +192,8 @@ def _launches(mpi: OpenMPI, files: Sequence[bytes], environment: Mapping[str, st
 
 def probe_tuned(mpi: OpenMPI, files: Sequence[bytes], calls: Sequence[Sequence[str]]) -> list[list[str]]:
     """For each rules file of `tuned`, those of its calls that failed because of an algorithm that does not exist."""
-    environment = {
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{file}",
-    }
     found = []
-    outputs = _launches(mpi, files, environment, [" ".join(words) for words in calls])
+    outputs = _launches(mpi, files, TUNED, [" ".join(words) for words in calls])
     for output, words in zip(outputs, calls, strict=True):
         told = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         if len(told) != len(words) or {one["rc"] for one in told} - {0, MPI_ERR_ARG}:
@@ -221,21 +221,31 @@ def probe_han(mpi: OpenMPI, files: Sequence[bytes]) -> list[list[list[object]] |
     return found
 
 
+def probe_crashes(mpi: OpenMPI, files: Sequence[bytes]) -> list[bool]:
+    """For each rules file of `tuned`, whether a launch dies of a signal."""
+    return ["ignal" in output for output in _launches(mpi, files, TUNED, ["bcast:8:4"] * len(files))]
+
+
 def ask_all(mpi: OpenMPI) -> dict[str, dict[str, Any]]:
-    """What a release does with the whole corpus: {"tuned" or "han": {case: outcome}}."""
+    """What a release does with the whole corpus: {"tuned", "overruns" or "han": {case: outcome}}."""
     build_probe(mpi)
     tuned = probe_tuned(mpi, [case.data for case in CASES.values()], [case.calls for case in CASES.values()])
     han = probe_han(mpi, list(HAN_CASES.values()))
-    return {"tuned": dict(zip(CASES, tuned, strict=True)), "han": dict(zip(HAN_CASES, han, strict=True))}
+    crashed = probe_crashes(mpi, list(OVERRUNS.values()))
+    return {
+        "tuned": dict(zip(CASES, tuned, strict=True)),
+        "overruns": dict(zip(OVERRUNS, crashed, strict=True)),
+        "han": dict(zip(HAN_CASES, han, strict=True)),
+    }
 
 
 def main() -> int:
     """Ask all releases, and store what they do."""
-    outcomes: Outcomes = {"tuned": {case: {} for case in CASES}, "han": {case: {} for case in HAN_CASES}}
+    outcomes: Outcomes = {}
     for mpi in INSTALLED:
         for kind, cases in ask_all(mpi).items():
             for case, outcome in cases.items():
-                outcomes[kind][case][mpi.version] = outcome
+                outcomes.setdefault(kind, {}).setdefault(case, {})[mpi.version] = outcome
         shutil.rmtree(mpi.work)
         print(f"matrix: Open MPI {mpi.version}: asked", flush=True)
     store(outcomes)

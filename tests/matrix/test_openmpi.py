@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.openmpi import ENVIRONMENT, INSTALLED, MPIRUN, PROBE, OpenMPI, ask_all, ompi_info
-from tests.unit.rules_corpus import RANKS, golden
+from tests.matrix.openmpi import ENVIRONMENT, INSTALLED, MPIRUN, PROBE, OpenMPI, ask_all, ompi_info, probe_tuned
+from tests.unit.rules_corpus import RANDOM_CALLS, RANKS, failing, golden, random_file
 from tuner.collectives.algorithms import known_algorithms
 from tuner.collectives.build import OpenMPIBuild, parse
 from tuner.collectives.compiler import Row, Shape, compile_rules
@@ -21,6 +22,7 @@ from tuner.collectives.rules.writing import Form, write
 from tuner.component import TrialOutput, TrialPlan
 
 pytestmark = pytest.mark.matrix
+RANDOM_FILES = 40
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda mpi: mpi.version)
@@ -45,6 +47,15 @@ def test_it_does_with_every_file_what_it_did_when_that_was_stored(
     kind: str, mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]
 ) -> None:
     assert outcomes[kind] == {case: releases[mpi.version] for case, releases in golden()[kind].items()}
+
+
+def test_it_reads_files_that_are_nearly_right_as_we_do(mpi: OpenMPI, outcomes: dict[str, dict[str, Any]]) -> None:
+    source = random.Random(mpi.version)  # noqa: S311 no secret
+    files = [random_file(source) for _ in range(RANDOM_FILES)]
+    told = probe_tuned(mpi, files, [RANDOM_CALLS] * len(files))
+    assert any(told)
+    for data, failed in zip(files, told, strict=True):
+        assert failed == failing(data, mpi.version, RANDOM_CALLS), data
 
 
 def test_its_algorithms_and_priorities_are_those_that_were_written_down(mpi: OpenMPI, build: OpenMPIBuild) -> None:

@@ -9,12 +9,19 @@ that its rule decides.
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tuner.collectives.catalogue import compared_bytes
+from tuner.collectives.rules.model import decide
+from tuner.collectives.rules.releases import family_of, read
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "rules_on_openmpi.json"
 RANKS = 4  # of the launches
+WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's, built with glibc 2.41
 
 BCAST = b"1 7 1 0 1 0 99 0 0"
 SIZED = ("allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter")
@@ -122,6 +129,10 @@ CASES = {
     "too many collectives": Case(b"23 7 1 0 1 0 99 0 0"),
     "a level of nodes": Case(b"1 7 1 2 1 4 2 0 99 0 0 1024 99 0 0"),
     "a level of nodes that reads as something else": Case(b"1 7 1 0 1 0 1 0 99 0 0"),
+    "2^31 communicator sizes": Case(b"1 7 2147483648 0 1 0 99 0 0 3 1 0 99 0 0"),
+    "2^31 message sizes": Case(b"1 7 1 0 2147483648 0 99 0 0 1024 99 0 0"),
+    "2^32 and 1 communicator sizes, one of them there": Case(b"1 7 4294967297 0 1 0 99 0 0"),
+    "2^63 message sizes": Case(b"1 7 1 0 9223372036854775808 0 99 0 0 1024 99 0 0"),
     # headers
     "a header": Case(b"rule-file-version-2\n" + BCAST),
     "a header of version 1": Case(b"rule-file-version-1\n" + BCAST),
@@ -145,6 +156,14 @@ CASES = {
     # the form of 6
     "JSON": Case(b'{"collectives": {"bcast": [{"rules": [{"alg": 99}]}]}}'),
     "JSON that is also numbers": Case(b'{"1": 7, "1": [0, 1, 0, 99, 0, 0]}'),
+}
+
+# Counts that a C int does not hold: the reader writes behind what it allocated, and what comes of that differs from
+# build to build.
+OVERRUNS = {
+    "2^32 communicator sizes": b"1 7 4294967296 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
+    "2^32 and 1 communicator sizes": b"1 7 4294967297 0 1 0 1 0 0 3 1 0 1 0 0 4 1 0 1 0 0",
+    "2^32 message sizes": b"1 7 1 0 4294967296 0 1 0 0",
 }
 
 HAN_CASES = {
@@ -183,13 +202,72 @@ HAN_CASES = {
 }
 
 
-# "tuned": the calls that failed, each by a rule that was in effect; "han": the rows that it read, None where it dropped
-# the file.
+def failing(data: bytes, release: str, calls: Sequence[str]) -> list[str]:
+    """Those of the calls that fail because of an algorithm that does not exist, by our reading of a file."""
+    family = family_of(release)
+    rules = read(data, family, binary=release in WITH_NEW_LIBRARY).rules
+    found = []
+    for call in calls:
+        collective, size, ranks = call.split(":")
+        compared = compared_bytes(collective, int(size), int(ranks))
+        if decide(rules, collective, 1, int(ranks), compared).algorithm not in family.algorithms[collective]:
+            found.append(call)
+    return found
+
+
+RANDOM_CALLS = (
+    *(f"bcast:{size}:{ranks}" for size in (1, 64, 4096) for ranks in (2, 3, RANKS)),
+    "allreduce:8:4",
+    "allreduce:4096:2",
+)
+_NUMBERS = ("0", "1", "2", "3", "4", "99", "64", "0100", "0x40", "4096", "2147483648", "-1")
+_BETWEEN = ("#", "# 1 2\n", "\n", "\r\n", "-", "+", "x", "0x", "08", "--", "99,", "rule-file-version-2", "\t", "a-")
+
+
+def random_file(source: random.Random) -> bytes:
+    """A file that is right, or nearly so: up to three of its words are changed, and it may end in the middle."""
+
+    header = source.choice(("", "", "", "", "rule-file-version-2\n", "rule-file-version-1\n"))
+    fifth = ("", " 7") if "2" in header else ("",) * 40 + (" 7",)
+
+    def rows(count: int) -> str:
+        sizes = sorted([0, *source.sample((2, 64, 100, 4096), count - 1)])
+        choices = [f"{source.choice('0199')} {source.choice('04')} {source.choice(('0', '1024'))}" for _ in sizes]
+        pairs = zip(sizes, choices, strict=True)
+        return "".join(f"{size} {choice.replace('9', '99')}{source.choice(fifth)}\n" for size, choice in pairs)
+
+    def collective(number: int) -> str:
+        keys = sorted(source.sample(range(6), source.randint(1, 3)))
+        counts = [source.randint(1, 3) for _ in keys]
+        entries = "".join(f"{key} {count}\n{rows(count)}" for key, count in zip(keys, counts, strict=True))
+        return f"{number} {len(keys)}\n{entries}"
+
+    ids = source.sample((7, 2), source.randint(1, 2))
+    words = f"{header}{len(ids)}\n{''.join(map(collective, ids))}".split(" ")
+    for _ in range(source.choice((0, 0, 0, 1, 1, 2, 3))):
+        place = source.randrange(len(words))
+        match source.randrange(8):
+            case 0 | 1 | 2:
+                words.insert(place, source.choice(_BETWEEN))
+            case 3 | 4:
+                words[place] = source.choice(_NUMBERS)
+            case 5:
+                words.insert(place, source.choice(_NUMBERS))
+            case 6:
+                del words[place]
+            case _:
+                del words[place + 1 :]
+        words = words or [""]
+    return " ".join(words).encode()
+
+
+# "tuned": the calls that failed, each by a rule that was in effect; "overruns": whether the launch crashed; "han": the
+# rows that it read, None where it dropped the file.
 Outcomes = dict[str, dict[str, dict[str, Any]]]
 
 
 def golden() -> Outcomes:
-    """What the releases did: {"tuned" or "han": {case: {release: outcome}}}."""
+    """What the releases did: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
     found: Outcomes = {}
     for kind, cases in json.loads(GOLDEN.read_text()).items():
         found[kind] = {

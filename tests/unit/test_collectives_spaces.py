@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.collectives_values import BUILD
+from tuner.collectives.algorithms import heeds, is_unsafe, known_algorithms
 from tuner.collectives.build import describe, parse
 from tuner.collectives.catalogue import CATALOGUE
 from tuner.collectives.spaces import DEFAULT, space
@@ -99,3 +100,29 @@ def test_a_build_that_cannot_be_tuned_is_named(text: str, why: str) -> None:
 def test_a_missing_ompi_info_gives_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(TunerError, match=r"set openmpi\.ompi_info"):
         describe(str(tmp_path / "ompi_info"))
+
+
+def test_the_algorithms_that_were_written_down_are_those_of_the_build() -> None:
+    assert known_algorithms("tuned", "4.1") == BUILD.algorithms
+    assert known_algorithms("han", "4.1") == {}
+
+
+@pytest.mark.parametrize("series", ["5.0", "6.0"])
+def test_a_later_series_has_all_that_4_1_has_under_the_same_ids_but_for_one(series: str) -> None:
+    later = known_algorithms("tuned", series)
+    changed = {
+        (name, number, later[name].get(number))
+        for name, known in BUILD.algorithms.items()
+        for number, algorithm in known.items()
+        if later[name].get(number) != algorithm
+    }
+    assert changed == ({("allgather", 2, "bruck-k-fanout")} if series == "6.0" else set())
+
+
+def test_an_algorithm_that_is_not_known_heeds_all_and_is_unsafe_in_a_reduction() -> None:
+    assert heeds("allgather", "sparbit") == (True, True)
+    assert not is_unsafe("allgather", "sparbit")
+    assert is_unsafe("allreduce", "allgather_reduce")
+    assert heeds("bcast", "chain") == (True, True)
+    assert heeds("bcast", "knomial") == (True, False)
+    assert not is_unsafe("allreduce", "recursive_doubling")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reprise.cli import reprise
 from tests.examples import examples
 from tests.nobody import as_nobody
-from tests.unit.rules_corpus import CASES, HAN_CASES
+from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS
 from tuner.collectives.rules import showing
 from tuner.collectives.rules.checking import Finding, findings
 from tuner.collectives.rules.explaining import Call
@@ -128,6 +128,21 @@ def test_a_file_that_is_ignored_is_an_error_for_the_releases_that_ignore_it() ->
     assert [releases for message, releases in errors.items() if "-2" in message] == [[OLD[0], OLD[2]]]
 
 
+def test_a_file_that_crashes_jobs_is_told_as_one() -> None:
+    data = OVERRUNS["2^32 message sizes"]
+    (message,) = found(data, "error")
+    assert (
+        "jobs may crash in MPI_Init, as they read the file: line 1: a number of message sizes is 4294967296" in message
+    )
+    assert showing.check(data, FAMILIES).lines[0].startswith("4.1.0-4.1.7  CRASHES: line 1")
+    assert "the job CRASHES" in "\n".join(showing.explain(data, FAMILIES, Call("bcast", 1, 4, 8)).lines)
+
+
+def test_a_count_without_memory_and_one_that_costs_much_are_told() -> None:
+    assert any("2147483648, for which there is no memory" in m for m in found(b"1 7 2147483648 0 1 0 1 0 0", "error"))
+    assert any("for all of which each task takes memory" in m for m in found(b"1 7 1 0 9999999 0 1 0 0", "error"))
+
+
 def test_an_algorithm_that_does_not_exist_is_an_error_where_it_does_not() -> None:
     assert found(b"1 0 1 0 1 0 7 0 0", "error") == {
         "line 1: allgather has no algorithm 7: a job aborts in the first call that this row decides: use 0 to 6": OLD[
@@ -235,7 +250,7 @@ def test_what_is_no_file_is_named_with_what_jobs_would_do(tmp_path: Path) -> Non
         (tmp_path, "is a directory, and Open MPI would go on without rules"),
         (tmp_path / "none", r"cannot be read \(No such file or directory\)"),
         (pipe, "is no regular file"),
-        (large, "is larger than 16 MiB"),
+        (large, "is larger than 4 MiB"),
         (tmp_path / "large" / "below", r"\(Not a directory\)"),
     ]:
         with pytest.raises(TunerError, match=why):
@@ -248,6 +263,25 @@ def test_a_file_that_the_user_may_not_read_is_named(place: Path) -> None:
     path.chmod(0)
     with as_nobody(), pytest.raises(TunerError, match=r"cannot be read \(Permission denied\)"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"9" * 6000,
+        b"-" + b"9" * 6000,
+        b"0" * 6000 + b"1 7 1 0 1 0 1 0 0",
+        b"1 7 1 0 1 0 0" + b"7" * 6000 + b" 0 0",
+        b"1 7 1 0 1 0 0b" + b"1" * 60000 + b" 0 0",
+        b"rule-file-version-" + b"9" * 6000 + b"\n1 7 1 0 1 0 1 0 0",
+        b"[" + b"9" * 6000 + b"]",
+        b"1 bcast 1 0 1 1 1 " + b"9" * 6000,
+    ],
+    ids=["long", "negative", "zeros", "octal", "binary", "header", "JSON", "han"],
+)
+def test_numbers_of_thousands_of_digits_are_read_as_c_does(data: bytes) -> None:
+    assert showing.check(data, FAMILIES).lines
+    assert showing.check_han(data, FAMILIES).lines
 
 
 @given(st.binary(max_size=300) | st.sampled_from([case.data for case in CASES.values()] + list(HAN_CASES.values())))

@@ -14,10 +14,11 @@ from tuner.collectives.catalogue import CATALOGUE, UNITS
 from tuner.collectives.rules import classic
 from tuner.collectives.rules.model import SizeRule, decide, differences
 from tuner.collectives.rules.releases import Reading
+from tuner.collectives.rules.scan import decimal
 
 Level = Literal["error", "warning", "note"]
 
-_ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]+|[bB][01]+)(?![\w.])")
+_ODD_NUMBER = re.compile(rb"(?<![\w.])[+-]?0(?:[0-9]{1,64}|[bB][01]{1,64})(?![\w.])")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ def findings(data: bytes, readings: Sequence[Reading]) -> list[Finding]:
 
 
 def _of_reading(data: bytes, reading: Reading) -> Iterator[tuple[Level, str]]:
+    if reading.crashes:
+        yield "error", f"jobs may crash in MPI_Init, as they read the file: {reading.dropped}"
+        return
     if reading.dropped:
         yield "error", f"the whole file is ignored, without a word: {reading.dropped}"
         return
@@ -127,7 +131,7 @@ def _of_numbers(data: bytes, readings: Sequence[Reading]) -> Iterator[tuple[Leve
                 )
             elif set(digits) & set("89"):
                 yield "warning", f"line {number}: {word} begins like an octal number, and is read as several ones"
-            elif int(digits, 8) != int(digits):
+            elif int(digits, 8) != decimal(digits.encode()):
                 yield "note", f"line {number}: {word} is octal, that is {int(digits, 8)}"
 
 

@@ -19,10 +19,16 @@ from tuner.collectives.rules.model import ANY_NODES, RANKS_MAX, SIZE_MAX, Choice
 from tuner.collectives.rules.scan import EndError, Scan, to_int
 
 T = TypeVar("T")
+MANY = 1_000_000  # items, of some 40 bytes each
 
 
 class DroppedError(ValueError):
     """The reader drops the whole file; the message says why, and in which line."""
+
+
+class CrashError(DroppedError):
+    """The reader writes behind what it allocated: most jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7), the
+    others go on without rules."""
 
 
 class _CutOffError(DroppedError):
@@ -90,15 +96,38 @@ class _Reader:
         return value
 
     def times(self, what: str, item: Callable[[int], T]) -> list[T]:
-        """As many items as the next number says. A file has to be read to its end to learn that it is too short."""
+        """As many items as the next number says. A file has to be read to its end to learn that it is too short.
+
+        Memory is allocated for as many as a C int keeps of that number. Without memory the file is dropped, but for the
+        readers with a level of nodes, which do not look.
+        """
         count = self.take(what)
+        room, where = to_int(count), self.where
         found: list[T] = []
         while len(found) < count:
+            if len(found) >= room and (room >= 0 or self.dialect.nodes) and self.more():
+                raise CrashError(f"{where}: {what} is {count}, of which a C int keeps {room}")
+            if room < 0:
+                raise DroppedError(f"{where}: {what} is {count}, for which there is no memory")
             try:
                 found.append(item(len(found)))
             except _CutOffError as error:
-                raise DroppedError(f"{error}: {what} is {count}, and number {len(found) + 1} is cut off") from None
+                cost = ", for all of which each task takes memory first" if count > MANY else ""
+                raise DroppedError(
+                    f"{error}: {what} is {count}{cost}, and number {len(found) + 1} is cut off"
+                ) from None
         return found
+
+    def more(self) -> bool:
+        """Whether there is another number."""
+        at = self.scan.at
+        try:
+            self.scan.number()
+        except EndError:
+            return False
+        finally:
+            self.scan.at = at
+        return True
 
     def file(self) -> Listed:
         if self.dialect.header:

@@ -13,7 +13,7 @@ from tuner.collectives.rules.model import RANKS_MAX, SIZE_MAX, Choice, CommRule,
 from tuner.collectives.rules.releases import Reading
 from tuner.errors import TunerError
 
-Outcome = Literal["rule", "built-in", "abort", "dropped"]
+Outcome = Literal["rule", "built-in", "abort", "dropped", "crash"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Explanation:
 def explain(reading: Reading, call: Call) -> Explanation:
     """What the release that read the file does with a call."""
     release, name = reading.family.name, call.collective
+    if reading.crashes:
+        return Explanation(release, "crash", f"the job may crash in MPI_Init, as it reads the file: {reading.dropped}")
     if reading.dropped:
         return Explanation(release, "dropped", f"the whole file is ignored: {reading.dropped}")
     if name not in UNITS:
@@ -142,7 +144,8 @@ def spoken(limits: Range, limit: int) -> str:
 def _what(one: Explanation) -> str:
     if one.outcome == "rule" and one.choice:
         return choice_words(one.choice, one.algorithm_name)
-    return {"abort": "the job ABORTS", "dropped": "the file is IGNORED"}.get(one.outcome, "the built-in rules decide")
+    words = {"abort": "the job ABORTS", "crash": "the job CRASHES", "dropped": "the file is IGNORED"}
+    return words.get(one.outcome, "the built-in rules decide")
 
 
 def _ranks(call: Call) -> str:

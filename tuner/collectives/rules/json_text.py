@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tuner.collectives.rules.scan import decimal
+
 INTEGER_MAX = 2**63 - 1
 
 _BLANK = re.compile(rb"[ \t\r\n]*")
@@ -103,7 +105,7 @@ class _Parser:
         self.at = match.end()
         if match["rest"] or (match["integer"] is None and len(match[0]) > 1):
             return float(0)  # no reader of ours wants one
-        value = int(match["integer"] or b"0")
+        value = decimal(match["integer"] or b"0")
         return float(0) if value > INTEGER_MAX else -value if match[0].startswith(b"-") else value
 
     def closes(self, value: Object | list[Value]) -> bool:

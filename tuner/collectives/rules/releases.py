@@ -14,11 +14,11 @@ from pathlib import Path
 from tuner.collectives.algorithms import Algorithms, known_algorithms
 from tuner.collectives.build import parse_release
 from tuner.collectives.rules import classic, json_form, json_text
-from tuner.collectives.rules.classic import Dialect, DroppedError
+from tuner.collectives.rules.classic import CrashError, Dialect, DroppedError
 from tuner.collectives.rules.model import Rules, differences
 from tuner.errors import TunerError
 
-FILE_MAX = 16 << 20  # bytes: no rules file of any use is larger, and each task of a job reads it
+FILE_MAX = 4 << 20  # bytes: no rules file of any use is larger, and each task of a job reads it
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,16 @@ NODE_LEVEL = Family("nodes", "5.0", (0, 0, 0), (0, 0, 0), Dialect(nodes=True))
 
 @dataclass(frozen=True)
 class Reading:
-    """What a release makes of a file: its rules, or none and why it is dropped. `form` is what it was read as."""
+    """What a release makes of a file: its rules, or none and why it is dropped. `form` is what it was read as.
+
+    `crashes`: a job may crash as it reads the file.
+    """
 
     family: Family
     form: str
     rules: Rules
     dropped: str | None = None
+    crashes: bool = False
 
 
 def family_of(release: str) -> Family:
@@ -99,7 +103,7 @@ def read(data: bytes, family: Family, binary: bool = False) -> Reading:
     try:
         return Reading(family, form, classic.read(data, replace(family.dialect, binary=binary)))
     except DroppedError as error:
-        return Reading(family, form, {}, str(error))
+        return Reading(family, form, {}, str(error), isinstance(error, CrashError))
 
 
 def load(path: Path) -> bytes:

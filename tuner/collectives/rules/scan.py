@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 LONG_MAX = 2**63 - 1
 SIZE_T_MAX = 2**64 - 1
 LONG_DIGITS = 19  # every number with fewer fits into a long
+MOST_DIGITS = 25  # more than a number of 64 bits has; Python refuses to convert thousands
 ZERO = ord("0")
 WORD_MAX = 32  # bytes: a longer word is read as two
 
-# A number as "%li" takes one ("0x" without digits is 0); else what is skipped at once: a comment, or one character. A
+# A number as "%li" takes one ("0x" without digits is 0); else what is skipped at once: a comment, or characters. A
 # lone sign has been taken when the number turns out to be none, so that the character behind it is what is skipped.
-_SKIPPED = rb"[+-]?(?:#[^\n]*|.)"
+_SKIPPED = rb"[^0-9+#-]+|[+-]?(?:#[^\n]*|.)"
 _NUMBER = re.compile(rb"[ \n]*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*))|" + _SKIPPED, re.DOTALL)
 # Of a build with glibc 2.38 or newer, as Debian 13 has: "0b" begins a binary number.
 _NUMBER_2_38 = re.compile(
@@ -65,7 +66,7 @@ class Scan:
             self.at = match.end()
             word = match["number"]
             if word is not None:
-                magnitude = int(word.lstrip(b"+-"))
+                magnitude = decimal(word.lstrip(b"+-"))
                 if magnitude > SIZE_T_MAX:
                     return SIZE_T_MAX
                 return -magnitude % (SIZE_T_MAX + 1) if word.startswith(b"-") else magnitude
@@ -89,7 +90,7 @@ class Scan:
         match = _HEADER.match(self.data, self.at)
         if match:
             self.at = match.end()
-            return to_int(int(match["version"]))
+            return to_int(_value(match["version"].lstrip(b"0") or b"0"))
         for expected in _LITERAL:
             if self.data[self.at : self.at + 1] != bytes((expected,)):
                 break
@@ -129,6 +130,7 @@ class Scan:
 
 
 def _value(word: bytes) -> int:
+    """The value of a number, at most what a long holds."""
     if len(word) < LONG_DIGITS and word.isdigit() and (word[0] != ZERO or len(word) == 1):
         return int(word)
     digits = word.lstrip(b"+-").lower()
@@ -136,6 +138,14 @@ def _value(word: bytes) -> int:
         value = int(digits[2:] or b"0", 16)
     elif digits.startswith(b"0b"):
         value = int(digits[2:] or b"0", 2)
+    elif digits.startswith(b"0"):
+        value = int(digits, 8)
     else:
-        value = int(digits, 8 if digits.startswith(b"0") else 10)
+        value = decimal(digits)
     return max(-LONG_MAX - 1, -value) if word.startswith(b"-") else min(LONG_MAX, value)
+
+
+def decimal(digits: bytes) -> int:
+    """The value of decimal digits; of more than any C type holds, something larger than they all."""
+    digits = digits.lstrip(b"0") or b"0"
+    return int(digits) if len(digits) <= MOST_DIGITS else 10**MOST_DIGITS

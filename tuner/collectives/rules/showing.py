@@ -158,6 +158,8 @@ def _same(one: Reading, other: Reading) -> bool:
 
 
 def _summary(reading: Reading) -> str:
+    if reading.crashes:
+        return f"CRASHES: {reading.dropped}"
     if reading.dropped:
         return f"IGNORED: {reading.dropped}"
     count = sum(len(comm.rows) for comms in reading.rules.values() for comm in comms)
