@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORK_LIMIT = 8_000
+WORK_LIMIT = 6_000
 """Steps of about a microsecond each. The worst scripts that a search found (128 KiB, bred for cost) take 9 to 11 ms; 20
-are promised. Some 350 lines of commands are read before the program; comments and here-documents are free."""
+are promised. Some 260 lines of commands are read before the program; comments and here-documents are free."""
 CHARACTERS_PER_STEP = 64
 """What handling text in bulk costs (copying it, matching one expression)."""
 
