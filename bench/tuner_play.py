@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import Any
 
 from bench.emulated import path_of
@@ -60,15 +61,20 @@ def play_all(tasks: Sequence[Task], processes: int, fresh: bool, store: bool) ->
     shares = [mine[part::processes] for mine in by_method.values() for part in range(processes)]
     shares.sort(key=lambda mine: not (mine and (mine[0].name in SLOWEST or mine[0].method.startswith("policy"))))
 
+    writing = Lock()
+
     def play(mine: Sequence[Task]) -> None:
         for task, values in zip(mine, _answers(mine), strict=True):
             memory.keep(task, values)
-            known[task] = values
+            with writing:
+                known[task] = values
+                if store:  # at once: a game takes minutes, and who stops the rest keeps it
+                    memory.store(known)
             _say(f"{len(known)}/{len(tasks)} {task.name}, {task.game}, {task.where}: {sum(values) / len(values):.1f}")
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(play, [mine for mine in shares if mine]))
-    if store:
+    if store:  # what was known before too
         memory.store(known)
     return {task: known[task] for task in tasks}
 
