@@ -38,7 +38,7 @@ root:
 # -- to try it ---------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: root all ## the main job, for real, on a virtual Slurm cluster (needs root; about 4 minutes)
+demo: root all ## the main job, for real, on a virtual Slurm cluster (needs root; about 3 minutes)
 	@$(PYTHON) -m demo
 
 .PHONY: cluster
