@@ -10,7 +10,7 @@ from database.model import Decision
 from database.rows import Cell, Table
 from database.store import Store
 
-DECISION = Table("decision", Decision, finite=("metadata", "fields", "alternatives", "injected"))
+DECISION = Table("decision", Decision, finite=True)
 
 
 class Decisions(Store):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of `database.model` to rows and back. What a column holds follows from the type of the dataclass's field.
 
-Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five
-columns, `<field>_mean` to `<field>_unit`; everything else is one column as it is.
+Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five columns,
+`<field>_mean` to `<field>_unit`; everything else is one column as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, get_origin, get_type_hints
@@ -32,10 +32,10 @@ MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement
 class Table(Generic[T]):
     """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite.
 
-    `finite`: columns of JSON in which there is no NaN and no infinity, for certain: not to look for them is quicker.
+    `finite`: in its JSON there is no NaN and no infinity, for certain: not to look for them is quicker.
     """
 
-    def __init__(self, name: str, row_type: type[T], finite: Collection[str] = ()) -> None:
+    def __init__(self, name: str, row_type: type[T], *, finite: bool = False) -> None:
         self.name = name
         self._row_type = row_type
         hints = get_type_hints(row_type)
@@ -43,9 +43,8 @@ class Table(Generic[T]):
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
-        self._to_json = {
-            name: finite_to_json if name in finite else to_json for name, hint in self._fields.items() if _is_json(hint)
-        }
+        self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
+        self._to_json = finite_to_json if finite else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
@@ -64,10 +63,8 @@ class Table(Generic[T]):
             cell = getattr(value, name)
             if hint is Measurement:
                 row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
-            elif name in self._to_json:
-                row[name] = self._to_json[name](cell, f"{self.name}.{name}")
             else:
-                row[name] = cell
+                row[name] = self._to_json(cell, f"{self.name}.{name}") if name in self._json else cell
         for name, cell in row.items():
             if isinstance(cell, float) and not math.isfinite(cell):
                 raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")

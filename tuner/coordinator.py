@@ -176,9 +176,9 @@ class Coordinator:
 
 def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
     """The problems in order, those of one round with its first."""
-    found: dict[str, list[Problem]] = {}
+    found: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        found.setdefault(problem.round or f" {problem.key}", []).append(problem)
+        found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
     return list(found.values())
 
 

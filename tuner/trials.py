@@ -81,12 +81,13 @@ class Trials:
     def start_again(self) -> None:
         """Begin a lost trial again, the same one, in another directory; with it others that one run can evaluate."""
         first = self._lost[0]
-        together = [first]
-        for row in self._lost[1:]:
-            if self._rounds.get(row.problem) and self._rounds[row.problem] == self._rounds.get(first.problem):
-                together += [row] if row.problem not in {one.problem for one in together} else []
-        self._lost = [row for row in self._lost if row not in together]
-        self._start([self._journal.again(row) for row in together])
+        together = {first.problem: first}
+        if run := self._rounds.get(first.problem):
+            for row in self._lost:
+                if self._rounds[row.problem] == run:
+                    together.setdefault(row.problem, row)
+        self._lost = [row for row in self._lost if together.get(row.problem) is not row]
+        self._start([self._journal.again(row) for row in together.values()])
 
     def start(self, steps: Sequence[tuple[str, Start]]) -> None:
         """Begin new trials, of different problems, by one run."""

@@ -20,9 +20,8 @@ from matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
 RIDGE = 0.1  # nats that half a squared slope costs, as much as that of one pair: it keeps finite what pairs leave open
 MAX_ROUNDS = 10_000
-SETTLED = (
-    1e-14  # relative: where pairs hardly tell two weights apart, rounds must go on until every machine finds the same
-)
+SETTLED = 1e-14
+"""Relative change of the cost. Pairs hardly tell some weights apart: rounds go on until all machines find the same."""
 
 
 @dataclass(frozen=True)

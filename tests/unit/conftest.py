@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.matcher_daemon import Daemon
+from tests.unit.tuner_site import Site
+from tuner import registry
 
 
 @pytest.fixture
@@ -29,3 +31,10 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     yield one
     one.stop()
     sys.stdout.write(one.text())
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Where campaigns of the fake component can be run."""
+    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
+    return Site(tmp_path)

@@ -26,23 +26,13 @@ from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole,
 from tests import fake_component
 from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
-from tuner import overview, place, registry
+from tuner import overview, place
 from tuner.component import TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.base import Finished, TrialResult
 from tuner.executors.local import LocalExecutor
 from tuner.progress import LineReport
 from tuner.space import Parameter, Space
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def what_was_tried(trials: list[Trial]) -> list[tuple[Any, ...]]:

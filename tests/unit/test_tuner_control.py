@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,20 +22,10 @@ from reprise import cli
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
-from tuner import overview, place, registry, session
+from tuner import overview, place, session
 from tuner.coordinator import Coordinator
 from tuner.errors import TunerError
 from tuner.progress import LineReport
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def planned(site: Site, *options: str, **changes: Any) -> str:

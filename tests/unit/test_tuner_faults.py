@@ -16,23 +16,12 @@ import pytest
 from database.model import CampaignState, Trial, TrialState
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site
-from tuner import registry
 from tuner.errors import TunerError
 from tuner.journal import Journal
 
 pytestmark = pytest.mark.slow
 
 TRIALS = 2 + 4 + 2 * 2  # defaults, search, final pairs
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 @pytest.fixture

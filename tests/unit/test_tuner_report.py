@@ -18,7 +18,7 @@ import pytest
 from database.model import CampaignState, TrialRole, TrialState
 from tests.unit.report_values import DEFAULT, Written, complete, searched, written
 from tests.unit.tuner_site import Command, Site
-from tuner import overview, registry, session
+from tuner import overview, session
 from tuner.report import analysis, page, text, words
 
 GOLDEN = Path(__file__).parents[1] / "golden/report.txt"
@@ -27,14 +27,8 @@ HOSTILE = "<script>alert(1)</script> $\\frac{ \x1b[31m\n&amp; \" '"
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
+def same_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_versions", lambda: {"reprise": "0.1", "numpy": "2.0"})
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 @pytest.fixture

@@ -4,27 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from database.model import CampaignState, Trial, TrialRole, TrialState
 from tests.unit.tuner_site import Site
-from tuner import registry
 from tuner.errors import CampaignFailedError
 from tuner.trials import NOT_REACHED
 
 PROBLEMS = ["p/1", "p/2", "q/1"]
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def begun(site: Site, before: str = ":", method: str = "random", **changes: object) -> int:

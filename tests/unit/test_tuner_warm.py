@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,23 +13,13 @@ import yaml
 from database.facade import Database
 from database.model import Measurement, Record, RecordStatus, Scope
 from tests.unit.tuner_site import Command, Site
-from tuner import registry, warm
+from tuner import warm
 from tuner.campaign import CampaignError, check
 from tuner.component import Problem
 from tuner.space import Parameter, Parametrization, Space
 
 WARM = {"method": "random", "budget": 2, "warm_start": "records"}
 SHORT = {"default_runs": 1, "final_pairs": 2}
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
 
 
 def tuned(site: Site) -> int:

@@ -7,7 +7,6 @@ import io
 import itertools
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,17 +17,7 @@ from database.model import CampaignState, TrialRole
 from tests.nobody import as_nobody
 from tests.unit.report_values import DEFAULT, Written, searched, written
 from tests.unit.tuner_site import Command, Site
-from tuner import overview, place, registry, watching
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+from tuner import overview, place, watching
 
 
 def watched(campaign: Written, between: Callable[[int], None], terminal: bool = False) -> tuple[int, str]:
