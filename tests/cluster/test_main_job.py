@@ -30,16 +30,17 @@ CAMPAIGN = {
     "component": "openmpi-collectives",
     "settings": {
         "collectives": ["bcast"],
-        "sizes": [65536],
+        "sizes": [1048576],
         "nodes": 4,
         "tasks_per_node": 1,
-        "warmup": 3,
-        "repetitions": 20,
+        "warmup": 2,
+        "repetitions": 8,
+        "max_seconds": 1,
         "timeout_s": 20,
     },
     "application": {"script": "/home/alice/solver/solve.sh", "user": "alice"},
     "search": {"initial": 6, "budget": 8},
-    "repetitions": {"default_runs": 2, "final_pairs": 5},
+    "repetitions": {"default_runs": 2, "final_pairs": 6},
     "executor": {"kind": "allocation", "time_limit": "0:10:00"},
 }
 
@@ -87,7 +88,7 @@ def decision(cluster: VirtualCluster, end: JobEnd) -> dict[str, Any]:
 
 
 def test_a_campaign_proves_and_publishes_a_rules_file(cluster: VirtualCluster, report: dict[str, Any]) -> None:
-    assert report["state"] == "complete" and report["trials"] == 2 + 8 + 10
+    assert report["state"] == "complete" and report["trials"] == 2 + 8 + 12
     assert report["parametrization"]["proof"]["launches"] > 0
     for node in ("", "node3"):
         assert "bcast" in cluster.run(["cat", report["artifact"]], user="carol", node=node).stdout
