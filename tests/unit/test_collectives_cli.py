@@ -47,7 +47,9 @@ def test_other_sizes_are_refused_in_one_line(text: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_strategy_is_a_campaign(strategy: str) -> None:
-    found = campaign(collectives=["bcast"], sizes="4:1K", nodes=4, tasks_per_node=2, strategy=strategy, node_hours=3)
+    found = campaign(
+        collectives=["bcast"], sizes="4:1K", nodes=[2, 4], tasks_per_node=[2], strategy=strategy, node_hours=3
+    )
     definition = check(found, "here")
     assert definition.search.method == {"shared": "gp-shared", "per-size": "gp-ei"}[strategy]
     assert definition.settings["together"] is (strategy == "shared")
@@ -75,6 +77,9 @@ def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
         (["--nodes", "4", "--collectives", "bcats"], "'bcats' cannot be tuned"),
         (["--nodes", "4", "--sizes", "6", "--collectives", "reduce"], "use multiples of 4"),
         (["--nodes", "4", "--sizes", "big"], "'big' is no size"),
+        (["--nodes", "4,", "--sizes", "8"], "--nodes: '4,': '' is no number"),
+        (["--nodes", "4,0"], "'0' is no number"),
+        (["--nodes", "4", "--tasks-per-node", "2,2"], "a value is given twice"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, words: list[str], why: str) -> None:
