@@ -7,7 +7,6 @@ fan-out differently, so that they would measure something else. The default is m
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
 from tuner.collectives.algorithms import is_unsafe
+from tuner.collectives.benchmarks import Call, installed, rounds
 from tuner.collectives.build import OpenMPIBuild, describe
 from tuner.collectives.catalogue import CATALOGUE, takes_data
 from tuner.collectives.compiler import Row, Shape, compile_rules
@@ -31,11 +31,9 @@ from tuner.component import Comparison, Component, Problem, Publication, Runner,
 from tuner.errors import ObjectiveError, TunerError
 from tuner.space import Parametrization
 
-BENCHMARK = "reprise-collbench"
 PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
-ROUND = 32  # problems that one run evaluates, at most: what ends it early costs the others no more than minutes
 
 # A job whose user set one of these made a choice of its own, perhaps in a parameter file.
 CONFLICTS = (
@@ -103,6 +101,7 @@ class CollectivesComponent:
                 )
         if settings.tasks < 2:
             raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
+        self.benchmark = installed(settings, config)
         self._problems = {
             problem.key: (problem, collective, size) for problem, collective, size in self._all_problems()
         }
@@ -119,46 +118,38 @@ class CollectivesComponent:
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
         """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it."""
-        argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
-        if self.settings.repetitions is not None:
-            argv += ["--repetitions", str(self.settings.repetitions)]
-        argv += ["--max-seconds", str(self.settings.max_seconds)]
         timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
         rows: dict[str, list[Row]] = {}
+        calls = []
         for one in wanted:
             _, collective, size = self._problems[one.problem]
-            argv.append(f"{collective}:{size}" + ("" if one.most is None else f":{one.most:.9g}"))
+            calls.append(Call(collective, size, one.most))
             rows.setdefault(collective, []).append(_row(size, one.point))
+        command = self.benchmark.command(calls, self.settings.tasks)
         if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
-            return self._launch(argv, {}, {}, timeout_s)
+            return self._launch(command.argv, {}, command.files, timeout_s)
         shape = Shape(self.settings.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
         text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
-        return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text}, timeout_s)
+        files = {**command.files, RULES_FILE: text}
+        return self._launch(command.argv, self._environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         _, collective, size = self._problems[problem]
-        for line in output.stdout.splitlines():
-            if not line.startswith("{"):
-                continue
-            try:
-                result = json.loads(line)
-                # Barriers have one size, which the benchmark may name as it likes.
-                if (result["collective"], result["size"], result["ranks"]) != (collective, size, self.settings.tasks):
-                    continue
-                given_up = "above_s" in result
-                value = float(result["above_s" if given_up else "avg_s"])
-                batches = () if given_up else tuple(float(v) for v in result["batches_s"])
-            except (ValueError, KeyError, TypeError):
-                continue
-            if not math.isfinite(value) or value <= 0:
-                raise ObjectiveError(f"{problem}: the benchmark measured {value} s, which is no time: run it by hand")
-            return Sample(value, batches, given_up=given_up)
-        words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
-        raise ObjectiveError(
-            f"{problem}: the output holds no time of {collective} at {size} bytes among {self.settings.tasks} tasks "
-            f"(exit {output.exit_status}: {words}): run the trial's script by hand"
-        )
+        found = self.benchmark.times(output.stdout, Call(collective, size), self.settings.tasks)
+        if len(found) != 1:
+            words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+            raise ObjectiveError(
+                f"{problem}: the output holds {len(found) or 'no'} {'times' if found else 'time'} of {collective} at "
+                f"{size} bytes among {self.settings.tasks} tasks (exit {output.exit_status}: {words}): run the "
+                "trial's script by hand"
+            )
+        (sample,) = found
+        if not math.isfinite(sample.value) or sample.value <= 0:
+            raise ObjectiveError(
+                f"{problem}: the benchmark measured {sample.value} s, which is no time: run it by hand"
+            )
+        return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path) -> Publication | None:
         kept = [c for c in comparisons if self._is_good(c)]
@@ -203,11 +194,14 @@ class CollectivesComponent:
                     self.settings.unsafe,
                 )
                 one = Problem(f"{collective}/{size}", grid, DEFAULT)
-                if self.settings.together:
-                    run = str(1 + len(found) // ROUND)
-                    one = replace(one, round=run, family=collective, context={"size": max(size, 1)})
                 found.append((one, collective, size))
-        return found
+        if not self.settings.together:
+            return found
+        runs = rounds(self.benchmark, [Call(collective, size) for _, collective, size in found])
+        return [
+            (replace(one, round=run, family=collective, context={"size": max(size, 1)}), collective, size)
+            for run, (one, collective, size) in zip(runs, found, strict=True)
+        ]
 
     def _launch(
         self,
