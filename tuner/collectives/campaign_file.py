@@ -75,8 +75,9 @@ def campaign(
     name: str = "",
     node_hours: float | None = None,
     executor: Mapping[str, Any] | None = None,
+    benchmark: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The campaign file, as a mapping. Raises TunerError."""
+    """The campaign file, as a mapping; what is None in `executor` and `benchmark` is left out. Raises TunerError."""
     if strategy not in STRATEGIES:
         raise TunerError(f"strategy: there is no {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     chosen = STRATEGIES[strategy]
@@ -91,12 +92,17 @@ def campaign(
             "nodes": list(nodes),
             "tasks_per_node": list(tasks_per_node),
             "placement": placement,
+            **_given(benchmark),
             **chosen["settings"],
         },
         **{key: dict(value) for key, value in chosen.items() if key != "settings"},
     }
     if node_hours is not None:
         found["budget"] = {"node_hours": node_hours}
-    if given := {key: value for key, value in (executor or {}).items() if value is not None}:
+    if given := _given(executor):
         found["executor"] = given
     return found
+
+
+def _given(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (options or {}).items() if value is not None}

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="shared: all sizes in one run, and one model for them; per-size: each by itself, as published.",
 )
+@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="What measures; own unless given.")
+@click.option(
+    "--benchmark-path",
+    type=click.Path(resolve_path=True),
+    help="Of osu a directory above its programs, of imb IMB-MPI1; every node sees it.",
+)
 @click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="What it may cost.")
 @click.option("--name", default="", help="Of the campaign.")
 @click.option("--executor", "kind", type=click.Choice(("allocation", "slurm", "local")), help="Where trials run.")
@@ -77,6 +83,7 @@ def collectives(settings: Settings, /, **given: Any) -> None:
         name=given["name"],
         node_hours=given["node_hours"],
         executor={"kind": given["kind"], **executor},
+        benchmark={key: given[key] for key in ("benchmark", "benchmark_path")},
     )
     definition = campaign.check(mapping, "the options")
     if given["only_write"]:

@@ -7,10 +7,9 @@ fan-out differently, so that they would measure something else. The default is m
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
 from tuner.collectives.algorithms import is_unsafe
+from tuner.collectives.benchmarks import Call, installed, rounds
 from tuner.collectives.build import OpenMPIBuild, describe
 from tuner.collectives.catalogue import CATALOGUE, takes_data
 from tuner.collectives.compiler import Row, Shape, compile_rules
@@ -33,11 +33,9 @@ from tuner.component import Comparison, Component, Problem, Publication, Runner,
 from tuner.errors import ObjectiveError, TunerError
 from tuner.space import Parametrization
 
-BENCHMARK = "reprise-collbench"
 PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
-ROUND = 32  # problems that one run evaluates, at most: what ends it early costs the others no more than minutes
 
 # A job whose user set one of these made a choice of its own, perhaps in a parameter file.
 CONFLICTS = (
@@ -115,6 +113,7 @@ class CollectivesComponent:
                 )
         if not settings.layouts:
             raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
+        self.benchmark = installed(settings, config)
         self._cells = {cell.problem.key: cell for layout in settings.layouts for cell in self._of(layout)}
 
     def context(self) -> Mapping[str, object]:
@@ -133,48 +132,39 @@ class CollectivesComponent:
         """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it. All are
         of one layout."""
         layout = self._cells[wanted[0].problem].layout
-        argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
-        if self.settings.repetitions is not None:
-            argv += ["--repetitions", str(self.settings.repetitions)]
-        argv += ["--max-seconds", str(self.settings.max_seconds)]
         timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
         rows: dict[str, list[Row]] = {}
+        calls = []
         for one in wanted:
             cell = self._cells[one.problem]
-            argv.append(f"{cell.collective}:{cell.size}" + ("" if one.most is None else f":{one.most:.9g}"))
+            calls.append(Call(cell.collective, cell.size, one.most))
             rows.setdefault(cell.collective, []).append(_row(cell.size, one.point))
+        command = self.benchmark.command(calls, layout.tasks)
         if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
-            return self._launch(layout, argv, {}, {}, timeout_s)
+            return self._launch(layout, command.argv, {}, command.files, timeout_s)
         shape = Shape(layout.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
         text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
-        environment = self._environment(f"{{directory}}/{RULES_FILE}")
-        return self._launch(layout, argv, environment, {RULES_FILE: text}, timeout_s)
+        files = {**command.files, RULES_FILE: text}
+        return self._launch(layout, command.argv, self._environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         cell = self._cells[problem]
         tasks = cell.layout.tasks
-        for line in output.stdout.splitlines():
-            if not line.startswith("{"):
-                continue
-            try:
-                result = json.loads(line)
-                # Barriers have one size, which the benchmark may name as it likes.
-                if (result["collective"], result["size"], result["ranks"]) != (cell.collective, cell.size, tasks):
-                    continue
-                given_up = "above_s" in result
-                value = float(result["above_s" if given_up else "avg_s"])
-                batches = () if given_up else tuple(float(v) for v in result["batches_s"])
-            except (ValueError, KeyError, TypeError):
-                continue
-            if not math.isfinite(value) or value <= 0:
-                raise ObjectiveError(f"{problem}: the benchmark measured {value} s, which is no time: run it by hand")
-            return Sample(value, batches, given_up=given_up)
-        words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
-        raise ObjectiveError(
-            f"{problem}: the output holds no time of {cell.collective} at {cell.size} bytes among {tasks} tasks "
-            f"(exit {output.exit_status}: {words}): run the trial's script by hand"
-        )
+        found = self.benchmark.times(output.stdout, Call(cell.collective, cell.size), tasks)
+        if len(found) != 1:
+            words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+            raise ObjectiveError(
+                f"{problem}: the output holds {len(found) or 'no'} {'times' if found else 'time'} of {cell.collective} "
+                f"at {cell.size} bytes among {tasks} tasks (exit {output.exit_status}: {words}): run the trial's "
+                "script by hand"
+            )
+        (sample,) = found
+        if not math.isfinite(sample.value) or sample.value <= 0:
+            raise ObjectiveError(
+                f"{problem}: the benchmark measured {sample.value} s, which is no time: run it by hand"
+            )
+        return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another."""
@@ -251,13 +241,18 @@ class CollectivesComponent:
                     self.settings.unsafe,
                 )
                 key = f"{layout}/{collective}/{size}" if several else f"{collective}/{size}"
-                one = Problem(key, grid, DEFAULT)
-                if self.settings.together:
-                    run = f"{layout}/{1 + len(found) // ROUND}"
-                    known = {"size": max(size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
-                    one = Problem(key, grid, DEFAULT, round=run, family=collective, context=known)
-                found.append(Cell(one, collective, size, layout))
-        return found
+                found.append(Cell(Problem(key, grid, DEFAULT), collective, size, layout))
+        if not self.settings.together:
+            return found
+        runs = rounds(self.benchmark, [Call(cell.collective, cell.size) for cell in found])
+        return [self._shared(cell, f"{layout}/{run}") for run, cell in zip(runs, found, strict=True)]
+
+    @staticmethod
+    def _shared(cell: Cell, run: str) -> Cell:
+        """With what it shares with others: a run, and a model of all sizes and layouts."""
+        layout = cell.layout
+        context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
+        return replace(cell, problem=replace(cell.problem, round=run, family=cell.collective, context=context))
 
     def _launch(
         self,

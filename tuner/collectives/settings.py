@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from reprise.config import first_problem
+from reprise.config import AbsolutePath, first_problem
 from tuner.collectives.spaces import FANOUTS, SEGMENTS
 from tuner.errors import TunerError
 
@@ -60,6 +60,8 @@ class Settings(BaseModel):
     fanouts: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(list(FANOUTS), min_length=1)
     together: bool = Field(True, description="one run measures all sizes of all collectives, each with its own setting")
     unsafe: bool = Field(False, description="measure also what no file for jobs may hold, and never publish it")
+    benchmark: Literal["own", "osu", "imb"] = Field("own", description="what measures: tuner.collectives.benchmarks")
+    benchmark_path: AbsolutePath | None = Field(None, description="its program, or a directory that holds its programs")
     warmup: int = Field(200, ge=0)
     repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")
     max_seconds: int = Field(10, ge=1, le=86400, description="a measurement that would take longer repeats less")
