@@ -217,6 +217,8 @@ class Outcome:
     """What a job reported. One row per (cluster, job, array task, start); updated when the job ends.
 
     `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`, `unreachable`).
+    `unreadable` counts files that the settings name and the job's user cannot read; `present` the variables that the
+    tasks of its first step had (None: no step told).
     """
 
     cluster: str
@@ -230,6 +232,8 @@ class Outcome:
     ended_at: float | None = None
     elapsed_s: float | None = None
     exit_status: int | None = None
+    unreadable: int = 0
+    present: int | None = None
     id: int = 0
 
 

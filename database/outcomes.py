@@ -31,6 +31,13 @@ WHERE cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND 
 ORDER BY ended_at IS NOT NULL, abs(started_at - :started_at), id DESC
 """
 
+_UNDER_WAY_SQL = """
+SELECT id FROM outcome
+WHERE cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid AND ended_at IS NULL
+  AND decision_id IS :decision_id
+ORDER BY started_at DESC, id DESC LIMIT 1
+"""
+
 
 class Outcomes(Store):
     """What jobs reported."""
@@ -52,7 +59,8 @@ class Outcomes(Store):
             if known and known[0].ended_at is None:
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
-                    " verdict = :verdict, applied = :applied, decision_id = coalesce(:decision_id, decision_id)"
+                    " verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
+                    " decision_id = coalesce(:decision_id, decision_id)"
                     " WHERE id = :id",
                     OUTCOME.encode(outcome) | {"id": known[0].id},
                 )
@@ -61,6 +69,19 @@ class Outcomes(Store):
                 if abs((run.ended_at or 0.0) - (outcome.ended_at or 0.0)) <= SAME_START_S:
                     return run.id
             return _insert(connection, outcome)
+
+    def report_step(self, outcome: Outcome) -> int:
+        """Note what the tasks of a job's first step had, in the row of the start that goes on; `outcome` becomes a row
+        where there is none, as for a job without a batch step. Returns the row's id."""
+        with self._write() as connection:
+            rows = connection.execute(_UNDER_WAY_SQL, OUTCOME.encode(outcome)).fetchall()
+            if not rows:
+                return _insert(connection, outcome)
+            connection.execute(
+                "UPDATE outcome SET present = :present, unreadable = max(unreadable, :unreadable) WHERE id = :id",
+                {"present": outcome.present, "unreadable": outcome.unreadable, "id": rows[0]["id"]},
+            )
+            return int(rows[0]["id"])
 
     def outcomes_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None

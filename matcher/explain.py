@@ -167,13 +167,32 @@ def outcome_text(outcome: Outcome) -> str:
         "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
         "unreachable": "no matcher answered in time, and it ran with defaults",
     }
-    variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
-    told = verdicts.get(outcome.verdict, f"verdict {outcome.verdict}, {variables}")
+    told = verdicts.get(outcome.verdict, f"verdict {outcome.verdict}, {_reach(outcome)}")
     if outcome.ended_at is None:
         return f"{task}started {when(outcome.started_at)}; {told}; its end was not reported"
     elapsed = "" if outcome.elapsed_s is None else f" after {outcome.elapsed_s:.1f} s"
     status = "" if outcome.exit_status is None else f", {exit_text(outcome.exit_status)}"
     return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}; {told}"
+
+
+def _reach(outcome: Outcome) -> str:
+    """What became of the settings in the job."""
+    variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
+    files = (
+        f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} that they name cannot be read by the user there"
+    )
+    if outcome.unreadable and not outcome.applied:
+        return f"nothing set: {files} (see artifacts.directory)"
+    if outcome.unreadable:
+        variables += f", but {files} (see artifacts.directory)"
+    if outcome.present is None or not outcome.applied:
+        return variables
+    if outcome.present >= outcome.applied:
+        return f"{variables}, and its first step's tasks have them"
+    return (
+        f"{variables}, of which its first step's tasks have {outcome.present}: the script, or an option of srun, took the "
+        "others away"
+    )
 
 
 def silence_text(

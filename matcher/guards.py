@@ -95,7 +95,18 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
         if given is None:
             return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is not known", until_start=True)
         return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
-    return None
+    return _placement(record, job)
+
+
+def _placement(record: Known, job: JobMetadata) -> Refusal | None:
+    """Which ranks share a node decides what collectives take. Where nothing is asked for, a node is filled first."""
+    context = record.terms.context
+    if context.openmpi is None or context.tasks_per_node == 1:
+        return None
+    wanted, given = context.placement or "core", job.placement or "core"
+    if wanted == given:
+        return None
+    return Refusal(f"was tuned with tasks placed by {wanted}, and the job places its own by {given}")
 
 
 def tasks_per_node(job: JobMetadata) -> float | None:

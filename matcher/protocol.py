@@ -160,10 +160,12 @@ class ReportedJob(_Message):
 class Outcome(_Message):
     """What became of a job."""
 
-    state: Literal["started", "ended"]
+    state: Literal["started", "step", "ended"]
     decision: DecisionId | None
     verdict: ReportedVerdict
     applied: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)]
+    unreadable: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)] = 0
+    present: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)] | None = None
     job: ReportedJob
     elapsed_s: Annotated[float, Field(ge=0, le=ELAPSED_LIMIT_S, allow_inf_nan=False)] | None = None
     exit_status: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
@@ -172,6 +174,8 @@ class Outcome(_Message):
     def _end_is_complete(self) -> Outcome:
         if self.state == "ended" and (self.elapsed_s is None or self.exit_status is None):
             raise ValueError("state 'ended' needs 'elapsed_s' and 'exit_status'")
+        if self.state == "step" and self.present is None:
+            raise ValueError("state 'step' needs 'present'")
         return self
 
 

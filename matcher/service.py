@@ -258,11 +258,15 @@ def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
         ended_at=at if ended else None,
         elapsed_s=outcome.elapsed_s if ended else None,
         exit_status=outcome.exit_status if ended else None,
+        unreadable=outcome.unreadable,
+        present=outcome.present,
     )
 
     def write(database: Database) -> None:
         if ended:
             database.report_end(row)
+        elif outcome.state == "step":
+            database.report_step(row)
         else:
             database.report_start(row)
         if row.decision_id:  # another user's decision is left alone, and so is one that has its job

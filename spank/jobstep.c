@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobstep.h"
 
+#include <fcntl.h>
 #include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static struct {
     enum verdict verdict;
     char decision[DECISION_ID_MAX + 1];
     uint32_t applied;
+    uint32_t unreadable;
     struct job job;
 } report;
 
@@ -110,6 +112,30 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
+// How many of the files that the settings name this user cannot read here. A program that does not find its file goes
+// on without a word, and with whatever else it was given. Values with a colon are lists of paths or something else.
+static uint32_t count_unreadable(const struct decision *decision)
+{
+    uint32_t unreadable = 0;
+    for (size_t i = 0; i < decision->count; i++) {
+        const char *value = decision->variables[i].value;
+        unreadable += *value == '/' && !strchr(value, ':') && faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;
+    }
+    return unreadable;
+}
+
+// How many of the settings a step's tasks have, as they were decided.
+static uint32_t count_present(spank_t spank, const struct decision *decision)
+{
+    char value[VARIABLE_VALUE_MAX + 1];
+    uint32_t present = 0;
+    for (size_t i = 0; i < decision->count; i++) {
+        present += spank_getenv(spank, decision->variables[i].name, value, sizeof value) == ESPANK_SUCCESS &&
+                   strcmp(value, decision->variables[i].value) == 0;
+    }
+    return present;
+}
+
 // All of a decision or, where Slurm cannot set one of its variables, none: nobody has measured half of it. Returns how
 // many were set: those that the job has already are its user's.
 static uint32_t apply(spank_t spank, const struct decision *decision)
@@ -150,8 +176,34 @@ static void send_report(const struct settings *settings, nanoseconds deadline, c
         .verdict = report.verdict,
         .decision = report.decision,
         .applied = report.applied,
+        .unreadable = report.unreadable,
         .job = &report.job,
         .ended = end,
+    };
+    ask_to_note(&settings->matcher, deadline, &outcome);
+}
+
+// Of a job that was given something, its first step tells from its first node what of it the tasks have: once a job.
+static void step_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
+                       const struct decision *decision)
+{
+    char **environment = NULL;
+    const uint32_t applied = apply(spank, decision); // on all nodes alike, whatever one of them can read
+    if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
+        number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
+        return;
+    }
+    spank_get_item(spank, S_JOB_ENV, &environment);
+    report.job = describe_job(spank, environment, uid);
+    const struct outcome_step step = {.present = count_present(spank, decision)};
+    const uint32_t unreadable = count_unreadable(decision);
+    const struct outcome outcome = {
+        .verdict = decision->verdict,
+        .decision = decision->id,
+        .applied = applied,
+        .unreadable = unreadable,
+        .job = &report.job,
+        .step = &step,
     };
     ask_to_note(&settings->matcher, deadline, &outcome);
 }
@@ -168,7 +220,7 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     }
     bool carried = read_carried(spank, &decision) == 0;
     if (number_item(spank, S_JOB_STEPID, NO_VAL) != SLURM_BATCH_SCRIPT) {
-        apply(spank, &decision);
+        step_start(spank, settings, deadline, uid, &decision);
         decision_free(&decision);
         return;
     }
@@ -179,7 +231,12 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     if (!carried) {
         result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
-    report.applied = apply(spank, &decision);
+    report.unreadable = count_unreadable(&decision);
+    if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
+        spank_unsetenv(spank, CARRY_VARIABLE);
+    } else {
+        report.applied = apply(spank, &decision);
+    }
     report.verdict = decision.verdict;
     memcpy(report.decision, decision.id, sizeof report.decision);
     decision_free(&decision);

@@ -219,13 +219,20 @@ static int put_decision(struct json_object *message, const char *id)
     return *id ? put_text(message, "decision", id) : json_object_object_add(message, "decision", NULL);
 }
 
+static const char *state_word(const struct outcome *outcome)
+{
+    return outcome->ended ? "ended" : outcome->step ? "step" : "started";
+}
+
 char *request_outcome(const struct outcome *outcome, size_t *size)
 {
     struct json_object *message = json_object_new_object();
     bool built =
-        message && !put_kind(message, "outcome") && !put_text(message, "state", outcome->ended ? "ended" : "started") &&
+        message && !put_kind(message, "outcome") && !put_text(message, "state", state_word(outcome)) &&
         !put_decision(message, outcome->decision) && !put_text(message, "verdict", verdict_word(outcome->verdict)) &&
-        !put_optional(message, "applied", true, outcome->applied) && !put_outcome_job(message, outcome->job) &&
+        !put_optional(message, "applied", true, outcome->applied) &&
+        !put_optional(message, "unreadable", true, outcome->unreadable) && !put_outcome_job(message, outcome->job) &&
+        (!outcome->step || !put_optional(message, "present", true, outcome->step->present)) &&
         (!outcome->ended || !put_end(message, outcome->ended));
     return finish(message, built, size);
 }

@@ -34,12 +34,16 @@ struct question {
     const struct job *job;
 };
 
-// What became of a job. `ended` NULL: it has only started.
+// What became of a job. `ended` and `step` NULL: it has only started.
 struct outcome {
     enum verdict verdict;
     const char *decision; // "": none
     uint32_t applied;     // variables
+    uint32_t unreadable;  // files that they name: nothing is applied then
     const struct job *job;
+    const struct outcome_step {
+        uint32_t present; // variables that its tasks have
+    } * step;
     const struct outcome_end {
         double elapsed_s;
         int exit_status; // as wait(2) gives it

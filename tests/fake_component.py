@@ -71,8 +71,10 @@ class FakeComponent:
         alone = [Problem(key, self.space, {"size": 0, "kind": "a"}) for key in self.settings.get("problems", ["one"])]
         if not self.settings.get("together"):
             return alone
+        rounds = self.settings.get("rounds", ["all"] * len(alone))
         return [
-            replace(one, round="all", family="fake", context={"size": 2.0**index}) for index, one in enumerate(alone)
+            replace(one, round=rounds[index], family="fake", context={"size": 2.0**index})
+            for index, one in enumerate(alone)
         ]
 
     def value(self, point: Parametrization) -> float:
@@ -126,16 +128,16 @@ class FakeComponent:
             raise ObjectiveError(f"{len(lines)} tasks of {tasks} answered: {output.stdout!r}")
         return Sample(output.elapsed_s) if self.settings.get("time") else Sample(float(lines[0][1]), unit="us")
 
-    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         best = max(comparisons, key=lambda comparison: comparison.gain_low)
         if best.gain_low <= 0 or run(self.plan(best.problem, best.winner)).exit_status != 0:
-            return None
+            return []
         text = repr(dict(best.winner))
         digest = hashlib.sha256(text.encode()).hexdigest()
         artifacts.mkdir(parents=True, exist_ok=True)
         path = artifacts / digest
         path.write_text(text)
-        return Publication(
+        publication = Publication(
             parametrization=best.winner,
             environment={"SRO_SIZE": str(best.winner["size"])},
             conflicts=["SRO_*"],
@@ -146,6 +148,7 @@ class FakeComponent:
             gain_high=best.gain_high,
             artifact=Artifact(digest, str(path), "fake", len(text), time.time()),
         )
+        return [replace(publication, context=context) for context in self.settings.get("contexts", [{}])]
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> FakeComponent:

@@ -107,10 +107,11 @@ class SearchSection(Section):
         search.settings_of(self.method, self.settings)
         return self
 
-    def new(self, space: Space, seed: int, first: Sequence[Parametrization] = ()) -> Search:
-        """A search of this kind that was told nothing yet; it opens with `first`."""
+    def new(self, space: Space, seed: int, first: Sequence[Parametrization] = (), *, designed: bool = True) -> Search:
+        """A search of this kind that was told nothing yet; it opens with `first`, then with the initial design where it
+        is `designed`."""
         settings = search.settings_of(self.method, self.settings)
-        return search.build(self.method, space, seed, self.initial, self.design, first, settings)
+        return search.build(self.method, space, seed, self.initial if designed else 0, self.design, first, settings)
 
     def reached(self, progress: Progress) -> str:
         """Why to stop, in one line, the budget aside; empty while the search should go on."""

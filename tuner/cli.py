@@ -221,6 +221,8 @@ def _show(database: Database, campaign_id: int, settings: Settings, as_json: boo
         console.width = PLAIN_WIDTH
     if described["problems"]:
         console.print(overview.table(described))
+    for remark in described["remarks"]:
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
     console.print(overview.last_words(described), markup=False, soft_wrap=True)
     if as_json:
         click.echo(json.dumps(described, sort_keys=True))

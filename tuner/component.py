@@ -42,8 +42,9 @@ class TrialPlan:
 
     `options` are sbatch's, and `directives` lines such as `#SBB ...` of the job's script, for executors whose trials
     are jobs. `before` is shell that is run on the first node before the measured part; where its last command fails, so
-    does the trial. `preload` are libraries that the measured part gets at the end of LD_PRELOAD. File names are
-    relative to the trial's directory; `{directory}` in `environment` values stands for it.
+    does the trial. `placement` is "core" where a node is filled before the next, "node" where tasks are dealt round the
+    nodes, and empty where that makes no difference. `preload` are libraries that the measured part gets at the end of
+    LD_PRELOAD. File names are relative to the trial's directory; `{directory}` in `environment` values stands for it.
     """
 
     argv: Sequence[str]
@@ -58,6 +59,7 @@ class TrialPlan:
     directives: Sequence[str] = ()
     before: str = ""
     preload: Sequence[str] = ()
+    placement: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Publication:
     """What becomes a record: environment, conflicts, the artifact if any, and the combined measurements.
 
     Without any environment there is nothing that jobs could be given, and so no record. `note` says in one line what
-    jobs must bring themselves, or why there is no record.
+    jobs must bring themselves, or why there is no record. `context` is what this record holds for, where that is less
+    than the component's whole context.
     """
 
     parametrization: Mapping[str, object]
@@ -113,6 +116,7 @@ class Publication:
     gain_high: float
     artifact: Artifact | None = None
     note: str = ""
+    context: Mapping[str, object] = field(default_factory=dict)
 
 
 class Runner(Protocol):
@@ -153,8 +157,17 @@ class Component(Protocol):
     def read(self, problem: str, output: TrialOutput) -> Sample:
         """The objective from a trial's output. Raises ObjectiveError where the output does not hold it."""
 
-    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
-        """Compile, prove and publish what was found. None where nothing is better than the default beyond noise."""
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """Compile, prove and publish what was found: a publication for each record; none where nothing is better than
+        the default beyond noise."""
+
+
+@runtime_checkable
+class Reviewer(Protocol):
+    """A component that can say what is odd about its own measurements."""
+
+    def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        """One line for each thing that an admin should look into. `defaults`: of each problem, before the search."""
 
 
 @runtime_checkable

@@ -20,6 +20,11 @@ class Kin:
     problem: Problem
     trials: Sequence[Trial]
 
+    @property
+    def searched(self) -> int:
+        """How many evaluations its search has."""
+        return len(Rows(self.trials).of(TrialRole.SEARCH))
+
     def relative(self) -> Relative:
         """What the trials tell: nothing before the default was measured."""
         rows = Rows(self.trials)

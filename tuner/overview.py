@@ -32,7 +32,8 @@ def state_of(campaign: Campaign, config: Config) -> str:
 def describe(
     database: Database, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
 ) -> dict[str, Any]:
-    """Everything of interest. `states` counts the trials by state; `problems` says where each stands.
+    """Everything of interest. `states` counts the trials by state; `problems` says where each stands. `records` are all
+    that were written; `record`, `gain`, `parametrization` and `artifact` are the first one's.
 
     `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator. With
     `detailed`, `details` has what a report shows besides (see `tuner.report.analysis`).
@@ -40,9 +41,12 @@ def describe(
     state = state_of(campaign, config)
     now = time.time() if now is None else now
     trials = database.trials(campaign.id)
-    records = [record for record in database.records(status=None) if record.campaign_id == campaign.id]
-    record = records[-1] if records else None
-    artifact = database.artifact(record.artifact_sha256) if record and record.artifact_sha256 else None
+    records = [
+        _record(database, record, detailed)
+        for record in database.records(status=None)
+        if record.campaign_id == campaign.id
+    ]
+    first = records[0] if records else dict.fromkeys(("record", "gain", "parametrization", "artifact"))
     described = {
         "campaign": campaign.id,
         "name": campaign.name,
@@ -57,6 +61,7 @@ def describe(
         else None,
         "error": campaign.summary.get("error"),
         "note": campaign.summary.get("note", ""),
+        "remarks": campaign.summary.get("remarks", []),
         "directory": str(directory := place.directory_of(campaign, config)),
         "job_name": place.job_name(campaign, directory),
         "trials": len(trials),
@@ -65,12 +70,22 @@ def describe(
         "node_hours": node_seconds(trials) / 3600,
         "warm_start": campaign.spec.get("warm_start", []),
         "problems": _problems(campaign, trials),
-        "gain": record and {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
-        "record": record and record.id,
-        "parametrization": record and record.parametrization,
+        **{key: first[key] for key in ("gain", "record", "parametrization", "artifact")},
+        "records": records,
+    }
+    return {**described, "details": _details(campaign, trials)} if detailed else described
+
+
+def _record(database: Database, record: Record, detailed: bool) -> dict[str, Any]:
+    artifact = database.artifact(record.artifact_sha256) if record.artifact_sha256 else None
+    described = {
+        "record": record.id,
+        "context": record.context,
+        "gain": {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
+        "parametrization": record.parametrization,
         "artifact": artifact and artifact.path,
     }
-    return {**described, "details": _details(campaign, trials, record)} if detailed else described
+    return {**described, "status": str(record.status), "environment": record.environment} if detailed else described
 
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
@@ -124,7 +139,7 @@ def _masked_option(option: str) -> str:
     return f"{name}{equals}{','.join(masked_text(part) for part in value.split(','))}"
 
 
-def _details(campaign: Campaign, trials: Sequence[Trial], record: Record | None) -> dict[str, Any]:
+def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
     definition = campaign.spec["definition"]
     axes = {one["problem"]: one for one in campaign.spec.get("problems", [])}
     rows = _by_problem(campaign, trials)
@@ -137,7 +152,6 @@ def _details(campaign: Campaign, trials: Sequence[Trial], record: Record | None)
         "grids": {key: one["grid"] for key, one in axes.items()},
         "noise": {"variation": analysis.pooled_variation(repeated), "points": len(repeated)},
         "cost": analysis.cost(trials, definition["executor"]["max_trial_s"]),
-        "record": record and {"id": record.id, "status": str(record.status), "environment": record.environment},
         "definition": _masked(definition),
         "versions": campaign.spec.get("versions", {}),
     }
@@ -187,9 +201,12 @@ def last_words(described: Mapping[str, Any]) -> str:
         return (
             f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
         )
-    where = f", artifact {described['artifact']}" if described["artifact"] else ""
     note = f", {described['note']}" if described["note"] else ""
-    return f"campaign {number} is complete: record {described['record']}{where}{note}"
+    return f"campaign {number} is complete: {', '.join(map(_written, described['records']))}{note}"
+
+
+def _written(record: Mapping[str, Any]) -> str:
+    return f"record {record['record']}" + (f", artifact {record['artifact']}" if record["artifact"] else "")
 
 
 def _is_better(problem: Mapping[str, Any]) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign leaves: its summary, and a record where something was gained beyond doubt."""
+"""What a campaign leaves: its summary, and records where something was gained beyond doubt."""
 
 from __future__ import annotations
 
@@ -19,23 +19,35 @@ def finish(
     campaign: Campaign,
     definition: Definition,
     results: Sequence[ProblemResult],
-    publication: Publication | None,
+    publications: Sequence[Publication],
     now: float,
-) -> int | None:
-    """End the campaign in one transaction. Returns the record's id, None where the gain's lower bound is not over 0, or
-    where there is nothing that jobs could be given."""
+    remarks: Sequence[str] = (),
+) -> Sequence[int]:
+    """End the campaign in one transaction. Returns the records' ids: none for a publication whose gain's lower bound is
+    not over 0, nor where there is nothing that jobs could be given."""
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
-    if publication and publication.note:
-        summary["note"] = publication.note
-    if publication is None or publication.gain_low <= 0 or not publication.environment:
+    if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):
+        summary["note"] = notes
+    if remarks:
+        summary["remarks"] = list(remarks)
+    with database.transaction():
         database.set_campaign_state(campaign.id, CampaignState.COMPLETE, summary)
-        return None
-    record = Record(
+        return [
+            database.publish(
+                _record(campaign, definition, one, now), one.artifact, campaign_id=campaign.id, summary=summary
+            )
+            for one in publications
+            if one.gain_low > 0 and one.environment
+        ]
+
+
+def _record(campaign: Campaign, definition: Definition, publication: Publication, now: float) -> Record:
+    return Record(
         component=campaign.component,
         component_version=campaign.component_version,
         scope=definition.scope,
         created_at=now,
-        context=campaign.context,
+        context={**campaign.context, **publication.context},
         metadata=campaign.spec["metadata"],
         parametrization=publication.parametrization,
         environment=publication.environment,
@@ -46,7 +58,6 @@ def finish(
         gain_low=publication.gain_low,
         gain_high=publication.gain_high,
     )
-    return database.publish(record, publication.artifact, campaign_id=campaign.id, summary=summary)
 
 
 def _problem(result: ProblemResult) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from database.model import TrialRole
-from tuner import noise, pruning
+from tuner import noise, pruning, search
 from tuner.costs import Costs
 from tuner.evidence import Evidence
 from tuner.kin import Kin
@@ -95,7 +95,9 @@ class Searching:
     def _ask(self) -> Parametrization | None:
         """The default's runs are told first, so that the model knows them; they are no trials of the search."""
         evidence = self.evidence
-        method = evidence.definition.search.new(evidence.problem.space, self.seed, evidence.problem.first)
+        method = evidence.definition.search.new(
+            evidence.problem.space, self.seed, evidence.problem.first, designed=not self._is_known()
+        )
         if isinstance(method, SharedSearch) and evidence.problem.context:
             relatives = [one.relative() for one in self.kin]
             method.relate(evidence.problem.context, evidence.default.mean, relatives)
@@ -104,6 +106,12 @@ class Searching:
         for evaluation in evidence.history:
             method.tell(evaluation.point, evaluation.value, censored=evaluation.censored)
         return method.ask(evidence.pending)
+
+    def _is_known(self) -> bool:
+        """Whether the model knows the family so well, from what was searched before, that a design of the problem's own
+        would tell it little. Those of the same round are as far as it is itself."""
+        section = self.evidence.definition.search
+        return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)
 
     def _limit_s(self) -> float | None:
         """Run time after which a trial of the search is stopped. Run times are compared, whatever the objective is."""

@@ -21,7 +21,7 @@ from reprise import __version__
 from reprise.config import Config
 from tuner import place, preview, registry, warm
 from tuner.campaign import Application, CampaignError, Definition, check
-from tuner.component import Component, Problem
+from tuner.component import Component, Problem, Reviewer
 from tuner.coordinator import Coordinator
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.allocation import AllocationExecutor
@@ -68,8 +68,8 @@ def run(
     slurm: Slurm | None = None,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> int | None:
-    """Run a campaign from where it is to its end; returns the id of its record, if there is one.
+) -> Sequence[int]:
+    """Run a campaign from where it is to its end; returns the ids of its records.
 
     Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
     """
@@ -99,8 +99,10 @@ def run(
                 coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
                 results = coordinator.run()
                 found = [result.comparison for result in results if result.comparison]
-                publication = component.publish(found, trials.prove, config.artifacts.directory) if found else None
-            return finish(database, campaign, definition, results, publication, clock())
+                publications = component.publish(found, trials.prove, config.artifacts.directory) if found else []
+            defaults = {result.problem: result.default for result in results}
+            remarks = component.review(defaults, found) if isinstance(component, Reviewer) else ()
+            return finish(database, campaign, definition, results, publications, clock(), remarks)
         except CampaignFailedError as error:
             database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
             raise

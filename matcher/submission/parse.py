@@ -31,6 +31,7 @@ from matcher.submission.work import Work
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "sbatch": {
         "account": ("SBATCH_ACCOUNT",),
+        "distribution": ("SBATCH_DISTRIBUTION",),
         "job-name": ("SBATCH_JOB_NAME",),
         "partition": ("SBATCH_PARTITION",),
     },
@@ -38,6 +39,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "srun": {
         "account": ("SLURM_ACCOUNT",),
         "chdir": ("SLURM_REMOTE_CWD", "SLURM_WORKING_DIR"),
+        "distribution": ("SLURM_DISTRIBUTION",),
         "job-name": ("SLURM_JOB_NAME",),
         "nodes": ("SLURM_JOB_NUM_NODES",),
         "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
@@ -46,6 +48,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "batch": {  # here Slurm tells what the job got
         "account": ("SLURM_JOB_ACCOUNT",),
+        "distribution": ("SLURM_DISTRIBUTION",),
         "job-name": ("SLURM_JOB_NAME",),
         "nodes": ("SLURM_JOB_NUM_NODES",),
         "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
@@ -53,6 +56,8 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "partition": ("SLURM_JOB_PARTITION",),
     },
 }
+# How tasks are placed (`JobMetadata.placement`), by the first word of `--distribution`.
+PLACEMENTS = {"block": "core", "cyclic": "node"}
 _NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORECASE)
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 
@@ -99,6 +104,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         account=options.get("account", "")[:TEXT_LIMIT],
         directory=_directory(submission, options)[:TEXT_LIMIT],
         launcher=program.launcher,
+        placement=PLACEMENTS.get(options.get("distribution", "").partition(":")[0].partition(",")[0].lower(), ""),
         modules=tuple(name[:TEXT_LIMIT] for name in script.modules),
         script=script.sketch,
     )

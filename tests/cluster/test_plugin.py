@@ -107,7 +107,8 @@ def test_the_outcome_is_reported(cluster: VirtualCluster, daemon: FakeDaemon) ->
     assert cluster.wait_job(job_id).exit_status == 3
     started, ended = wait_for("both reports", lambda: daemon.of_kind("outcome")[1:] and daemon.of_kind("outcome"), 60)
     job = {"id": job_id, "array_task": None, "uid": cluster.uid("alice"), "cluster": cluster.spec.name}
-    common = {"v": 1, "kind": "outcome", "decision": "d-1", "verdict": "apply", "applied": 2, "job": job}
+    given = {"decision": "d-1", "verdict": "apply", "applied": 2, "unreadable": 0}
+    common = {"v": 1, "kind": "outcome", **given, "job": job}
     assert started.message == {**common, "state": "started"}
     assert 0 < ended.message.pop("elapsed_s") < 30
     assert ended.message == {**common, "state": "ended", "exit_status": 3 << 8}

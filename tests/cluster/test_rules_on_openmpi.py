@@ -163,8 +163,8 @@ def test_a_file_is_proved_and_published_though_its_algorithms_call_other_collect
     found = [comparison(problem.key, 1, 0.5, 0.4, 0.6) for problem in tuned.problems()]
     assert build.algorithms["allgather"][1] == "linear"  # which is a gather and a bcast
     launches = Launches(cluster)
-    published = tuned.publish(found, launches, directory)
-    assert published and published.artifact
+    (published,) = tuned.publish(found, launches, directory)
+    assert published.artifact
     assert launches.count == 3  # a row of each collective, in a launch each; then the file itself
     assert [path.name for path in directory.iterdir()] == [Path(published.artifact.path).name]
 

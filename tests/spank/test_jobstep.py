@@ -16,7 +16,8 @@ from tests.spank.daemon import Conversation, FakeDaemon, Message, decision, say_
 
 BATCH_STEP = 0xFFFFFFFB
 NO_VAL = 0xFFFFFFFE
-ITEM = {"uid": 0, "job": 2, "step": 3, "nodes": 4, "exit_status": 13, "restarts": 29, "array_task": 31}
+ITEM = {"uid": 0, "job": 2, "step": 3, "nodes": 4, "node": 5, "exit_status": 13, "restarts": 29, "array_task": 31}
+FIRST_NODE = f"item {ITEM['node']} 0"
 CARRIED = {"v": 1, "id": "d-9", "verdict": "apply", "env": {"OMPI_MCA_a": "1", "SRO_B": "2"}}
 
 
@@ -97,6 +98,68 @@ def test_the_kill_switch_stops_what_was_carried(stub: Stub, daemon: FakeDaemon) 
     assert daemon.asked == []
 
 
+@pytest.mark.parametrize(
+    ("env", "applied", "present"),
+    [
+        ([], 2, 2),
+        (["REPRISE_DECISION=d-9", "SRO_B=2", "OMPI_MCA_a=1"], 0, 2),
+        (["REPRISE_DECISION=d-9", "SRO_B=2", "OMPI_MCA_a=mine"], 0, 1),
+        (["REPRISE_DECISION=d-9"], 0, 0),
+        (["SRO_B=" + "2" * 9000], 1, 1),
+    ],
+    ids=["set there", "inherited", "changed by the script", "taken away by the script", "long"],
+)
+def test_the_first_step_tells_what_its_tasks_have(
+    stub: Stub, daemon: FakeDaemon, env: Sequence[str], applied: int, present: int
+) -> None:
+    start(stub, CARRIED, step=0, env=[*env, "SLURM_CLUSTER_NAME=far"], items=[FIRST_NODE])
+    (only,) = daemon.asked
+    job = {"id": 4711, "array_task": None, "uid": os.geteuid(), "cluster": "far"}
+    told = {"decision": "d-9", "verdict": "apply", "applied": applied, "unreadable": 0, "present": present, "job": job}
+    assert only.message == {"v": 1, "kind": "outcome", "state": "step", **told}
+
+
+@pytest.mark.parametrize(("step", "node"), [(1, 0), (0, 1), (0, NO_VAL)])
+def test_later_steps_and_other_nodes_tell_nothing(stub: Stub, daemon: FakeDaemon, step: int, node: int) -> None:
+    start(stub, CARRIED, step=step, items=[f"item {ITEM['node']} {node}"])
+    assert daemon.asked == []
+
+
+@pytest.mark.parametrize("verdict", ["none", "observe", "holdout", "off"])
+def test_the_first_step_of_a_job_that_was_given_nothing_tells_nothing(
+    stub: Stub, daemon: FakeDaemon, verdict: str
+) -> None:
+    start(stub, {**CARRIED, "verdict": verdict, "env": {}}, step=0, items=[FIRST_NODE])
+    assert daemon.asked == []
+
+
+def with_file(path: object) -> dict[str, object]:
+    return {**CARRIED, "env": {"OMPI_MCA_a": "1", "OMPI_MCA_file": str(path)}}
+
+
+def test_what_names_a_file_that_cannot_be_read_is_not_given_and_that_is_told(stub: Stub, daemon: FakeDaemon) -> None:
+    played = start(stub, with_file(stub.directory / "gone"))
+    assert given(played) == {}
+    assert "SLURM_SPANK_REPRISE" not in played.job, "steps must not have it either"
+    assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (0, 1)
+
+
+def test_a_file_that_can_be_read_and_lists_of_paths_are_no_hindrance(stub: Stub, daemon: FakeDaemon) -> None:
+    (stub.directory / "rules").touch()
+    for value in (stub.directory / "rules", "/no/such/place:/nor/such", "relative/path"):
+        assert given(start(stub, with_file(value)))["OMPI_MCA_file"] == str(value)
+    assert [request.message["unreadable"] for request in daemon.asked] == [0, 0, 0]
+
+
+def test_a_step_keeps_what_its_job_has_though_its_node_cannot_read_a_file_and_tells_so(
+    stub: Stub, daemon: FakeDaemon
+) -> None:
+    """Nodes of one step must not differ in what they are given."""
+    played = start(stub, with_file(stub.directory / "gone"), step=0, items=[FIRST_NODE])
+    assert given(played)["OMPI_MCA_a"] == "1"
+    assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (2, 1)
+
+
 UNUSABLE = [None, "", "nonsense", {"v": 1, "verdict": "unreachable", "env": {}}, "x" * 70_000]
 FORGED = {"v": 1, "id": "d", "verdict": "apply", "env": {"LD_PRELOAD": "/tmp/x.so"}}
 
@@ -174,7 +237,15 @@ def test_a_job_is_reported_at_its_start_and_its_end_once(stub: Stub, daemon: Fak
     start(stub, CARRIED, items=[f"item {ITEM['array_task']} 3"], then=end)
     first, last = (request.message for request in daemon.asked)
     job = {"id": 4711, "array_task": 3, "uid": os.geteuid(), "cluster": None}
-    common = {"v": 1, "kind": "outcome", "decision": "d-9", "verdict": "apply", "applied": 2, "job": job}
+    common = {
+        "v": 1,
+        "kind": "outcome",
+        "decision": "d-9",
+        "verdict": "apply",
+        "applied": 2,
+        "unreadable": 0,
+        "job": job,
+    }
     assert first == {**common, "state": "started"}
     assert 0 <= last.pop("elapsed_s") < 10
     assert last == {**common, "state": "ended", "exit_status": 256}

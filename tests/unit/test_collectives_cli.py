@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -14,6 +16,8 @@ from tests.unit.collectives_values import BUILD
 from tuner.campaign import check
 from tuner.collectives import component
 from tuner.collectives.campaign_file import STRATEGIES, campaign, read_sizes
+from tuner.collectives.cli import collectives
+from tuner.collectives.settings import Settings
 from tuner.errors import TunerError
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +51,9 @@ def test_other_sizes_are_refused_in_one_line(text: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_strategy_is_a_campaign(strategy: str) -> None:
-    found = campaign(collectives=["bcast"], sizes="4:1K", nodes=4, tasks_per_node=2, strategy=strategy, node_hours=3)
+    found = campaign(
+        collectives=["bcast"], sizes="4:1K", nodes=[2, 4], tasks_per_node=[2], strategy=strategy, node_hours=3
+    )
     definition = check(found, "here")
     assert definition.search.method == {"shared": "gp-shared", "per-size": "gp-ei"}[strategy]
     assert definition.settings["together"] is (strategy == "shared")
@@ -58,6 +64,20 @@ def test_what_is_written_is_what_would_run(tmp_path: Path) -> None:
     done = command(tmp_path, "--nodes", "4", "--sizes", "8,1K", "--partition", "night", "--write")
     assert done.exit_code == 0, done.output
     assert check(yaml.safe_load(done.output), "it").executor.partition == "night"
+
+
+def test_an_installed_benchmark_is_given_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command(tmp_path, "--nodes", "4", "--benchmark", "osu", "--benchmark-path", "osu", "--write")
+    settings = check(yaml.safe_load(done.output), "it").settings
+    assert (settings["benchmark"], settings["benchmark_path"]) == ("osu", str(tmp_path / "osu"))
+    assert "benchmark" not in command(tmp_path, "--nodes", "4", "--write").output
+
+
+def test_every_benchmark_can_be_chosen() -> None:
+    (option,) = [one.type for one in collectives.params if one.name == "benchmark"]
+    assert isinstance(option, click.Choice)
+    assert tuple(option.choices) == get_args(Settings.model_fields["benchmark"].annotation)
 
 
 def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
@@ -75,6 +95,10 @@ def test_a_plan_shows_the_first_runs_and_what_it_costs(tmp_path: Path) -> None:
         (["--nodes", "4", "--collectives", "bcats"], "'bcats' cannot be tuned"),
         (["--nodes", "4", "--sizes", "6", "--collectives", "reduce"], "use multiples of 4"),
         (["--nodes", "4", "--sizes", "big"], "'big' is no size"),
+        (["--nodes", "4,", "--sizes", "8"], "--nodes: '4,': '' is no number"),
+        (["--nodes", "4,0"], "'0' is no number"),
+        (["--nodes", "4", "--tasks-per-node", "2,2"], "a value is given twice"),
+        (["--nodes", "4", "--benchmark", "imb"], "say where IMB is installed"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, words: list[str], why: str) -> None:

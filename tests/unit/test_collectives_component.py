@@ -55,7 +55,7 @@ def test_the_default_is_measured_without_any_setting() -> None:
 
 def test_one_run_evaluates_a_setting_of_every_collective_and_size() -> None:
     made = make(collectives=["reduce", "bcast"], sizes=[65536, 1024])
-    assert {(problem.round, problem.family) for problem in made.problems()} == {("1", "reduce"), ("1", "bcast")}
+    assert {(problem.round, problem.family) for problem in made.problems()} == {("4x1/1", "reduce"), ("4x1/1", "bcast")}
     point = {"algorithm": 6, "segment": 512, "fanout": 4}
     plan = made.plan_round(
         [
@@ -73,7 +73,7 @@ def test_one_run_evaluates_a_setting_of_every_collective_and_size() -> None:
 
 def test_a_run_evaluates_no_more_than_can_be_lost() -> None:
     problems = make(sizes=[4 * number for number in range(1, 41)]).problems()
-    assert [problem.round for problem in problems] == ["1"] * 32 + ["2"] * 8
+    assert [problem.round for problem in problems] == ["4x1/1"] * 32 + ["4x1/2"] * 8
     assert not any(problem.round for problem in make(together=False).problems())
 
 
@@ -124,8 +124,8 @@ COMPARISONS = [
 
 
 def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
-    published = make().publish(COMPARISONS, open_mpi(), directory)
-    assert published and published.artifact
+    (published,) = make().publish(COMPARISONS, open_mpi(), directory)
+    assert published.artifact
     path = Path(published.artifact.path)
     assert path.name == f"{published.artifact.sha256}.conf"
     assert path.stat().st_mode & 0o777 == 0o644
@@ -141,13 +141,73 @@ def test_only_what_is_better_beyond_noise_is_published(directory: Path) -> None:
 @pytest.mark.parametrize("others", [[comparison("bcast/1048576", 3, 0.1, -0.1, 0.2)], []], ids=["unsure", "none"])
 def test_a_size_without_gain_ends_the_rule_of_the_size_below(others: list[Comparison], directory: Path) -> None:
     comparisons = [COMPARISONS[1], *others]
-    published = make().publish(comparisons, open_mpi(), directory)
-    assert published and published.artifact
+    (published,) = make().publish(comparisons, open_mpi(), directory)
+    assert published.artifact
     assert decision(Path(published.artifact.path).read_text(), "bcast", 4, 1 << 20) == BUILT_IN
 
 
 def test_a_record_holds_for_the_release_and_the_nodes_that_were_measured() -> None:
     assert make().context() == {"nodes": 4, "tasks_per_node": 1, "openmpi": ["4.1.4"]}
+
+
+LAYOUTS: dict[str, Any] = {"nodes": [4, 1, 2], "tasks_per_node": [2, 1], "sizes": [65536]}
+
+
+def test_each_number_of_nodes_is_measured_with_each_number_of_tasks_and_one_task_alone_is_not() -> None:
+    made = make(**LAYOUTS)
+    keys = [f"{layout}/bcast/65536" for layout in ("1x2", "2x1", "2x2", "4x1", "4x2")]
+    assert [problem.key for problem in made.problems()] == keys
+    plans = [made.plan(key, DEFAULT) for key in keys]
+    assert [f"{plan.nodes}x{plan.tasks_per_node}/bcast/65536" for plan in plans] == keys
+    with pytest.raises(TunerError, match="one task has nobody to talk to"):
+        make(nodes=1)
+
+
+def test_layouts_are_of_one_family_and_of_a_round_each() -> None:
+    problems = make(**LAYOUTS).problems()
+    assert {problem.family for problem in problems} == {"bcast"}
+    assert len({problem.round for problem in problems}) == 5
+    assert problems[-1].context == {"size": 65536, "nodes": 4, "tasks_per_node": 2}
+
+
+def test_each_layout_has_a_file_and_a_record_of_its_own(directory: Path) -> None:
+    """2 x 2 and 4 x 1 are as many ranks, and one file cannot tell them."""
+    made = make(**LAYOUTS)
+    found = [comparison("2x2/bcast/65536", 4, 0.5, 0.4, 0.6), comparison("4x1/bcast/65536", 3, 0.3, 0.2, 0.4)]
+    found.append(comparison("4x2/bcast/65536", 3, 0.3, -0.2, 0.4))
+    publications = made.publish(found, open_mpi(), directory)
+    contexts = [{"nodes": 2, "tasks_per_node": 2}, {"nodes": 4, "tasks_per_node": 1}]
+    assert [one.context for one in publications] == contexts
+    texts = [Path(one.artifact.path).read_text() for one in publications if one.artifact]
+    assert [decision(text, "bcast", 4, 65536).algorithm for text in texts] == [4, 3]
+    assert "2 nodes, 2 tasks on each" in texts[0]
+    assert made.context() == {"nodes": [4, 1, 2], "tasks_per_node": [2, 1], "openmpi": ["4.1.4"]}
+
+
+def test_tasks_that_are_dealt_round_the_nodes_are_measured_so_and_the_record_says_it(directory: Path) -> None:
+    made = make(tasks_per_node=[1, 2], placement="node")
+    assert made.plan("4x2/bcast/65536", DEFAULT).placement == "node"
+    assert made.plan("4x1/bcast/65536", DEFAULT).placement == ""
+    found = [comparison(f"{layout}/bcast/65536", 4, 0.5, 0.4, 0.6) for layout in ("4x1", "4x2")]
+    first, second = made.publish(found, open_mpi(), directory)
+    assert (first.context.get("placement"), second.context.get("placement")) == (None, "node")
+    assert second.artifact and "placed by node" in Path(second.artifact.path).read_text()
+    assert make(tasks_per_node=2).context() == {"nodes": 4, "tasks_per_node": 2, "openmpi": ["4.1.4"]}
+
+
+def test_what_is_slower_than_its_parts_is_remarked_on_by_what_jobs_will_have() -> None:
+    made = make(collectives=["allreduce", "reduce", "bcast"], sizes=[1024])
+    defaults = {
+        "allreduce/1024": Measurement(3.0, 2.9, 3.1, 5),
+        "reduce/1024": Measurement(1.0, 0.9, 1.1, 5),
+        "bcast/1024": Measurement(1.5, 1.4, 1.6, 5),
+    }
+    (remark,) = made.review(defaults, [])
+    assert remark.startswith("performance guideline allreduce <= reduce + bcast: at 1024 bytes among 4 ranks")
+    (remark,) = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, 0.4, 0.6)])
+    assert "guideline reduce <= allreduce" in remark, "tuned, it takes 0.5 s"
+    unsure = made.review(defaults, [comparison("allreduce/1024", 3, 0.5, -0.4, 0.6)])
+    assert not unsure, "no rule is written, and so the default's 1.0 s beside it count"
 
 
 def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +221,8 @@ def test_a_full_disk_leaves_no_half_file_and_one_line(directory: Path, monkeypat
 
 
 def test_the_same_result_twice_is_one_file(directory: Path) -> None:
-    first, second = (make().publish(COMPARISONS, open_mpi(), directory) for _ in range(2))
-    assert first and second and first.artifact and second.artifact
+    (first,), (second,) = (make().publish(COMPARISONS, open_mpi(), directory) for _ in range(2))
+    assert first.artifact and second.artifact
     assert first.artifact.path == second.artifact.path
     assert [path.name for path in directory.iterdir()] == [Path(first.artifact.path).name]
 
@@ -171,15 +231,15 @@ def test_nothing_is_published_where_nothing_is_better(directory: Path) -> None:
     def run(plan: TrialPlan) -> TrialOutput:
         raise AssertionError("nothing to prove")
 
-    assert make().publish([comparison("bcast/1024", 7, 0.02, -0.05, 0.08)], run, directory) is None
-    assert make().publish([comparison("bcast/1024", 0, 0.02, 0.01, 0.08)], run, directory) is None
+    assert not make().publish([comparison("bcast/1024", 7, 0.02, -0.05, 0.08)], run, directory)
+    assert not make().publish([comparison("bcast/1024", 0, 0.02, 0.01, 0.08)], run, directory)
     assert not directory.exists()
 
 
 def test_an_algorithm_that_is_wrong_for_some_operations_is_never_published(directory: Path) -> None:
     tuned = make(collectives=["allreduce", "gather"], unsafe=True)
     found = [comparison("allreduce/65536", 4, 0.5, 0.4, 0.6), comparison("gather/65536", 1, 0.5, 0.4, 0.6)]
-    assert tuned.publish(found, open_mpi(), directory) is None
+    assert not tuned.publish(found, open_mpi(), directory)
 
 
 @pytest.mark.parametrize("name", ["gather", "scatter"])
@@ -190,8 +250,8 @@ def test_a_collective_without_any_safe_algorithm_is_refused_at_once(name: str) -
 
 @pytest.mark.parametrize(("tasks", "words"), [(1, "4 nodes, 1 task on each"), (2, "4 nodes, 2 tasks on each")])
 def test_a_file_says_where_it_was_measured(tasks: int, words: str, directory: Path) -> None:
-    published = make(tasks_per_node=tasks).publish(COMPARISONS, open_mpi(), directory)
-    assert published and published.artifact
+    (published,) = make(tasks_per_node=tasks).publish(COMPARISONS, open_mpi(), directory)
+    assert published.artifact
     assert f": {words}\n" in Path(published.artifact.path).read_text()
 
 
@@ -249,7 +309,7 @@ def test_combined_bounds_hold_the_gain_and_shrink_with_more_problems() -> None:
         ({"size": [1]}, "did you mean 'sizes'"),
         ({"sizes": []}, "sizes"),
         ({"sizes": [8, 8]}, "given twice"),
-        ({"nodes": "four"}, "'nodes': .*'four'"),
+        ({"nodes": "four"}, "'nodes.0': .*'four'"),
     ],
 )
 def test_a_wrong_setting_is_one_clear_line(settings: dict[str, Any], why: str) -> None:

@@ -119,6 +119,23 @@ def test_repeated_reports_change_nothing(database: Database) -> None:
     assert [found.started_at for found in database.outcomes_of_job("c", 5)] == [1000.0]
 
 
+def test_what_the_first_step_tells_completes_the_start_that_goes_on(database: Database) -> None:
+    database.report_end(ended(10.0, 30.0, decision_id="d1"))  # the same job, before it was requeued
+    number = database.report_start(outcome(1000.0, decision_id="d1", applied=2))
+    assert database.report_step(outcome(1003.0, decision_id="d1", present=1, unreadable=1)) == number
+    database.report_end(ended(1000.4, 30.0, decision_id="d1", applied=2))
+    assert [(row.applied, row.present, row.unreadable) for row in database.outcomes_of_job("c", 5)] == [
+        (2, 1, 1),
+        (0, None, 0),
+    ]
+
+
+def test_a_first_step_without_a_batch_step_is_a_start(database: Database) -> None:
+    number = database.report_step(outcome(1000.0, decision_id="d1", applied=2, present=2))
+    told = outcome(1000.0, id=number, decision_id="d1", applied=2, present=2)
+    assert database.outcomes_of_job("c", 5) == [told]
+
+
 def test_end_without_a_start_is_kept_whole(database: Database) -> None:
     number = database.report_end(ended(1000.0, 30.0))
     assert database.outcomes_of_job("c", 5) == [dataclasses.replace(ended(1000.0, 30.0), id=number)]

@@ -99,6 +99,30 @@ def test_a_record_that_fails_a_guard_gives_nothing_and_says_why(changes: dict[st
     assert why in decision.alternatives[0]["why"]
 
 
+PAIRED = "#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=2 {}\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
+
+
+@pytest.mark.parametrize(
+    ("measured", "options", "given"),
+    [
+        ({}, "", True),
+        ({}, "-m block", True),
+        ({}, "-m cyclic", False),
+        ({"placement": "node"}, "-m cyclic", True),
+        ({"placement": "node"}, "", False),
+        ({"tasks_per_node": 1}, "-m cyclic", False),
+    ],
+)
+def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
+    measured: dict[str, Any], options: str, given: bool
+) -> None:
+    known = {"nodes": 4, "tasks_per_node": 2, "openmpi": ["4.1.4"], **measured}
+    decision = ask(record(context={"cluster": "test", **known}), of=submission(PAIRED.format(options)))
+    assert (decision.verdict == "apply") == given, decision.reason
+    if not given and known["tasks_per_node"] == 2:
+        assert "tasks placed by" in decision.reason
+
+
 def test_a_retired_record_is_as_if_there_were_none() -> None:
     assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from database.model import Decision, ServiceRun
+from database.model import Decision, Outcome, ServiceRun
 from matcher import explain, report
 from matcher.decide import Question, decide
 from matcher.guards import Policy
@@ -113,6 +113,24 @@ def test_any_wait_status_is_put_into_some_words(status: int) -> None:
 
 def test_realtime_signals_have_words_too() -> None:
     assert explain.exit_text(signal.SIGRTMIN + 3) == f"killed by signal {signal.SIGRTMIN + 3}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"applied": 2}, "verdict apply, 2 variables set; its end"),
+        ({"applied": 2, "present": 2}, "2 variables set, and its first step's tasks have them;"),
+        (
+            {"applied": 2, "present": 1},
+            "of which its first step's tasks have 1: the script, or an option of srun, took",
+        ),
+        ({"applied": 1, "present": 1, "unreadable": 1}, "1 variable set, but 1 file that they name cannot be read"),
+        ({"unreadable": 2}, "nothing set: 2 files that they name cannot be read by the user there (see artifacts."),
+        ({"present": 0}, "0 variables set;"),
+    ],
+)
+def test_what_a_job_reported_says_whether_settings_reached_its_tasks(changes: dict[str, Any], words: str) -> None:
+    assert words in explain.outcome_text(Outcome("c", 5, None, 30001, "apply", 1.7e9, "d1", **changes))
 
 
 def run(started: float, stopped: float | None = None) -> ServiceRun:

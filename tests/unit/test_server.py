@@ -34,8 +34,12 @@ from tests.waiting import wait_for
 
 def outcome(decision: str | None, state: str = "started", job_id: int = 12, uid: int | None = None) -> dict[str, Any]:
     message = {"v": 1, "kind": "outcome", "state": state, "decision": decision, "verdict": "apply", "applied": 2}
-    ended = {"elapsed_s": 3.5, "exit_status": 256} if state == "ended" else {}
-    return {**message, **ended, "job": {"id": job_id, "array_task": None, "uid": os.getuid() if uid is None else uid}}
+    more: dict[str, dict[str, Any]] = {"ended": {"elapsed_s": 3.5, "exit_status": 256}, "step": {"present": 1}}
+    return {
+        **message,
+        **more.get(state, {}),
+        "job": {"id": job_id, "array_task": None, "uid": os.getuid() if uid is None else uid},
+    }
 
 
 def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) -> None:
@@ -44,6 +48,7 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     reply = daemon.ask(request())
     assert (reply["verdict"], reply["env"], reply["record"]) == ("apply", RULES, 1)
     assert daemon.ask(outcome(reply["id"])) == {"v": 1, "kind": "ok"}
+    assert daemon.ask(outcome(reply["id"], "step")) == {"v": 1, "kind": "ok"}
     assert daemon.ask(outcome(reply["id"], "ended")) == {"v": 1, "kind": "ok"}
     assert daemon.stop() == 0, "stopping writes what is left"
     with Database.open(daemon.database, read_only=True) as database:
@@ -52,6 +57,7 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     assert (decision.id, decision.user, decision.uid, decision.job_id) == (reply["id"], ME, os.getuid(), 12)
     assert decision.injected == RULES and 0 < decision.elapsed_ms < 5000
     assert (run.decision_id, run.elapsed_s, run.exit_status, run.applied) == (reply["id"], 3.5, 256, 2)
+    assert (run.present, run.unreadable) == (1, 0)
     assert daemon.log_contains(
         rf"event=decision id={reply['id']} user={ME} point=submit verdict=apply score=\S+ record=1 ms="
     )

@@ -110,6 +110,23 @@ def test_what_slurm_says_at_the_start_wins_over_the_options() -> None:
     assert (job.nodes, job.tasks, job.tasks_per_node) == (3, 6, 2)
 
 
+@pytest.mark.parametrize(
+    ("options", "placement"),
+    [
+        ("", ""),
+        ("-m cyclic", "node"),
+        ("--distribution=cyclic:block,Pack", "node"),
+        ("-m block:cyclic", "core"),
+        ("--distribution=plane=4", ""),
+        ("--distribution=arbitrary", ""),
+        ("-m Cyclic", "node"),
+    ],
+)
+def test_how_tasks_are_placed_is_what_slurm_is_told_of_it(options: str, placement: str) -> None:
+    assert sbatch(argv=options).placement == placement
+    assert sbatch(HEAD.replace("\n", f"\n#SBATCH {options}\n", 1) if options else HEAD).placement == placement
+
+
 def test_where_slurm_is_told_no_tasks_the_launchers_count() -> None:
     assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4").tasks_per_node == 2
     assert sbatch(HEAD + "mpirun -np 8 ./x", "-N 4 -n 16").tasks == 16

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,16 +23,17 @@ import yaml
 from rich.console import Console
 
 from database.facade import Database
-from database.model import CampaignState, RecordStatus, Scope, Trial, TrialRole, TrialState
+from database.model import CampaignState, Measurement, RecordStatus, Scope, Trial, TrialRole, TrialState
 from tests import fake_component
 from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
 from tuner import overview, place
-from tuner.component import TrialOutput
+from tuner.component import Comparison, TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.base import Finished, TrialResult
 from tuner.executors.local import LocalExecutor
 from tuner.progress import LineReport
+from tuner.report import text
 from tuner.space import Parameter, Space
 
 
@@ -56,7 +58,7 @@ def test_the_default_is_not_searched_again(site: Site) -> None:
 
 
 def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
-    record_id = site.run(campaign := site.begin(search={"method": "exhaustive"}))
+    (record_id,) = site.run(campaign := site.begin(search={"method": "exhaustive"}))
     assert record_id is not None
     record = site.read(lambda database: database.record(record_id))
     assert (record.scope, record.status, record.component) == (Scope.APPLICATION, RecordStatus.ACTIVE, "fake")
@@ -69,14 +71,14 @@ def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
 
 
 def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
-    record_id = site.run(site.begin(scope="cluster", application=None))
+    (record_id,) = site.run(site.begin(scope="cluster", application=None))
     assert record_id is not None
     record = site.read(lambda database: database.record(record_id))
     assert (record.scope, record.metadata) == (Scope.CLUSTER, {})
 
 
 def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
-    assert site.run(campaign := site.begin(settings={"flat": True})) is None
+    assert site.run(campaign := site.begin(settings={"flat": True})) == []
     assert site.campaign(campaign).state is CampaignState.COMPLETE
     assert site.campaign(campaign).summary["problems"][0]["note"] == "no parametrization beat the default"
     assert not {TrialRole.FINAL_TUNED} & {trial.role for trial in site.trials(campaign)}
@@ -236,7 +238,7 @@ def test_a_campaign_killed_at_any_point_loses_nothing_and_doubles_nothing(site: 
     assert site.killed(campaign) == -signal.SIGKILL
     interrupted = [trial.state for trial in site.trials(campaign)]
     assert set(interrupted[:-1]) <= {TrialState.COMPLETE}
-    record = site.run(campaign)
+    (record,) = site.run(campaign)
     assert what_was_tried(site.trials(campaign)) == what_was_tried(site.trials(whole))
     assert record is not None and site.campaign(campaign).summary == site.campaign(whole).summary
     again = Counter(site.runs()) - Counter((site.directory / "whole").read_text().splitlines())
@@ -309,6 +311,33 @@ def test_a_changed_component_does_not_resume_an_old_campaign(site: Site, monkeyp
     monkeypatch.setattr(fake_component.FakeComponent, "__init__", changed)
     with pytest.raises(TunerError, match=r"cannot be resumed: .* start a new campaign"):
         site.run(campaign)
+
+
+def test_a_campaign_may_write_several_records_for_a_part_of_its_context_each(site: Site) -> None:
+    contexts: list[dict[str, Any]] = [{"nodes": 2}, {"nodes": 4}]
+    campaign = site.begin(settings={"contexts": contexts})
+    assert site.run(campaign) == [1, 2]
+    told = site.described(campaign)
+    assert [(one["record"], one["context"]["nodes"]) for one in told["records"]] == [(1, 2), (2, 4)]
+    assert all(one["context"]["cluster"] == "testing" for one in told["records"])
+    assert (told["record"], told["artifact"]) == (1, told["records"][0]["artifact"])
+    words = overview.last_words(told)
+    assert "record 1, artifact" in words and "record 2, artifact" in words
+    report = text.render(told)
+    assert "Record 1 (active) gives jobs that have nodes 2:" in report and "jobs that have nodes 4:" in report
+
+
+def test_what_a_component_remarks_on_is_kept_and_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def review(_: Any, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        return [f"{len(defaults)} defaults, {len(comparisons)} comparisons"]
+
+    monkeypatch.setattr(fake_component.FakeComponent, "review", review, raising=False)
+    campaign = site.begin()
+    site.run(campaign)
+    told = site.described(campaign)
+    assert told["remarks"] == ["2 defaults, 2 comparisons"]
+    assert "Remarks\n-------\n2 defaults, 2 comparisons.\n" in text.render(told)
+    assert "note: 2 defaults, 2 comparisons\n" in Command(site)("tune", "status", str(campaign)).output
 
 
 def test_the_command_runs_a_file_and_ends_with_json(site: Site) -> None:

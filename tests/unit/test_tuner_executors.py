@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import subprocess
@@ -256,6 +257,16 @@ def test_srun_makes_a_step_and_mpirun_forwards_what_it_would_not() -> None:
     assert Launcher("mpirun", mpirun="/opt/mpirun").command(trial, ["X", "OMPI_MCA_coll"]) == [
         "/opt/mpirun", "-np", "8", "--map-by", "ppr:2:node", "-x", "X", "./bench",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("placement", "of_srun", "of_mpirun"),
+    [("core", "--distribution=block", "slot"), ("node", "--distribution=cyclic", "node")],
+)
+def test_tasks_are_placed_as_the_plan_says(placement: str, of_srun: str, of_mpirun: str) -> None:
+    trial = dataclasses.replace(plan("./bench", nodes=4, tasks_per_node=2), placement=placement)
+    assert of_srun in Launcher("srun").command(trial, [])
+    assert " ".join(Launcher("mpirun").command(trial, [])).count(f"--rank-by {of_mpirun}") == 1
 
 
 class FakeSlurm:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def quickly(seconds: float) -> None:
     time.sleep(seconds / 50)
 
 
-def run(site: Site, campaign: int, slurm: FakeSlurm, **others: Any) -> int | None:
+def run(site: Site, campaign: int, slurm: FakeSlurm, **others: Any) -> Sequence[int]:
     return site.run(campaign, slurm=slurm.commands(), sleep=quickly, **others)
 
 

@@ -54,7 +54,7 @@ def campaign(site: Site, file: Path, **executor: Any) -> list[Trial]:
     }
     with Database.open(site.config.database.path) as database:
         number = session.begin(database, check(definition, "test"), site.config, 1_000_000.0).id
-    assert site.run(number) is None  # a landscape is nothing that jobs could be given
+    assert not site.run(number)  # a landscape is nothing that jobs could be given
     return list(site.trials(number))
 
 

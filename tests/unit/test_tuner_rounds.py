@@ -51,6 +51,21 @@ def test_each_trial_leads_to_its_run(site: Site) -> None:
     assert (work / "p_2/0003/stdout").read_text() == (work / "p_1/0003/stdout").read_text()
 
 
+def test_what_was_searched_at_other_sizes_stands_for_the_initial_design(site: Site) -> None:
+    settings = {"problems": ["p/1", "p/2"], "together": True, "rounds": ["first", "then"]}
+
+    def searched(method: str) -> dict[str, list[object]]:
+        search = {"method": method, "budget": 6, "initial": 6, "window": 0}
+        site.run(campaign := site.begin(settings=settings, search=search))
+        found = [trial for trial in site.trials(campaign) if trial.role is TrialRole.SEARCH]
+        return {key: [one.parametrization for one in found if one.problem == key] for key in ("p/1", "p/2")}
+
+    shared, design = searched("gp-shared"), searched("gp-ei")
+    assert shared["p/1"] == design["p/1"]
+    assert len(shared["p/2"]) == len(design["p/2"]) == 6
+    assert shared["p/2"] != design["p/2"]
+
+
 @pytest.mark.parametrize("fault", ["exit 3", "kill -9 $$"])
 def test_a_point_that_ends_the_run_costs_the_others_only_time(site: Site, fault: str) -> None:
     site.run(campaign := begun(site, before=f'case "$FAKE_POINT" in "p/2 8 "*) {fault};; esac'))

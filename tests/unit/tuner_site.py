@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from database.model import Trial
 from reprise import cli
 from reprise.config import Config
 from tests import fake_component
-from tuner import session
+from tuner import overview, session
 from tuner.campaign import check
 from tuner.progress import LineReport
 
@@ -59,7 +59,7 @@ class Site:
         with Database.open(self.config.database.path) as database:
             return session.begin(database, check(self.definition(**changes), "test"), self.config, 1_000_000.0).id
 
-    def run(self, campaign_id: int, report: LineReport | None = None, **others: Any) -> int | None:
+    def run(self, campaign_id: int, report: LineReport | None = None, **others: Any) -> Sequence[int]:
         with Database.open(self.config.database.path) as database:
             quiet = report or self.quiet()
             return session.run(database, database.campaign(campaign_id), self.config, quiet, **others)
@@ -85,6 +85,13 @@ class Site:
         process.join(60)
         assert process.exitcode is not None
         return process.exitcode
+
+    def described(self, campaign_id: int) -> dict[str, Any]:
+        """As a report gets it."""
+        campaign = self.campaign(campaign_id)
+        return self.read(  # type: ignore[no-any-return]
+            lambda database: overview.describe(database, campaign, self.config, detailed=True)
+        )
 
     @staticmethod
     def quiet() -> LineReport:

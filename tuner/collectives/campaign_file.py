@@ -56,22 +56,32 @@ def _size(word: str, text: str) -> int:
     return int(found[1]) * _UNITS[found[2].lower()]
 
 
+def read_counts(text: str, what: str) -> list[int]:
+    """Numbers of nodes, or of tasks, from `2,4,8`; `what` is the option's name. Raises TunerError."""
+    words = [word.strip() for word in text.split(",")]
+    if odd := [word for word in words if not re.fullmatch("[1-9][0-9]{0,6}", word)]:
+        raise TunerError(f"{what}: {text!r}: {odd[0]!r} is no number of them: write one or more, as in 2,4,8")
+    return [int(word) for word in words]
+
+
 def campaign(
     *,
     collectives: Sequence[str],
     sizes: str,
-    nodes: int,
-    tasks_per_node: int,
+    nodes: Sequence[int],
+    tasks_per_node: Sequence[int],
     strategy: str,
+    placement: str = "core",
     name: str = "",
     node_hours: float | None = None,
     executor: Mapping[str, Any] | None = None,
+    benchmark: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The campaign file, as a mapping. Raises TunerError."""
+    """The campaign file, as a mapping; what is None in `executor` and `benchmark` is left out. Raises TunerError."""
     if strategy not in STRATEGIES:
         raise TunerError(f"strategy: there is no {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     chosen = STRATEGIES[strategy]
-    tasks = f"{nodes} x {tasks_per_node}"
+    tasks = " x ".join("+".join(map(str, counts)) for counts in (nodes, tasks_per_node))
     found: dict[str, Any] = {
         "name": name or f"collectives on {tasks} tasks",
         "component": COMPONENT,
@@ -79,14 +89,20 @@ def campaign(
         "settings": {
             "collectives": list(collectives),
             "sizes": read_sizes(sizes),
-            "nodes": nodes,
-            "tasks_per_node": tasks_per_node,
+            "nodes": list(nodes),
+            "tasks_per_node": list(tasks_per_node),
+            "placement": placement,
+            **_given(benchmark),
             **chosen["settings"],
         },
         **{key: dict(value) for key, value in chosen.items() if key != "settings"},
     }
     if node_hours is not None:
         found["budget"] = {"node_hours": node_hours}
-    if given := {key: value for key, value in (executor or {}).items() if value is not None}:
+    if given := _given(executor):
         found["executor"] = given
     return found
+
+
+def _given(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (options or {}).items() if value is not None}

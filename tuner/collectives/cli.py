@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--nodes", type=click.IntRange(min=1), required=True, help="Where it is measured, and given to jobs.")
-@click.option("--tasks-per-node", type=click.IntRange(min=1), default=1, show_default=True, help="Likewise.")
+@click.option("--nodes", required=True, help="Where it is measured, and given to jobs: one or more numbers, 2,4,8.")
+@click.option("--tasks-per-node", default="1", show_default=True, help="Likewise, each with each number of nodes.")
+@click.option(
+    "--placement",
+    type=click.Choice(("core", "node")),
+    default="core",
+    show_default=True,
+    help="core: a node is filled before the next; node: tasks are dealt round the nodes.",
+)
 @click.option(
     "--collectives",
     default=",".join(campaign_file.COLLECTIVES),
@@ -33,6 +40,12 @@ if TYPE_CHECKING:
     default="shared",
     show_default=True,
     help="shared: all sizes in one run, and one model for them; per-size: each by itself, as published.",
+)
+@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="What measures; own unless given.")
+@click.option(
+    "--benchmark-path",
+    type=click.Path(resolve_path=True),
+    help="Of osu a directory above its programs, of imb IMB-MPI1; every node sees it.",
 )
 @click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="What it may cost.")
 @click.option("--name", default="", help="Of the campaign.")
@@ -50,9 +63,9 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_obj
 def collectives(settings: Settings, /, **given: Any) -> None:
-    """Tune Open MPI's collectives for all jobs of one shape on this cluster.
+    """Tune Open MPI's collectives for all jobs on so many nodes of this cluster.
 
-    Jobs on so many nodes, with so many tasks on each, get a rules file with what was better beyond noise.
+    Jobs on as many nodes, with as many tasks on each, get a rules file with what was better beyond noise.
     """
     import yaml
 
@@ -63,12 +76,14 @@ def collectives(settings: Settings, /, **given: Any) -> None:
     mapping = campaign_file.campaign(
         collectives=[word.strip() for word in given["collectives"].split(",")],
         sizes=given["sizes"],
-        nodes=given["nodes"],
-        tasks_per_node=given["tasks_per_node"],
+        nodes=campaign_file.read_counts(given["nodes"], "--nodes"),
+        tasks_per_node=campaign_file.read_counts(given["tasks_per_node"], "--tasks-per-node"),
+        placement=given["placement"],
         strategy=given["strategy"],
         name=given["name"],
         node_hours=given["node_hours"],
         executor={"kind": given["kind"], **executor},
+        benchmark={key: given[key] for key in ("benchmark", "benchmark_path")},
     )
     definition = campaign.check(mapping, "the options")
     if given["only_write"]:

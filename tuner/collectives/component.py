@@ -7,35 +7,35 @@ fan-out differently, so that they would measure something else. The default is m
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from database.model import Measurement
 from reprise.config import Config
 from tuner import artifacts
 from tuner.collectives import settings as campaign_settings
 from tuner.collectives.algorithms import is_unsafe
+from tuner.collectives.benchmarks import Call, installed, rounds
 from tuner.collectives.build import OpenMPIBuild, describe
 from tuner.collectives.catalogue import CATALOGUE, takes_data
 from tuner.collectives.compiler import Row, Shape, compile_rules
 from tuner.collectives.evidence import combined_gain, combined_measurement
+from tuner.collectives.guidelines import violations
 from tuner.collectives.proof import Proof, prove
 from tuner.collectives.rules.releases import family_of
 from tuner.collectives.rules.writing import form_for, write
-from tuner.collectives.settings import Settings
+from tuner.collectives.settings import Layout, Settings
 from tuner.collectives.spaces import DEFAULT, space
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
 from tuner.errors import ObjectiveError, TunerError
 from tuner.space import Parametrization
 
-BENCHMARK = "reprise-collbench"
 PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"
 KIND = "openmpi-rules"
-ROUND = 32  # problems that one run evaluates, at most: what ends it early costs the others no more than minutes
 
 # A job whose user set one of these made a choice of its own, perhaps in a parameter file.
 CONFLICTS = (
@@ -76,6 +76,16 @@ def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Cell:
+    """One problem, and what it is about; `size` as benchmarks state it."""
+
+    problem: Problem
+    collective: str
+    size: int
+    layout: Layout
+
+
 class CollectivesComponent:
     """The `Component` of this package."""
 
@@ -101,79 +111,105 @@ class CollectivesComponent:
                 raise TunerError(
                     f"settings: sizes: {collective} sums 4-byte floats and cannot have {odd[0]}: use multiples of 4"
                 )
-        if settings.tasks < 2:
+        if not settings.layouts:
             raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
-        self._problems = {
-            problem.key: (problem, collective, size) for problem, collective, size in self._all_problems()
-        }
+        self.benchmark = installed(settings, config)
+        self._cells = {cell.problem.key: cell for layout in settings.layouts for cell in self._of(layout)}
 
     def context(self) -> Mapping[str, object]:
         s = self.settings
-        return {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node, "openmpi": list(self.releases)}
+        several = {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node}
+        counts = {name: given[0] if len(given) == 1 else list(given) for name, given in several.items()}
+        return {**counts, **self._placement(s.layouts), "openmpi": list(self.releases)}
 
     def problems(self) -> Sequence[Problem]:
-        return [problem for problem, _, _ in self._problems.values()]
+        return [cell.problem for cell in self._cells.values()]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
         return self.plan_round([Wanted(problem, parametrization)])
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
-        """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it."""
-        argv = [str(self.config.tuner.libexec / BENCHMARK), "--warmup", str(self.settings.warmup)]
-        if self.settings.repetitions is not None:
-            argv += ["--repetitions", str(self.settings.repetitions)]
-        argv += ["--max-seconds", str(self.settings.max_seconds)]
+        """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it. All are
+        of one layout."""
+        layout = self._cells[wanted[0].problem].layout
         timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
         rows: dict[str, list[Row]] = {}
+        calls = []
         for one in wanted:
-            _, collective, size = self._problems[one.problem]
-            argv.append(f"{collective}:{size}" + ("" if one.most is None else f":{one.most:.9g}"))
-            rows.setdefault(collective, []).append(_row(size, one.point))
+            cell = self._cells[one.problem]
+            calls.append(Call(cell.collective, cell.size, one.most))
+            rows.setdefault(cell.collective, []).append(_row(cell.size, one.point))
+        command = self.benchmark.command(calls, layout.tasks)
         if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
-            return self._launch(argv, {}, {}, timeout_s)
-        shape = Shape(self.settings.tasks)
+            return self._launch(layout, command.argv, {}, command.files, timeout_s)
+        shape = Shape(layout.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
         text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
-        return self._launch(argv, self._environment(f"{{directory}}/{RULES_FILE}"), {RULES_FILE: text}, timeout_s)
+        files = {**command.files, RULES_FILE: text}
+        return self._launch(layout, command.argv, self._environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s)
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        _, collective, size = self._problems[problem]
-        for line in output.stdout.splitlines():
-            if not line.startswith("{"):
-                continue
-            try:
-                result = json.loads(line)
-                # Barriers have one size, which the benchmark may name as it likes.
-                if (result["collective"], result["size"], result["ranks"]) != (collective, size, self.settings.tasks):
-                    continue
-                given_up = "above_s" in result
-                value = float(result["above_s" if given_up else "avg_s"])
-                batches = () if given_up else tuple(float(v) for v in result["batches_s"])
-            except (ValueError, KeyError, TypeError):
-                continue
-            if not math.isfinite(value) or value <= 0:
-                raise ObjectiveError(f"{problem}: the benchmark measured {value} s, which is no time: run it by hand")
-            return Sample(value, batches, given_up=given_up)
-        words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
-        raise ObjectiveError(
-            f"{problem}: the output holds no time of {collective} at {size} bytes among {self.settings.tasks} tasks "
-            f"(exit {output.exit_status}: {words}): run the trial's script by hand"
-        )
+        cell = self._cells[problem]
+        tasks = cell.layout.tasks
+        found = self.benchmark.times(output.stdout, Call(cell.collective, cell.size), tasks)
+        if len(found) != 1:
+            words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+            raise ObjectiveError(
+                f"{problem}: the output holds {len(found) or 'no'} {'times' if found else 'time'} of {cell.collective} "
+                f"at {cell.size} bytes among {tasks} tasks (exit {output.exit_status}: {words}): run the trial's "
+                "script by hand"
+            )
+        (sample,) = found
+        if not math.isfinite(sample.value) or sample.value <= 0:
+            raise ObjectiveError(
+                f"{problem}: the benchmark measured {sample.value} s, which is no time: run it by hand"
+            )
+        return sample
 
-    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path) -> Publication | None:
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another."""
+        of_layouts = (
+            (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
+            for layout in self.settings.layouts
+        )
+        found = (self._publication(layout, some, run, artifacts) for layout, some in of_layouts)
+        return [one for one in found if one]
+
+    def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        """What jobs will have, the default where no rule is written, against the performance guidelines."""
+        known = {**defaults, **{one.problem: self._given(one) for one in comparisons}}
+        remarks = []
+        for layout in self.settings.layouts:
+            times = {
+                (cell.collective, layout.tasks, cell.size): (found.mean, found.low, found.high)
+                for key, cell in self._cells.items()
+                if cell.layout == layout and takes_data(cell.collective) and (found := known.get(key))
+            }
+            where = f"{layout}: " if len(self.settings.layouts) > 1 else ""
+            remarks += [f"{where}performance guideline {violation}" for violation in violations(times)]
+        return remarks
+
+    def _given(self, comparison: Comparison) -> Measurement:
+        return comparison.tuned if self._is_good(comparison) else comparison.default
+
+    def _publication(
+        self, layout: Layout, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path
+    ) -> Publication | None:
         kept = [c for c in comparisons if self._is_good(c)]
         if not kept:
             return None
         winners = {comparison.problem: comparison.winner for comparison in kept}
         rows: dict[str, list[Row]] = {}
-        for problem, collective, size in self._problems.values():
-            # What has no winner must be there too: it ends the rule of the size below.
-            rows.setdefault(collective, []).append(_row(size, winners.get(problem.key, problem.default)))
-        shape = Shape(self.settings.tasks)
+        for cell in self._cells.values():
+            if cell.layout == layout:
+                # What has no winner must be there too: it ends the rule of the size below.
+                chosen = winners.get(cell.problem.key, cell.problem.default)
+                rows.setdefault(cell.collective, []).append(_row(cell.size, chosen))
+        shape = Shape(layout.tasks)
         rules = compile_rules({name: {shape: found} for name, found in rows.items()}, self.mpi)
-        text = write(rules, self.form, self._provenance(), self.mpi.algorithms)
-        probe = self._launch([str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
-        proof = prove(rules, self.form, text, self.settings.tasks, probe, run, artifacts_directory)
+        text = write(rules, self.form, self._provenance(layout), self.mpi.algorithms)
+        probe = self._launch(layout, [str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
+        proof = prove(rules, self.form, text, layout.tasks, probe, run, artifacts_directory)
         artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
         gain, low, high = combined_gain(kept)
         return Publication(
@@ -186,38 +222,56 @@ class CollectivesComponent:
             gain_low=low,
             gain_high=high,
             artifact=artifact,
+            context={"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node, **self._placement([layout])},
         )
 
-    def _all_problems(self) -> list[tuple[Problem, str, int]]:
+    def _of(self, layout: Layout) -> list[Cell]:
         """One problem per collective and size; a barrier has no size."""
-        found: list[tuple[Problem, str, int]] = []
+        several = len(self.settings.layouts) > 1
+        found: list[Cell] = []
         for collective in self.settings.collectives:
             for size in sorted(self.settings.sizes) if takes_data(collective) else [0]:
                 grid = space(
                     collective,
                     size,
-                    self.settings.tasks,
+                    layout.tasks,
                     self.mpi,
                     self.settings.segments,
                     self.settings.fanouts,
                     self.settings.unsafe,
                 )
-                one = Problem(f"{collective}/{size}", grid, DEFAULT)
-                if self.settings.together:
-                    run = str(1 + len(found) // ROUND)
-                    one = replace(one, round=run, family=collective, context={"size": max(size, 1)})
-                found.append((one, collective, size))
-        return found
+                key = f"{layout}/{collective}/{size}" if several else f"{collective}/{size}"
+                found.append(Cell(Problem(key, grid, DEFAULT), collective, size, layout))
+        if not self.settings.together:
+            return found
+        runs = rounds(self.benchmark, [Call(cell.collective, cell.size) for cell in found])
+        return [self._shared(cell, f"{layout}/{run}") for run, cell in zip(runs, found, strict=True)]
+
+    @staticmethod
+    def _shared(cell: Cell, run: str) -> Cell:
+        """With what it shares with others: a run, and a model of all sizes and layouts."""
+        layout = cell.layout
+        context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
+        return replace(cell, problem=replace(cell.problem, round=run, family=cell.collective, context=context))
 
     def _launch(
         self,
+        layout: Layout,
         argv: Sequence[str],
         environment: Mapping[str, str],
         files: Mapping[str, str],
         timeout_s: float | None = None,
     ) -> TrialPlan:
-        s = self.settings
-        return TrialPlan(argv, s.nodes, s.tasks_per_node, environment, files, timeout_s or s.timeout_s)
+        placement = self.settings.placement if layout.tasks_per_node > 1 else ""
+        return TrialPlan(
+            argv,
+            layout.nodes,
+            layout.tasks_per_node,
+            environment,
+            files,
+            timeout_s or self.settings.timeout_s,
+            placement=placement,
+        )
 
     def _environment(self, path: str) -> dict[str, str]:
         """What makes a rules file take effect. From 5.0 on, han would hide tuned."""
@@ -229,9 +283,14 @@ class CollectivesComponent:
             environment["OMPI_MCA_coll_han_priority"] = "0"
         return environment
 
+    def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
+        """What of it measurements and record depend on: with one task on a node there is nothing to choose."""
+        chosen = self.settings.placement
+        return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
+
     def _is_good(self, comparison: Comparison) -> bool:
         """Better than the default beyond noise, and right for every job."""
-        _, collective, _ = self._problems[comparison.problem]
+        collective = self._cells[comparison.problem].collective
         return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self._safe(collective)
 
     def _safe(self, collective: str) -> Collection[int]:
@@ -239,11 +298,12 @@ class CollectivesComponent:
         names = self.mpi.algorithms[collective]
         return [i for i, name in names.items() if i != DEFAULT["algorithm"] and not is_unsafe(collective, name)]
 
-    def _provenance(self) -> list[str]:
-        s = self.settings
+    def _provenance(self, layout: Layout) -> list[str]:
+        counts = f"{_count(layout.nodes, 'node')}, {_count(layout.tasks_per_node, 'task')} on each"
+        placed = ", placed by node" if self._placement([layout]) else ""
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
-            f"for {self.config.site.cluster}: {_count(s.nodes, 'node')}, {_count(s.tasks_per_node, 'task')} on each",
+            f"for {self.config.site.cluster}: {counts}{placed}",
             f"for Open MPI {', '.join(self.releases)}; proved with {self.mpi.version}",
         ]
 
@@ -253,13 +313,13 @@ class CollectivesComponent:
         """The table, why each choice is in it, and the proof."""
         table = []
         for comparison in comparisons:
-            problem, collective, _ = self._problems[comparison.problem]
-            chosen = comparison.winner if comparison in kept else problem.default
+            cell = self._cells[comparison.problem]
+            chosen = comparison.winner if comparison in kept else cell.problem.default
             table.append(
                 {
                     "problem": comparison.problem,
                     **chosen,
-                    "algorithm_name": self.mpi.algorithms[collective][int(chosen["algorithm"])],
+                    "algorithm_name": self.mpi.algorithms[cell.collective][int(chosen["algorithm"])],
                     "applied": comparison in kept,
                     "default_s": comparison.default.mean,
                     "tuned_s": comparison.tuned.mean,

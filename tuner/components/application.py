@@ -124,9 +124,10 @@ class ApplicationComponent:
     def read(self, problem: str, output: TrialOutput) -> Sample:
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
-    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons
-        return publication(self.description, self._default, comparison, artifacts, self._cluster)
+        found = publication(self.description, self._default, comparison, artifacts, self._cluster)
+        return [found] if found else []
 
 
 def _may_be_absent(parameter: ComponentParameter) -> bool:

@@ -55,8 +55,8 @@ class LandscapeComponent:
             raise ObjectiveError("the output holds no run time: run the campaign with `executor.kind: replay`")
         return Sample(output.elapsed_s, (), self._landscape.unit)
 
-    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Publication | None:
-        return None
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        return []
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], _: Config) -> LandscapeComponent:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.component import TrialPlan
 
 FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun gives these to its ranks unasked
+
+# By `TrialPlan.placement`.
+RANKED_BY: Mapping[str, Sequence[str]] = {"core": ("--rank-by", "slot"), "node": ("--rank-by", "node")}
+DISTRIBUTED: Mapping[str, Sequence[str]] = {"core": ("--distribution=block",), "node": ("--distribution=cyclic",)}
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,11 @@ class Launcher:
         if self.kind == "mpirun":
             told = [word for name in sorted(names) if not name.startswith(FORWARDED) for word in ("-x", name)]
             tasks = plan.nodes * plan.tasks_per_node
-            where = f"ppr:{plan.tasks_per_node}:node"
-            return [self.mpirun, "-np", str(tasks), "--map-by", where, *told, *plan.argv]
+            where = ["--map-by", f"ppr:{plan.tasks_per_node}:node", *RANKED_BY.get(plan.placement, ())]
+            return [self.mpirun, "-np", str(tasks), *where, *told, *plan.argv]
         job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # the holder's own step must not matter
         size = [f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.tasks_per_node}"]
+        size += DISTRIBUTED.get(plan.placement, ())
         return ["srun", *job, f"--mpi={self.mpi}", *size, "--kill-on-bad-exit=1", *plan.argv]
 
 

@@ -34,6 +34,7 @@ def render(described: Json) -> str:
         overview=_picture(plots.gains(problems)) if len(compared) > 1 else "",
         results=story.results(described),
         problems=[_problem(problem, found[problem["problem"]], len(begun) > MANY) for problem in begun],
+        remarks=story.remarks(described),
         noise=story.noise(described),
         drift=_picture(plots.drift(drifts)) if drifts else "",
         cost=story.cost(described),

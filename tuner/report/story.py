@@ -128,17 +128,27 @@ def cost(described: Json) -> list[str]:
 
 def record(described: Json) -> list[str]:
     """What jobs get."""
-    found = described["details"]["record"]
-    if found is None:
+    if not described["records"]:
         why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
         return [f"No record: {why.removeprefix('no record: ')}."]
-    lines = [f"Record {found['id']} ({found['status']}) gives jobs:"]
-    lines += [f"  {name}={words.printable(value)}" for name, value in found["environment"].items()]
-    if described["artifact"]:
-        lines.append(f"The file is {described['artifact']}.")
+    lines = []
+    first = described["records"][0]["context"]
+    apart = [name for name in first if any(one["context"].get(name) != first[name] for one in described["records"])]
+    for found in described["records"]:
+        own = ", ".join(f"{name} {words.shown(found['context'].get(name))}" for name in apart)
+        whose = f" that have {own}" if own else ""
+        lines.append(f"Record {found['record']} ({found['status']}) gives jobs{whose}:")
+        lines += [f"  {name}={words.printable(value)}" for name, value in found["environment"].items()]
+        if found["artifact"]:
+            lines.append(f"The file is {found['artifact']}.")
     if described["note"]:
         lines.append(f"{described['note']}.")
     return lines
+
+
+def remarks(described: Json) -> list[str]:
+    """What is odd about the measurements."""
+    return [f"{words.printable(one)}." for one in described["remarks"]]
 
 
 def repeat(described: Json) -> list[tuple[str, str]]:

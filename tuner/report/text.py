@@ -25,6 +25,8 @@ def render(described: Json) -> str:
         of = details["problems"][problem["problem"]]
         if of["trajectory"]:
             parts += _section(words.printable(problem["problem"]), _problem(of))
+    if described["remarks"]:
+        parts += _section("Remarks", story.remarks(described))
     parts += _section("Noise", story.noise(described))
     parts += _section("Cost", [*_cost(details["cost"]), "", *story.cost(described)])
     parts += _section("Record", story.record(described))

@@ -19,16 +19,18 @@ from tuner.space import Parametrization, Space
 
 @dataclass(frozen=True)
 class Method:
-    """`new` takes space, seed, the points to open with, and settings. `learns`: it starts from a design."""
+    """`new` takes space, seed, the points to open with, and settings. `learns`: it starts from a design. `shares`: it
+    learns from the other problems of a family too."""
 
     new: Callable[[Space, int, Sequence[Parametrization], Any], Search]
     settings: type[Section] = Section
     learns: bool = True
+    shares: bool = False
 
 
 METHODS: Mapping[str, Method] = {
     "gp-ei": Method(gp.GaussianProcessSearch, gp.Settings),
-    "gp-shared": Method(shared.SharedSearch, gp.Settings),
+    "gp-shared": Method(shared.SharedSearch, gp.Settings, shares=True),
     "tpe": Method(tpe.ParzenSearch, tpe.Settings),
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
