@@ -190,8 +190,8 @@ def _reach(outcome: Outcome) -> str:
     if outcome.present >= outcome.applied:
         return f"{variables}, and its first step's tasks have them"
     return (
-        f"{variables}, of which its first step's tasks have {outcome.present}: the script, or an option of srun, took the "
-        "others away"
+        f"{variables}, of which its first step's tasks have {outcome.present}: the script, or an option of srun, took "
+        "the others away"
     )
 
 
