@@ -25,8 +25,8 @@ class JobMetadata:
     `submit_time` is in Unix seconds (UTC). `program` is the base name of the first program that the script launches,
     `path` its path as written (after variable expansion where the script itself sets the variable), `options` its
     options: key (with dashes stripped) to the tuple of its values; positional arguments are under "". `launcher`
-    is "mpirun", "mpiexec", "srun" or "". `modules` are the names of loaded environment modules. `script` is a sketch of
-    the batch script (matcher.submission.sketch).
+    is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `modules` are the names of loaded
+    environment modules. `script` is a sketch of the batch script (matcher.submission.sketch).
     """
 
     user: str
