@@ -91,11 +91,11 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
         _say(f"{name}: campaign {seed} of {REPETITIONS}, {len(space.points)} points")
         done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
         told = json.loads(done.stdout.splitlines()[-1])
-        trials += _trials(cluster, int(Path(told["directory"]).name.split("-")[0]))
+        trials += trials_of(cluster, told["campaign"])
     return assemble(name, space, trials, _source(build))
 
 
-def _trials(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
+def trials_of(cluster: VirtualCluster, campaign_id: int) -> Sequence[Trial]:
     """The trials of a campaign that has ended, from a copy: SQLite opens no file in another mount namespace."""
     with TemporaryDirectory() as directory:
         for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):

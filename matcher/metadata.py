@@ -25,9 +25,9 @@ class JobMetadata:
     `submit_time` is in Unix seconds (UTC). `program` is the base name of the first program that the script launches,
     `path` its path as written (after variable expansion where the script itself sets the variable), `options` its
     options: key (with dashes stripped) to the tuple of its values; positional arguments are under "". `launcher`
-    is "mpirun", "mpiexec", "srun" or "". `placement` is "node" where Slurm is asked to deal tasks round the nodes,
-    "core" where it is asked to fill a node before the next. `modules` are the names of loaded environment modules.
-    `script` is a sketch of the batch script (matcher.submission.sketch).
+    is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" where Slurm is
+    asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
+    names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch).
     """
 
     user: str

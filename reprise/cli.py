@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -76,6 +77,8 @@ def reprise(ctx: click.Context, config_path: Path | None, verbose: int) -> None:
 
 def main() -> None:
     """Entry point: a failure is one line on standard error and an exit status (1, or what the exception says)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names in letters that the locale has not
     try:
         reprise.main(standalone_mode=True)
     except BrokenPipeError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from-sacct",
     "accounting",
-    type=click.File(encoding="utf-8", errors="replace"),
+    type=click.File(encoding="utf-8-sig", errors="replace"),
     metavar="FILE",
     help="Take the jobs that sacct printed, in place of the tuned ones; - is standard input.",
 )
@@ -92,8 +92,12 @@ def _tuned(config: Config) -> Sequence[JobMetadata]:
 
 def _accounted(file: TextIO) -> Sequence[JobMetadata]:
     from matcher.calibration import sacct
+    from matcher.errors import MatcherError
 
-    found = sacct.read(file.read())
+    try:
+        found = sacct.read(file.read())
+    except sacct.SacctError as error:
+        raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
     if found.unreadable:
         click.echo(f"left out, without a user or cut short: {found.unreadable} of the jobs", err=True)
     return found.jobs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from matcher.linkage.features import FEATURES, Kind
 from reprise.config import ConfigError, first_problem, read_toml
@@ -33,6 +33,16 @@ class _Table(BaseModel):
 Bits = Annotated[float, Field(ge=-100, le=100)]
 
 
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError("cannot be printed: give another")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_printable)]
+"""Stands in logs and on terminals, which must not act upon it."""
+
+
 class _Part(_Table):
     """One comparison: of a feature, by a comparer. `name` is the feature's unless given.
 
@@ -41,7 +51,7 @@ class _Part(_Table):
     """
 
     feature: str
-    name: str = ""
+    name: Name = ""
     weight: Weight | None = None
     curve: tuple[tuple[Annotated[float, Field(ge=0, le=1)], Bits], ...] | None = None
     unknown: Bits | None = None
@@ -129,7 +139,7 @@ EQUALITY = ("exact", "ratio", "absolute")
 class ModelField(_Table):
     """A field: what is known of a job, compared in one or several parts."""
 
-    name: str = Field(min_length=1)
+    name: Name = Field(min_length=1)
     weight: Weight | None = None
     parts: tuple[Annotated[Part, Field(discriminator="comparer")], ...] = Field(min_length=1)
 
@@ -161,7 +171,7 @@ class Model(_Table):
     `prefer`: features; of the records that reach the threshold, those that have the job's value come first.
     """
 
-    name: str = Field(min_length=1)
+    name: Name = Field(min_length=1)
     version: int = Field(ge=1)
     threshold: float = Field(ge=0, le=1)
     scoring: Literal["mean", "log-odds"] = "mean"

@@ -124,7 +124,8 @@ def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: 
 
 def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_counted(site: Daemon) -> None:
     odd = b"99|al\xffice|p|main|1|2026-01-02T10:00:00|/|\xc3|sbatch x\n98|alice\n"
-    (site.config.parent / "out" / "jobs").write_bytes(accounted(JOBS[:18]).encode() + odd)
+    mark = "\ufeff".encode()
+    (site.config.parent / "out" / "jobs").write_bytes(mark + accounted(JOBS[:18]).encode() + odd)
     done = run(site, "ours.toml", "--from-sacct", "jobs")
     left_out, refusal = done.stderr.splitlines()
     assert left_out == "left out, without a user or cut short: 1 of the jobs"
@@ -177,8 +178,12 @@ def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Da
             f"0 jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the model",
         ),
         (["x.toml", "--from-sacct", "-"], accounted(JOBS[:19]), "19 jobs are too few"),
-        (["x.toml", "--from-sacct", "-"], "", "the first line names no column JobID: give what `sacct -aXP -o JobID,"),
-        (["x.toml", "--from-sacct", "-"], "JobID|User\n1|a\n", "the first line names no column JobName: give what"),
+        (["x.toml", "--from-sacct", "-"], "", "<stdin>: the first line names no column JobID: give what `sacct "),
+        (
+            ["x.toml", "--from-sacct", "-"],
+            "JobID|User\n1|a\n",
+            "<stdin>: the first line names no column JobName: give what",
+        ),
         (["x.toml", "--from-sacct", "-", "--made-up"], "", "--from-sacct and --made-up exclude each other: give one"),
         (["x.toml", "--made-up", "--name", "a\nb"], "", r"the name 'a\nb' cannot be printed: give another (--name)"),
         (["x.toml", "--made-up", "--name", "\udcff"], "", r"the name '\udcff' cannot be printed"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -179,6 +181,26 @@ def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_ti
     done.set()
     asking.join()
     assert seen and all(ids in (set(), *batches) for ids in seen)
+
+
+def test_nobody_who_asks_waits_for_a_change() -> None:
+    """The change does not come to its end before it has been asked in its middle."""
+    engine = Engine(
+        load("thesis"), [LinkableRecord(1, JobMetadata("alice"), 0.0, 0.1)], cluster_nodes=5, timezone="UTC"
+    )
+    with ThreadPoolExecutor(1) as others:
+
+        def linked() -> list[int]:
+            asked = others.submit(engine.link, JobMetadata("alice"))
+            return [match.record.id for match in asked.result(timeout=60).matches]
+
+        def coming() -> Iterator[LinkableRecord]:
+            yield LinkableRecord(2, JobMetadata("alice"), 1.0, 0.1)
+            meanwhile.append(linked())
+
+        meanwhile: list[list[int]] = []
+        engine.change(add=coming(), remove=[1])
+        assert meanwhile == [[1]] and linked() == [2]
 
 
 def test_a_job_that_is_alike_to_everything_is_still_linked_in_order() -> None:

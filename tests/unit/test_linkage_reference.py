@@ -59,6 +59,7 @@ JOBS = st.builds(
     account=st.sampled_from(["", "a", "b"]),
     directory=PATHS,
     launcher=st.sampled_from(["", "srun", "mpirun"]),
+    modules=st.lists(WORDS, max_size=3).map(tuple),
     script=st.sampled_from(["", "ab", "abc", "xbc", "abcd"]),
 )
 
@@ -230,6 +231,7 @@ def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMeta
             tasks=rng.choice([None, rng.randrange(2**20), 10 ** rng.randint(1, 24)]),
             tasks_per_node=rng.choice([None, rng.randrange(2**53)]),
             directory=path(),
+            modules=tuple(rng.sample(words, rng.randint(0, 3))),
             script="".join(rng.choices("01234", k=8)),
         )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -406,3 +407,17 @@ def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("reprise: nothing is known of job 99") and done.stderr.count("\n") == 1
+
+
+def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: Daemon) -> None:
+    site.add(record(metadata=job("\u03a9mega").to_json()))
+    done = subprocess.run(
+        [sys.executable, "-m", "reprise", "--config", str(site.config), "match", "top", "--script", "job.sh"],
+        cwd=site.config.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u03a9mega's lattice" in done.stdout

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,17 @@ def test_a_script_gives_the_metadata_beside_it(script: Path) -> None:
     assert dataclasses.replace(found, script="") == expected(script, fields)
 
 
+SORTS = (
+    *("srun", "mpirun", "mpiexec", "mpiexec.hydra", "prun", "ibrun", "jsrun", "aprun"),
+    *("apptainer", "docker", "python", "for", "while", "module", "<<", "\\"),
+)
+
+
 def test_there_are_scripts_of_every_sort() -> None:
     assert len(SCRIPTS) >= 60
+    words = {word for script in SCRIPTS for word in re.findall(rb"[\w.]+|<<|\\$", script.read_bytes(), re.MULTILINE)}
+    assert {sort.encode() for sort in SORTS} <= words
+    how = [yaml.safe_load(script.with_suffix(".yaml").read_text()).get("submission", {}) for script in SCRIPTS]
+    assert any("--wrap" in one.get("argv", ()) for one in how)
+    assert any(one.get("script", True) is False and "--wrap" not in one.get("argv", ()) for one in how)
     assert all(len(script.read_bytes()) <= SCRIPT_LIMIT for script in SCRIPTS)
