@@ -231,7 +231,14 @@ def test_an_argument_that_the_plugin_ignores_is_reported(place: Path, argument: 
 def test_arguments_are_those_that_the_plugin_reads() -> None:
     source = (ROOT / "spank" / "settings.c").read_text()
     table = source[source.index("} arguments[] = {") :]
-    assert re.findall(r'^    \{"(\w+)"', table, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
+    words = {name: argument.wanted for name, argument in doctor_plugstack.ARGUMENTS.items()}
+    assert dict(re.findall(r'^    \{"(\w+)", "(.*?)",', table, re.MULTILINE)) == words
+
+
+def test_an_argument_that_the_plugin_ignores_is_reported_with_what_it_wants(place: Path) -> None:
+    path = stack(place, f"optional spank_reprise.so endpoint=unix:/{'x' * 200}\n")
+    (finding,) = doctor_plugstack.examine(path, None)[0]
+    assert finding.remedy.startswith("give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most)")
 
 
 def test_the_line_that_is_shipped_explains_every_argument() -> None:
