@@ -343,7 +343,7 @@ def installation(place: Path) -> Settings:
     return settings
 
 
-def answering(*endpoints: str) -> Callable[[object], doctor_service.Ask]:
+def answering(*endpoints: str) -> Callable[[int, str], doctor_service.Ask]:
     """Daemons at these endpoints, and at no others."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
@@ -351,7 +351,7 @@ def answering(*endpoints: str) -> Callable[[object], doctor_service.Ask]:
             raise DaemonUnreachableError(f"{asked}: no matcher answers: start it")
         return {"v": 1, "kind": "ok", "version": __version__, "records": 3}
 
-    return lambda _: ask
+    return lambda *_: ask
 
 
 @pytest.mark.parametrize(
@@ -371,6 +371,22 @@ def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looke
     findings = doctor.examine(installation(place), slurm, answering(*answers))
     assert [finding.level for finding in findings if finding.check == "daemon"] == levels
     assert ("database" in {finding.check for finding in findings}) is looks_into_files
+
+
+def test_without_a_line_for_the_plugin_the_daemon_is_asked_for_where_our_commands_ask(place: Path) -> None:
+    settings = installation(place)
+    assert settings.path
+    text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\nmunge_socket = "/run/munge/2"\n'
+    settings = Settings(write(settings.path, settings.path.read_text() + text))
+    known: list[tuple[int, str]] = []
+
+    def asker(uid: int, munge_socket: str) -> doctor_service.Ask:
+        known.append((uid, munge_socket))
+        return answering("tcp:login1:7817")(uid, munge_socket)
+
+    findings = doctor.examine(settings, commands(), asker)
+    levels = [finding.level for finding in findings if finding.check == "daemon"]
+    assert (levels, known) == ([Level.WARNING, Level.OK], [(991, "/run/munge/2")])
 
 
 def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
