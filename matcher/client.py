@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,24 @@ def ask_in_order(
     munge_socket: str = "",
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
-) -> tuple[Endpoint, dict[str, Any]]:
-    """Ask at the first endpoint that answers; the others are for when it does not, or is not believed.
+) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    """The answers, in this order; who has enough with one stops there, and the next is not asked.
 
-    Raises what was wrong where none does: DaemonUnreachableError for several.
+    An endpoint that does not answer, or is not believed, is passed over. Raises what was wrong where all are:
+    DaemonUnreachableError for several.
     """
     failed: list[MatcherError] = []
     for endpoint in endpoints:
         try:
-            return endpoint, ask_at(endpoint, message, matcher_uid, munge_socket, timeout_s, limit)
+            reply = ask_at(endpoint, message, matcher_uid, munge_socket, timeout_s, limit)
         except MatcherError as error:
             failed.append(error)
-    if len(failed) == 1:
+        else:
+            yield endpoint, reply
+    if len(failed) == len(endpoints) == 1:
         raise failed[0]
-    raise DaemonUnreachableError("; ".join(map(str, failed)))
+    if len(failed) == len(endpoints):
+        raise DaemonUnreachableError("; ".join(map(str, failed)))
 
 
 def ask_at(

@@ -190,22 +190,31 @@ def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception
 
 
 def _asked(config: Config, job: str, cluster: str | None) -> Story:
+    """Of several matchers, what the first says that decided about it; else one that the job reported to."""
     from matcher.client import ask_in_order, explain_request
     from matcher.endpoint import configured
     from matcher.protocol import EXPLANATION_LIMIT
     from matcher.story import Story
 
-    endpoint, reply = ask_in_order(
+    told: list[Story] = []
+    refused: list[str] = []
+    for endpoint, reply in ask_in_order(
         configured(config.matcher),
         explain_request(job, cluster),
         matcher_uid=config.matcher.uid,
         munge_socket=str(config.matcher.munge_socket or ""),
         timeout_s=DAEMON_TIMEOUT_S,
         limit=EXPLANATION_LIMIT,
-    )
-    if reply.get("kind") != "explanation":
-        raise MatcherError(f"{endpoint}: the matcher does not say why: {reply.get('reason')}")
-    return Story.from_json(reply.get("story"))
+    ):
+        if reply.get("kind") == "explanation":
+            told.append(Story.from_json(reply.get("story")))
+        else:
+            refused.append(f"{endpoint}: the matcher does not say why: {reply.get('reason')}")
+        if told and told[-1].decisions:
+            return told[-1]
+    if refused and not any(told):
+        raise MatcherError("; ".join(refused))
+    return next(filter(None, told), Story())
 
 
 def _of_job(database: Database, config: Config, job: str, cluster: str | None) -> Story:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import click
 
 from database import filesystem, health
-from matcher.endpoint import Endpoint
+from matcher import endpoint
 from reprise import __version__, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
 from reprise.cli import Settings
 from reprise.config import Config, ConfigError, in_use
@@ -34,8 +34,11 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(1)
 
 
-def examine(settings: Settings, run: Run, asker: Callable[[Entry | None], Ask]) -> list[Finding]:
-    """All findings. `run` runs commands; what `asker` makes of the plugin's line pings the daemon at an endpoint."""
+def examine(settings: Settings, run: Run, asker: Callable[[int, str], Ask]) -> list[Finding]:
+    """All findings. `run` runs commands; what `asker` makes of a uid and munged's socket pings an endpoint.
+
+    The daemon is asked for where the plugin asks, or, where no plugin is loaded, where our commands do.
+    """
     config: Config | None = None
     try:
         config = settings.config
@@ -47,8 +50,9 @@ def examine(settings: Settings, run: Run, asker: Callable[[Entry | None], Ask]) 
     findings += [*seen, doctor_slurm.plugin(slurm, entry), *stack]
     if not config:
         return findings
-    asked = entry.endpoints if entry else [Endpoint(config.matcher.socket)]
-    answers = {one: doctor_service.daemon(asker(entry), one, __version__) for one in asked}
+    asked = entry.endpoints if entry else endpoint.configured(config.matcher)
+    ask = asker(*_known_as(entry, config))
+    answers = {one: doctor_service.daemon(ask, one, __version__) for one in asked}
     findings += doctor_service.one_is_enough(list(answers.values()))
     elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
     return findings if elsewhere else findings + _service(config, run)
@@ -70,10 +74,14 @@ def _service(config: Config, run: Run) -> list[Finding]:
     ]
 
 
-def _asker(entry: Entry | None) -> Ask:
-    from matcher.client import PING, ask_at
+def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
+    """The user id that is believed over TCP, and munged's socket, "" for the usual one."""
+    if entry:
+        return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
+    return config.matcher.uid, str(config.matcher.munge_socket or "")
 
-    uid = int((entry and entry.value("matcher_uid")) or 0)
-    munge_socket = (entry and entry.value("munge_socket")) or ""
+
+def _asker(uid: int, munge_socket: str) -> Ask:
+    from matcher.client import PING, ask_at
 
     return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

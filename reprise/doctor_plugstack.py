@@ -36,15 +36,26 @@ def _path(limit: int) -> Callable[[str], bool]:
     return lambda value: value.startswith("/") and len(os.fsencode(value)) <= limit
 
 
-# Whether the plugin takes a value for its argument; spank/settings.c reads them.
-ARGUMENTS: dict[str, Callable[[str], bool]] = {
-    "endpoint": lambda value: endpoint.parse(value) is not None,
-    "matcher_uid": _number(0, LARGEST_UID),
-    "munge_socket": _path(107),
-    "deadline_ms": _number(1, 1000),
-    "default": lambda value: value in ("on", "off", "observe"),
-    "minimum_uid": _number(0, LARGEST_UID),
-    "kill_switch": _path(4095),
+@dataclass(frozen=True)
+class Argument:
+    """What an argument wants, in the plugin's words, and whether the plugin takes a value for it."""
+
+    wanted: str
+    takes: Callable[[str], bool]
+
+
+# As spank/settings.c reads them.
+ARGUMENTS = {
+    "endpoint": Argument(
+        "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all",
+        lambda value: endpoint.parse(value) is not None,
+    ),
+    "matcher_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
+    "munge_socket": Argument("an absolute path of at most 107 bytes", _path(107)),
+    "deadline_ms": Argument("a number from 1 to 1000", _number(1, 1000)),
+    "default": Argument("on, off or observe", lambda value: value in ("on", "off", "observe")),
+    "minimum_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
+    "kill_switch": Argument("an absolute path of at most 4095 bytes", _path(4095)),
 }
 
 
@@ -60,7 +71,7 @@ class Entry:
     def values(self, name: str) -> list[str]:
         """The values of the `name=value` arguments that the plugin does not ignore, in their order."""
         pairs = (text.partition("=") for text in self.arguments)
-        return [value for key, _, value in pairs if key == name and ARGUMENTS[key](value)]
+        return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
 
     def value(self, name: str) -> str | None:
         """The one that counts: the last."""
@@ -162,8 +173,8 @@ def _judge_arguments(entry: Entry) -> Iterator[Finding]:
         if name not in ARGUMENTS:
             known = ", ".join(f"{known}=" for known in ARGUMENTS)
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: unknown argument", f"use {known}")
-        elif not ARGUMENTS[name](value):
-            remedy = "see the comments in Reprise's plugstack.conf"
+        elif not ARGUMENTS[name].takes(value):
+            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
     if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
         text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"

@@ -99,13 +99,13 @@ static const struct argument {
     const char *wanted;
     int (*set)(struct settings *settings, const char *value);
 } arguments[] = {
-    {"endpoint", "unix:/PATH or tcp:HOST:PORT, of at most 4 in all", set_endpoint},
+    {"endpoint", "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all", set_endpoint},
     {"matcher_uid", "a user id, in digits", set_matcher_uid},
     {"munge_socket", "an absolute path of at most 107 bytes", set_munge_socket},
     {"deadline_ms", "a number from 1 to 1000", set_deadline},
     {"default", "on, off or observe", set_mode},
     {"minimum_uid", "a user id, in digits", set_minimum_uid},
-    {"kill_switch", "an absolute path", set_kill_switch},
+    {"kill_switch", "an absolute path of at most 4095 bytes", set_kill_switch},
 };
 
 static const struct argument *find_argument(const char *text, size_t length)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.life import Job, assert_unharmed
+from tests.faults.life import BOUND_MS, Job, assert_unharmed, slow_hooks
 from tests.spank.daemon import decision, frame
 
 WHOLE = frame(json.dumps(decision("apply", {"SRO_A": "1"})).encode())
@@ -39,6 +39,8 @@ while True:
     now("before-the-reply")
     peer.sendall(reply[:9])
     now("within-the-reply")
+    peer.sendall(reply[9:])
+    now("after-the-reply")
     peer.close()
 """
 POINTS = ["before-the-question", "once-connected", "within-the-question", "before-the-reply", "within-the-reply"]
@@ -65,3 +67,13 @@ def test_killed(job: Job, point: str) -> None:
 def test_stopped(job: Job, point: str) -> None:
     with process(job.stub.socket, point, signal.SIGSTOP):
         assert_unharmed(job, waits=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_killed_or_stopped_after_the_reply(job: Job, number: signal.Signals) -> None:
+    """What it has said holds; what comes later, the job's reports, it does not hear."""
+    with process(job.stub.socket, "after-the-reply", number):
+        life = job.live()
+    assert life.environment == job.live(plugin=False).environment | {"SRO_A": "1", "REPRISE_DECISION": "d-1"}
+    assert life.log == []
+    assert slow_hooks(life, job.deadline_ms + 4 * BOUND_MS) == {}

@@ -58,6 +58,11 @@ def reset(peer: socket.socket) -> None:
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def raise_sigpipe(peer: socket.socket) -> None:
+    peer.recv(1)
+    peer.shutdown(socket.SHUT_RD)  # whoever writes on is sent the signal
+
+
 def never_read(peer: socket.socket) -> None:
     peer.recv(2, socket.MSG_PEEK)  # nothing is taken out; the rest of a long question does not fit in
     released.wait(10)
@@ -73,10 +78,12 @@ released = threading.Event()
 QUICK: dict[str, Peer] = {
     "closes-at-once": close_at_once,
     "resets": reset,
+    "raises-sigpipe": raise_sigpipe,
     "closes-after-the-question": hear,
     **{f"closes-after-{size}-bytes": then(hear, say(WHOLE[:size])) for size in (1, 3, 4, 5, len(WHOLE) - 1)},
     "length-0": then(hear, say(bytes(4))),
     "length-1": then(hear, say(frame(b"{"))),
+    "length-of-the-cap": then(hear, say(frame(b" " * 65_536))),
     "length-one-over-the-cap": then(hear, say(struct.pack(">I", 65_537) + WHOLE[4:].ljust(65_537))),
     "length-too-short": then(hear, say(struct.pack(">I", len(WHOLE) - 5) + WHOLE[4:])),
     "length-with-all-bits-set": then(hear, say(b"\xff" * 4 + WHOLE[4:])),

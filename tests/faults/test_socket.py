@@ -104,6 +104,14 @@ def test_a_socket_that_we_have_no_permission_for(powerless: Job, bits: int) -> N
         assert daemon.asked == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes another user the owner")
+def test_a_socket_of_the_wrong_owner(powerless: Job) -> None:
+    with FakeDaemon(powerless.stub.socket).listening() as daemon, mode(powerless.stub.socket, 0o700):
+        os.chown(powerless.stub.socket, 65534, 65534)
+        assert_unharmed(powerless)
+        assert daemon.asked == []
+
+
 def test_a_directory_that_we_may_not_enter(powerless: Job) -> None:
     inside = powerless.stub.directory / "closed"
     inside.mkdir()

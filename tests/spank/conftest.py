@@ -50,7 +50,8 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the programs that tests run, made once for all of pytest's processes.
 
     `stub` is the plugin in a stub Slurm, where calls can fail; `stub_oom` the same without sanitizers, where any
-    allocation can fail; `probe` its pure functions, and `getopt_table.so` is for preloading into sbatch.
+    allocation can fail; `probe` its pure functions, `reprise-ask` the program for sites without it, and
+    `getopt_table.so` is for preloading into sbatch.
     """
     base = tmp_path_factory.getbasetemp()
     directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "spank-programs"
@@ -68,6 +69,13 @@ def sources() -> list[Path]:
     return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
+def fallback() -> list[Path]:
+    """Of the program for sites without the plugin, as its Makefile has them."""
+    of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "options", "plugin", "submit")]
+    shared = [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
+    return [*shared, *sorted((SPANK / "fallbacks").glob("*.c")), *(HERE / f"{name}.c" for name in ("armed", "failing"))]
+
+
 def build_all(directory: Path) -> None:
     stub = sources()
     pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
@@ -75,6 +83,7 @@ def build_all(directory: Path) -> None:
         ("stub", stub, [*SANITIZE, *WRAPPED]),
         ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),
         ("probe", [HERE / "probe.c", *pure], SANITIZE),
+        ("reprise-ask", fallback(), [*SANITIZE, *WRAPPED]),
         ("getopt_table.so", [HERE / "getopt_table.c"], ["-shared", "-fPIC"]),
     ]
     with ThreadPoolExecutor() as pool:

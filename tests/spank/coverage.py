@@ -42,8 +42,8 @@ def count(directory: Path) -> Branches:
         for document in subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines():
             for file in json.loads(document)["files"]:
                 path = Path(file["file"]).resolve()
-                if path.parent == SPANK:
-                    add(branches[path.name], file["lines"])
+                if path.is_relative_to(SPANK):
+                    add(branches[str(path.relative_to(SPANK))], file["lines"])
     return branches
 
 

@@ -32,7 +32,8 @@ def test_an_argument_that_is_not_is_ignored_with_one_line(stub: Stub, argument: 
     ("argument", "words"),
     [
         ("deadline_ms=soon", "give deadline_ms=VALUE, where VALUE is a number from 1 to 1000"),
-        ("endpoint=tcp:x", "give endpoint=VALUE, where VALUE is unix:/PATH or tcp:HOST:PORT"),
+        ("endpoint=tcp:x", "give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most) or tcp:HOST:PORT"),
+        (f"endpoint=unix:/{'x' * 200}", "unix:/PATH (107 bytes at most)"),
         ("sokcet=/x", "it is not known (`reprise doctor` names those that are)"),
         ("x" * 5000, "x" * 200),
     ],

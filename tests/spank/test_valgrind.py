@@ -14,7 +14,7 @@ import pytest
 
 from tests import valgrind
 from tests.munged import Munged
-from tests.spank.conftest import WRAPPED, Stub, build, sources
+from tests.spank.conftest import HERE, WRAPPED, Stub, build, sources
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.tcp_daemon import TcpDaemon
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, NO_VAL
@@ -42,7 +42,8 @@ class CheckedStub(Stub):
 @pytest.fixture(scope="module")
 def unsanitised(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("valgrind") / "stub"
-    return build(target, *sources(), flags=[DWARF, *WRAPPED])
+    clock = HERE / "slow_clock.c"
+    return build(target, *sources(), clock, flags=[DWARF, *WRAPPED, "-Wl,--wrap=clock_gettime"])
 
 
 @pytest.fixture

@@ -28,12 +28,13 @@ def test_the_first_that_answers_is_asked_and_else_all_are_named(daemon: Daemon, 
     absent, late = (Endpoint(place / name) for name in ("absent", "late"))
     daemon.start()
     served = Endpoint(daemon.socket)
-    assert ask_in_order([absent, served, late], PING, matcher_uid=0)[0] == served
+    assert next(ask_in_order([absent, served, late], PING, matcher_uid=0))[0] == served
+    assert [where for where, _ in ask_in_order([absent, served, late], PING, matcher_uid=0)] == [served]
     with pytest.raises(DaemonUnreachableError, match=r"absent: no matcher answers .*; .*late: no matcher answers"):
-        ask_in_order([absent, late], PING, matcher_uid=0)
+        list(ask_in_order([absent, late], PING, matcher_uid=0))
 
 
 def test_what_is_wrong_at_the_only_endpoint_is_told_as_it_is(daemon: Daemon) -> None:
     daemon.start()
     with pytest.raises(ProtocolError, match="is not accepted"):
-        ask_in_order([Endpoint(daemon.socket)], PING, matcher_uid=0, limit=1)
+        next(ask_in_order([Endpoint(daemon.socket)], PING, matcher_uid=0, limit=1))

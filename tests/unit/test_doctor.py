@@ -231,7 +231,14 @@ def test_an_argument_that_the_plugin_ignores_is_reported(place: Path, argument: 
 def test_arguments_are_those_that_the_plugin_reads() -> None:
     source = (ROOT / "spank" / "settings.c").read_text()
     table = source[source.index("} arguments[] = {") :]
-    assert re.findall(r'^    \{"(\w+)"', table, re.MULTILINE) == list(doctor_plugstack.ARGUMENTS)
+    words = {name: argument.wanted for name, argument in doctor_plugstack.ARGUMENTS.items()}
+    assert dict(re.findall(r'^    \{"(\w+)", "(.*?)",', table, re.MULTILINE)) == words
+
+
+def test_an_argument_that_the_plugin_ignores_is_reported_with_what_it_wants(place: Path) -> None:
+    path = stack(place, f"optional spank_reprise.so endpoint=unix:/{'x' * 200}\n")
+    (finding,) = doctor_plugstack.examine(path, None)[0]
+    assert finding.remedy.startswith("give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most)")
 
 
 def test_the_line_that_is_shipped_explains_every_argument() -> None:
@@ -336,7 +343,7 @@ def installation(place: Path) -> Settings:
     return settings
 
 
-def answering(*endpoints: str) -> Callable[[object], doctor_service.Ask]:
+def answering(*endpoints: str) -> Callable[[int, str], doctor_service.Ask]:
     """Daemons at these endpoints, and at no others."""
 
     def ask(asked: Endpoint) -> Mapping[str, Any]:
@@ -344,7 +351,7 @@ def answering(*endpoints: str) -> Callable[[object], doctor_service.Ask]:
             raise DaemonUnreachableError(f"{asked}: no matcher answers: start it")
         return {"v": 1, "kind": "ok", "version": __version__, "records": 3}
 
-    return lambda _: ask
+    return lambda *_: ask
 
 
 @pytest.mark.parametrize(
@@ -364,6 +371,22 @@ def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looke
     findings = doctor.examine(installation(place), slurm, answering(*answers))
     assert [finding.level for finding in findings if finding.check == "daemon"] == levels
     assert ("database" in {finding.check for finding in findings}) is looks_into_files
+
+
+def test_without_a_line_for_the_plugin_the_daemon_is_asked_for_where_our_commands_ask(place: Path) -> None:
+    settings = installation(place)
+    assert settings.path
+    text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\nmunge_socket = "/run/munge/2"\n'
+    settings = Settings(write(settings.path, settings.path.read_text() + text))
+    known: list[tuple[int, str]] = []
+
+    def asker(uid: int, munge_socket: str) -> doctor_service.Ask:
+        known.append((uid, munge_socket))
+        return answering("tcp:login1:7817")(uid, munge_socket)
+
+    findings = doctor.examine(settings, commands(), asker)
+    levels = [finding.level for finding in findings if finding.check == "daemon"]
+    assert (levels, known) == ([Level.WARNING, Level.OK], [(991, "/run/munge/2")])
 
 
 def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:

@@ -21,7 +21,9 @@ from click.testing import CliRunner
 from database import Database
 from database.model import Decision, Outcome, RecordStatus
 from matcher.metadata import JobMetadata
+from matcher.story import Explained, Story
 from reprise.cli import reprise as command
+from tests.spank.daemon import FakeDaemon, frame, say
 from tests.unit.matcher_daemon import ROOT, RULES, SCRIPT, Daemon, job, record
 
 
@@ -395,6 +397,38 @@ def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named
         assert reprise(site, name, "12", "--cluster", "other").returncode == 0
     done = reprise(site, "explain", "--cluster", "other", "--script", "job.sh")
     assert done.returncode == 2 and "--cluster goes with JOB" in done.stderr
+
+
+def endpoints_at(site: Daemon, *paths: Path) -> None:
+    """A host without a database, whose commands ask at these sockets."""
+    named = ", ".join(f'"unix:{path}"' for path in paths)
+    site.config.write_text(f'[database]\npath = "/nowhere/r.db"\n[matcher]\nendpoints = [{named}]\n')
+
+
+def test_of_several_matchers_the_one_that_decided_tells_why(site: Daemon, tmp_path: Path) -> None:
+    reported = Story(outcomes=[Outcome("test", 12, None, 1000, "unreachable", 1.7e9)]).to_json()
+    decided = Story([Explained(decision())]).to_json()
+    says = {"silent": Story().to_json(), "reported": reported, "decided": decided}
+    sockets = {name: tmp_path / name for name in (*says, "busy", "absent")}
+
+    def explain(*names: str) -> Done:
+        endpoints_at(site, *(sockets[name] for name in names))
+        return reprise(site, "explain", "12")
+
+    with contextlib.ExitStack() as daemons:
+        for name, story in says.items():
+            reply = {"v": 1, "kind": "explanation", "story": story}
+            daemons.enter_context(
+                FakeDaemon(sockets[name], converse=say(frame(json.dumps(reply).encode()))).listening()
+            )
+        busy = frame(json.dumps({"v": 1, "kind": "error", "reason": "others wait"}).encode())
+        daemons.enter_context(FakeDaemon(sockets["busy"], converse=say(busy)).listening())
+        for names in (("silent", "decided"), ("reported", "decided"), ("busy", "absent", "decided")):
+            assert "Decision 18bcfe56800-00000001 for job 12: apply" in explain(*names).stdout
+        assert "No decision was made" in explain("silent", "reported", "absent").stdout
+        assert explain("silent", "absent").returncode == 3
+        done = explain("silent", "busy")
+    assert done.returncode == 1 and "busy: the matcher does not say why: others wait" in done.stderr
 
 
 def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:

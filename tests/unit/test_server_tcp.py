@@ -272,7 +272,7 @@ def test_the_longest_explanation_comes_over_tcp(tcp: TcpDaemon) -> None:
             metadata = {**decision.metadata, "job_name": "x" * 80_000}
             database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
     endpoint = Endpoint(None, "127.0.0.1", tcp.port)
-    _, told = ask_in_order(
+    ((_, told),) = ask_in_order(
         [endpoint],
         explain_request("12"),
         matcher_uid=os.geteuid(),
