@@ -18,6 +18,7 @@ from matcher.shortfall import Change, Shortfall, in_bits
 from matcher.story import Story, compared_with
 
 HIDDEN = "(hidden)"
+NOT_LOGGED = "not-logged"  # the id of a decision that is made only to be shown
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,12 @@ def exit_text(status: int) -> str:
 
 def headline(decision: Decision) -> str:
     """The verdict as one sentence."""
+    was = "would be" if decision.id == NOT_LOGGED else "was"
     return {
-        "apply": f"It was given settings of {decision.reason}.",
-        "none": f"It was given nothing: {decision.reason}.",
-        "observe": f"It was given nothing: {decision.reason}.",
-        "holdout": f"It was given nothing, for comparison: {decision.reason}.",
+        "apply": f"It {was} given settings of {decision.reason}.",
+        "none": f"It {was} given nothing: {decision.reason}.",
+        "observe": f"It {was} given nothing: {decision.reason}.",
+        "holdout": f"It {was} given nothing, for comparison: {decision.reason}.",
         "defer": f"The answer was put off: {decision.reason}.",
     }.get(decision.verdict, f"{decision.verdict}: {decision.reason}.")
 

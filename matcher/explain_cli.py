@@ -238,11 +238,12 @@ def _of_job(database: Database, config: Config, job: str, cluster: str | None) -
 def _of_script(database: Database, config: Config, question: Question) -> Story:
     from matcher import story
     from matcher.decide import decide
+    from matcher.explain import NOT_LOGGED
     from matcher.service import policy_of
 
     knowledge, policy = _knowledge(database, config), policy_of(config)
     begun = time.perf_counter()
-    made = decide(question, knowledge, policy, "not-logged")
+    made = decide(question, knowledge, policy, NOT_LOGGED)
     decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
     return story.of_decisions(database, [decision], knowledge.engine.model)
 

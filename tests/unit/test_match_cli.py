@@ -94,7 +94,7 @@ def slurm_knows(site: Daemon, submitted: float) -> None:
 def test_explain_of_a_script_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
     done = reprise(site, "explain", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
-    assert "It was given settings of record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
+    assert "It would be given settings of record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
     with Database.open(site.database, read_only=True) as database:
         assert database.counts()["decision"] == 0
 
