@@ -60,18 +60,25 @@ def test_a_submission_survives_every_failing_allocation(failing: Stub, daemon: F
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("carried", [[f"job SLURM_SPANK_REPRISE={json.dumps(CARRIED)}"], []], ids=["carried", "asked"])
-def test_a_job_survives_every_failing_allocation(failing: Stub, daemon: FakeDaemon, carried: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("step", "carried"),
+    [(BATCH_STEP, [CARRIED]), (BATCH_STEP, []), (0, [CARRIED])],
+    ids=["carried", "asked", "first-step"],
+)
+def test_a_job_survives_every_failing_allocation(
+    failing: Stub, daemon: FakeDaemon, step: int, carried: list[object]
+) -> None:
     daemon.reply = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "2"}, id="d-9")
     lines = [
         "context remote",
         *failing.settings(),
         f"item {ITEM['uid']} {os.geteuid()}",
         f"item {ITEM['job']} 1",
-        f"item {ITEM['step']} {BATCH_STEP}",
+        f"item {ITEM['step']} {step}",
+        f"item {ITEM['node']} 0",
         f"item {ITEM['array_task']} {NO_VAL}",
         f"item {ITEM['exit_status']} 0",
-        *carried,
+        *(f"job SLURM_SPANK_REPRISE={json.dumps(one)}" for one in carried),
         *(f"call {hook}" for hook in ("init", "user_init", "task_exit")),
     ]
 

@@ -118,6 +118,17 @@ def test_a_sites_own_prolog_may_lie_between(program: Program, daemon: FakeDaemon
     assert program.ask(str(depth - 1), *one) == answer
 
 
+def test_a_process_whose_parents_have_ended_is_not_asked_about(program: Program, daemon: FakeDaemon) -> None:
+    script = program.directory / "orphan"
+    script.write_text('#!/bin/sh\n(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; "$@") &\n')
+    script.chmod(0o755)
+    one = [str(program.path), f"endpoint=unix:{program.directory}/m.sock", *program.arguments]
+    program.path = script
+    program.arguments = []
+    assert program.ask(one[0], "start", *one[1:]) == ""
+    assert daemon.asked == []
+
+
 @pytest.mark.parametrize(
     ("spool", "env", "found"),
     [
