@@ -25,7 +25,7 @@ PYTEST := $(PYTHON) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/spank tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench demo
+C_DIRS := spank spank/fallbacks tuner/collectives/bench demo bench/apps
 
 .PHONY: help
 help: ## list what there is to do
@@ -165,6 +165,10 @@ bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a millio
 .PHONY: bench-plugin
 bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on a virtual cluster (needs root; 4 minutes)
 	@$(PYTHON) -m bench.plugin
+
+.PHONY: bench-apps
+bench-apps: root all ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
+	@$(PYTHON) -m bench.apps
 
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner

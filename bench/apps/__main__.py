@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a rules file helps whole applications, on a virtual cluster with a real Slurm (needs root).
+
+    python -m bench.apps [--pairs 8]
+
+An admin tunes three collectives with `reprise tune collectives`, at the sizes that the applications use, and the rules
+file is published for the cluster. Then alice submits `cg` and bob `ft` (their sources say what they are) by plain
+`sbatch`: in each pair once with `--reprise=off` and once as always, in random order. The compared times are those of
+the applications' iterations; every run verifies its results.
+
+The last line is a JSON object. `cg_gain` is 1 - with/without, from pairs, with its 95 % bounds; it may well be 0 or
+less. `cg_rules`: so many of the two collectives that it calls have a rule of their own in the file; where that is 0,
+all that can differ is noise. `in_effect`: every job that was to have the campaign's file, and no other, had it in its
+environment, and its user could read it on all nodes. That the file decides calls was proved by the campaign itself.
+Exit status 1: a result was wrong, or the file was not in effect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from bench.apps.jobs import APPS, NODES, App, Run, place, readable, run
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import Daemon, install
+from tuner.statistics import paired_gain
+
+CLASS = "W"
+COLLECTIVES = ",".join(sorted({collective for app in APPS for collective, _ in app.calls}))
+SIZES = ",".join(str(size) for size in sorted({size for app in APPS for _, size in app.calls}))
+COMPONENT = "/etc/reprise/components/openmpi-collectives.yaml"
+QUICK = {"warmup": 5, "repetitions": 30, "max_seconds": 1}
+"""What the site sets as the component's defaults, so that the campaign takes minutes."""
+
+Pair = tuple[Run, Run]
+"""Without and with the file."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The rules file of a campaign, and the collectives and sizes that it has a rule for; none where nothing was better
+    beyond noise."""
+
+    path: str
+    rules: frozenset[tuple[str, int]]
+
+
+def tune(cluster: VirtualCluster) -> Published:
+    """Run the campaign, and show what it found."""
+    component = yaml.safe_load(cluster.path(COMPONENT).read_text())
+    component["defaults"] |= QUICK
+    cluster.write(COMPONENT, yaml.safe_dump(component))
+    words = ["reprise", "tune", "collectives", f"--nodes={NODES}", f"--collectives={COLLECTIVES}", f"--sizes={SIZES}"]
+    done = cluster.run([*words, "--yes", "--json"], user="reprise", timeout_s=3600)
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not found["record"]:
+        return Published("", frozenset())
+    rules = []
+    for rule in found["parametrization"]["rules"]:
+        chosen = f"{rule['algorithm_name']}, segment {rule['segment']}" if rule["applied"] else "as built in"
+        click.echo(f"{rule['problem']:18} {chosen:36} gain {rule['gain']:6.1%} (at least {rule['gain_low']:.1%})")
+        collective, size = rule["problem"].split("/")
+        if rule["applied"]:
+            rules.append((collective, int(size)))
+    return Published(str(found["artifact"]), frozenset(rules))
+
+
+def pair(cluster: VirtualCluster, app: App, rng: random.Random) -> Pair:
+    done: dict[bool, Run] = {}
+    for given in rng.sample((False, True), 2):
+        done[given] = run(cluster, app, *(() if given else ("--reprise=off",)))
+    return done[False], done[True]
+
+
+def told(pairs: Mapping[App, Sequence[Pair]], published: Published, can_read: bool) -> dict[str, Any]:
+    """The JSON object, from the pairs of each application."""
+    result: dict[str, Any] = {}
+    for app, own in pairs.items():
+        gain = paired_gain([without.seconds for without, _ in own], [given.seconds for _, given in own])
+        result |= {f"{app.name}_{key}": round(one, 4) for key, one in zip(("gain", "low", "high"), gain, strict=True)}
+        result[f"{app.name}_rules"] = len(published.rules.intersection(app.calls))
+    everyone = [one for own in pairs.values() for one in own]
+    right_ones = all((without.rules, given.rules) == ("", published.path) for without, given in everyone)
+    return result | {
+        "in_effect": bool(published.path) and can_read and right_ones,
+        "wrong_results": sum(not one.right for both in everyone for one in both),
+        "pairs": min(map(len, pairs.values())),
+    }
+
+
+def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
+    place(cluster, CLASS)
+    published = tune(cluster)
+    click.echo(f"rules file: {published.path or 'none, nothing was better beyond noise'}")
+    rng = random.Random(count)  # noqa: S311 - an order, no secret
+    pairs: dict[App, list[Pair]] = {app: [] for app in APPS}
+    with Daemon(cluster):
+        for number in range(1, count + 1):
+            for app, own in pairs.items():
+                own.append(pair(cluster, app, rng))
+                without, given = own[-1]
+                click.echo(f"{app.name} {number:3}: {without.seconds:7.3f} s without, {given.seconds:7.3f} s with")
+    for app, own in pairs.items():
+        without_s, given_s = (statistics.median(one[i].seconds for one in own) for i in (0, 1))
+        click.echo(f"{app.name}: median {without_s:.3f} s without, {given_s:.3f} s with the rules file")
+    can_read = bool(published.path) and all(readable(cluster, published.path, app.user) for app in APPS)
+    return told(pairs, published, can_read)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=8, help="of each application, 2 or more")
+    arguments = parser.parse_args()
+    if arguments.pairs < 2:
+        parser.error("--pairs takes 2 or more")
+    click.echo(f"{os.cpu_count()} cores, {NODES} nodes, load {Path('/proc/loadavg').read_text().split()[0]}")
+    with VirtualCluster(nodes=NODES) as cluster:
+        install(cluster)
+        result = measure(cluster, arguments.pairs)
+    click.echo(json.dumps(result))
+    sys.exit(0 if result["in_effect"] and not result["wrong_results"] else 1)
+
+
+if __name__ == "__main__":
+    main()

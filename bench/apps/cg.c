@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// cg: conjugate gradients on a sparse, symmetric, positive definite random matrix, in the manner of NAS CG.
+//
+// Each iteration solves A x = b for another b with 25 steps, whatever the residual is by then, so that every run does
+// the same work; then it computes the true residual. A step is a product of A with a vector that all ranks need whole
+// (MPI_Allgather) and two scalar products (MPI_Allreduce of 8 bytes).
+//
+// What differs from NAS CG: (1) Rows are divided among the ranks, not rows and columns. NAS CG sums the parts of a
+// product within rows of a grid of ranks, and the scalar products, by point-to-point messages of its own; there, no
+// rules file could change anything but the timers' reductions. With a collective for each of the two, and among all
+// ranks, the file decides most of the communication: this is a program that such a file can help, not the average one.
+// (2) The couplings lie at random distances from the diagonal with random values, so that each rank makes its rows by
+// itself. (3) NAS CG iterates towards an eigenvalue and compares it with a constant; here the right-hand sides belong
+// to known solutions, so that both the residual and the error of every iteration are known.
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "draw.h"
+#include "options.h"
+
+enum {
+    DISTANCES = 8, // each couples an unknown to two others
+    COUPLINGS = 2 * DISTANCES,
+    STEPS = 25,
+};
+
+// Streams of random numbers; known solutions have those from KNOWN on.
+enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
+
+// The diagonal is this much larger than the other magnitudes of its row together: 25 steps leave some 1e-14 of b.
+static const double DOMINANCE = 1.1;
+static const double RESIDUAL_MAX = 1e-10;
+static const double ERROR_MAX = 1e-9;
+
+static const struct takes TAKES = {
+    .classes = {{'S', 8192, 4}, {'W', 32768, 12}, {'A', 131072, 30}},
+    .size_min = 64,
+    .size_max = 1 << 26,
+};
+
+// Own rows are first ... first + rows - 1. `whole` has an element for each unknown, the other vectors one for each own
+// row.
+struct system {
+    unsigned long seed;
+    long size;
+    long first;
+    long rows;
+    long *column;  // COUPLINGS per row
+    double *value; // their coefficients
+    double *diagonal;
+    double *whole;
+    double *b;
+    double *x;
+    double *r;
+    double *p;
+    double *q;
+};
+
+static void free_system(struct system *s)
+{
+    free(s->column);
+    free(s->value);
+    free(s->diagonal);
+    free(s->whole);
+    free(s->b);
+    free(s->x);
+    free(s->r);
+    free(s->p);
+    free(s->q);
+}
+
+// The unknowns i and i + distance have one coefficient, drawn by the lower end's index i: so A is symmetric.
+static void build_row(struct system *s, long row)
+{
+    long *column = s->column + row * COUPLINGS;
+    double *value = s->value + row * COUPLINGS;
+    long i = s->first + row;
+    double sum = 0;
+
+    for (int k = 0; k < DISTANCES; k++) {
+        long distance = 1 + (long)(draw_bits(s->seed, DISTANCE, (uint64_t)k) % (uint64_t)(s->size - 1));
+        long below = (i + s->size - distance) % s->size;
+        column[2 * k] = (i + distance) % s->size;
+        value[2 * k] = draw_signed(s->seed, VALUE + (uint64_t)k, (uint64_t)i);
+        column[2 * k + 1] = below;
+        value[2 * k + 1] = draw_signed(s->seed, VALUE + (uint64_t)k, (uint64_t)below);
+        sum += fabs(value[2 * k]) + fabs(value[2 * k + 1]);
+    }
+    s->diagonal[row] = DOMINANCE * sum;
+}
+
+static int build(struct system *s, const struct options *o, int rank, int ranks)
+{
+    size_t rows = (size_t)(o->size / ranks);
+
+    s->seed = o->seed;
+    s->size = o->size;
+    s->rows = (long)rows;
+    s->first = s->rows * rank;
+    s->column = calloc(rows * COUPLINGS, sizeof *s->column);
+    s->value = calloc(rows * COUPLINGS, sizeof *s->value);
+    s->diagonal = calloc(rows, sizeof *s->diagonal);
+    s->whole = calloc((size_t)o->size, sizeof *s->whole);
+    s->b = calloc(rows, sizeof *s->b);
+    s->x = calloc(rows, sizeof *s->x);
+    s->r = calloc(rows, sizeof *s->r);
+    s->p = calloc(rows, sizeof *s->p);
+    s->q = calloc(rows, sizeof *s->q);
+    if (!s->column || !s->value || !s->diagonal || !s->whole || !s->b || !s->x || !s->r || !s->p || !s->q)
+        return -1;
+    for (long row = 0; row < s->rows; row++)
+        build_row(s, row);
+    return 0;
+}
+
+// An unknown of the solution that the right-hand side of an iteration is made for.
+static double known(const struct system *s, long iteration, long i)
+{
+    return draw_signed(s->seed, KNOWN + (uint64_t)iteration, (uint64_t)i);
+}
+
+// result = A whole, own rows.
+static void multiply(const struct system *s, double *result)
+{
+    for (long row = 0; row < s->rows; row++) {
+        double sum = s->diagonal[row] * s->whole[s->first + row];
+        for (long k = row * COUPLINGS; k < (row + 1) * COUPLINGS; k++)
+            sum += s->value[k] * s->whole[s->column[k]];
+        result[row] = sum;
+    }
+}
+
+static void multiply_all(struct system *s, double *vector, double *result)
+{
+    MPI_Allgather(vector, (int)s->rows, MPI_DOUBLE, s->whole, (int)s->rows, MPI_DOUBLE, MPI_COMM_WORLD);
+    multiply(s, result);
+}
+
+static double dot(const struct system *s, const double *a, const double *b)
+{
+    double own = 0;
+    double all;
+
+    for (long row = 0; row < s->rows; row++)
+        own += a[row] * b[row];
+    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+// Where the residual is 0 there is nothing left to do, and nothing to divide by.
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static void solve(struct system *s, long iteration)
+{
+    double rho;
+
+    for (long i = 0; i < s->size; i++)
+        s->whole[i] = known(s, iteration, i);
+    multiply(s, s->b);
+    for (long row = 0; row < s->rows; row++) {
+        s->x[row] = 0;
+        s->r[row] = s->p[row] = s->b[row];
+    }
+    rho = dot(s, s->r, s->r);
+    for (int step = 0; step < STEPS; step++) {
+        double before = rho;
+        multiply_all(s, s->p, s->q);
+        double alpha = ratio(rho, dot(s, s->p, s->q));
+        for (long row = 0; row < s->rows; row++) {
+            s->x[row] += alpha * s->p[row];
+            s->r[row] -= alpha * s->q[row];
+        }
+        rho = dot(s, s->r, s->r);
+        for (long row = 0; row < s->rows; row++)
+            s->p[row] = s->r[row] + ratio(rho, before) * s->p[row];
+    }
+}
+
+// The relative residual |b - A x| / |b| and error |x - known| / |known|; NaN in x makes them NaN.
+static void verify(struct system *s, long iteration, double *residual, double *error)
+{
+    double own[4] = {0};
+    double all[4];
+
+    multiply_all(s, s->x, s->q);
+    for (long row = 0; row < s->rows; row++) {
+        double rest = s->b[row] - s->q[row];
+        double right = known(s, iteration, s->first + row);
+        own[0] += rest * rest;
+        own[1] += s->b[row] * s->b[row];
+        own[2] += (s->x[row] - right) * (s->x[row] - right);
+        own[3] += right * right;
+    }
+    MPI_Allreduce(own, all, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    *residual = sqrt(all[0] / all[1]);
+    *error = sqrt(all[2] / all[3]);
+}
+
+static int run(const struct options *o, int rank, int ranks)
+{
+    struct system s = {0};
+    double residual = 0;
+    double error = 0;
+    double elapsed_s;
+    long wrong = 0;
+
+    if (build(&s, o, rank, ranks)) {
+        fprintf(stderr, "cg: %ld unknowns: not enough memory: give a smaller --size\n", o->size);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        goto end;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    elapsed_s = -MPI_Wtime();
+    for (long iteration = 0; iteration < o->iterations; iteration++) {
+        solve(&s, iteration);
+        verify(&s, iteration, &residual, &error);
+        if (!(residual <= RESIDUAL_MAX && error <= ERROR_MAX))
+            wrong++;
+    }
+    elapsed_s += MPI_Wtime();
+    if (rank == 0)
+        printf("cg: %ld unknowns on %d ranks: %ld of %ld solutions wrong: residual %.1e, error %.1e, time %.3f s\n",
+               o->size, ranks, wrong, o->iterations, residual, error, elapsed_s);
+end:
+    free_system(&s);
+    return wrong ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    char problem[OPTIONS_PROBLEM_BYTES] = "";
+    int rank;
+    int ranks;
+    int status = 2;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (options_read(argc, argv, &TAKES, &o, problem) == 0 && o.size % ranks)
+        snprintf(problem, sizeof problem, "%ld unknowns do not divide among %d ranks: give another --size", o.size,
+                 ranks);
+    if (!*problem)
+        status = run(&o, rank, ranks);
+    else if (rank == 0)
+        fprintf(stderr, "cg: %s\n", problem);
+    MPI_Finalize();
+    return status;
+}
