@@ -170,6 +170,10 @@ bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on 
 bench-apps: root all ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
 	@$(PYTHON) -m bench.apps
 
+.PHONY: bench-collectives
+bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; two hours)
+	@$(PYTHON) -m bench.collectives
+
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner
 
