@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.match import fill, script_of
 from bench.match_site import CLUSTER_NODES, Site
+from database.facade import Database
 from matcher.metadata import JobMetadata
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOCKET, SOURCE, install
@@ -108,6 +109,11 @@ def _write_database(cluster: VirtualCluster, site: Site, rng: random.Random, rec
         made = Path(directory) / "reprise.db"
         fill(made, site, rng, records, cluster.spec.name)
         shutil.copy(made, cluster.path(DATABASE))
+        with Database.open(made, read_only=True) as database:
+            files = [value for record in database.records() for value in record.environment.values() if value[0] == "/"]
+    cluster.path(files[0]).parent.mkdir(exist_ok=True)
+    for file in files:  # what cannot be read is not given
+        cluster.path(file).touch(mode=0o644)
     os.chown(cluster.path(DATABASE), SERVICE_UID, SERVICE_UID)
 
 

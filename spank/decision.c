@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decision.h"
 
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "allowlist.h"
 #include "json.h"
@@ -274,6 +276,16 @@ char *decision_to_carried(const struct decision *decision)
 done:
     json_object_put(message);
     return text;
+}
+
+uint32_t decision_unreadable(const struct decision *decision)
+{
+    uint32_t unreadable = 0;
+    for (size_t i = 0; i < decision->count; i++) {
+        const char *value = decision->variables[i].value;
+        unreadable += *value == '/' && !strchr(value, ':') && faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;
+    }
+    return unreadable;
 }
 
 void decision_free(struct decision *decision)

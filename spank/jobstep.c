@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobstep.h"
 
-#include <fcntl.h>
 #include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,18 +111,6 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
-// How many of the files that the settings name this user cannot read here. A program that does not find its file goes
-// on without a word, and with whatever else it was given. Values with a colon are lists of paths or something else.
-static uint32_t count_unreadable(const struct decision *decision)
-{
-    uint32_t unreadable = 0;
-    for (size_t i = 0; i < decision->count; i++) {
-        const char *value = decision->variables[i].value;
-        unreadable += *value == '/' && !strchr(value, ':') && faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;
-    }
-    return unreadable;
-}
-
 // How many of the settings a step's tasks have, as they were decided.
 static uint32_t count_present(spank_t spank, const struct decision *decision)
 {
@@ -196,7 +183,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
     spank_get_item(spank, S_JOB_ENV, &environment);
     report.job = describe_job(spank, environment, uid);
     const struct outcome_step step = {.present = count_present(spank, decision)};
-    const uint32_t unreadable = count_unreadable(decision);
+    const uint32_t unreadable = decision_unreadable(decision);
     const struct outcome outcome = {
         .verdict = decision->verdict,
         .decision = decision->id,
@@ -231,7 +218,7 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     if (!carried) {
         result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
-    report.unreadable = count_unreadable(&decision);
+    report.unreadable = decision_unreadable(&decision);
     if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
         spank_unsetenv(spank, CARRY_VARIABLE);
     } else {

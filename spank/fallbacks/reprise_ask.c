@@ -91,7 +91,9 @@ static void start(const struct call *call)
     char *script = batch_step_script(call->spool, &job);
     if (collect_batch_step(&submission, environ, script) == 0) {
         ask(call, &submission, &job, &decision);
-        print_variables(&decision, "export ", "\n", "\n");
+        if (decision_unreadable(&decision) == 0) {
+            print_variables(&decision, "export ", "\n", "\n");
+        }
     }
     free(script);
     decision_free(&decision);

@@ -60,6 +60,7 @@ def cluster() -> Iterator[VirtualCluster]:
         text = config.read_text().replace('listen = ""', f'listen = "{HOST}:{PORT}"')
         config.write_text(text.replace("releases = []", 'releases = ["4.1.4"]'))
         machine.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+        machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
         machine.write("/home/alice/job.sh", SCRIPT, user="alice")
         machine.write("/home/alice/send.py", SEND, user="alice")
         yield machine

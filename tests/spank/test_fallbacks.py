@@ -118,6 +118,13 @@ def test_a_sites_own_prolog_may_lie_between(program: Program, daemon: FakeDaemon
     assert program.ask(str(depth - 1), *one) == answer
 
 
+def test_what_names_a_file_that_cannot_be_read_is_not_given(program: Program, daemon: FakeDaemon) -> None:
+    daemon.reply = decision("apply", {"OMPI_MCA_file": str(program.directory / "gone")})
+    assert program.ask("start") == ""
+    (program.directory / "gone").touch()
+    assert "export OMPI_MCA_file=" in program.ask("start")
+
+
 def test_a_process_whose_parents_have_ended_is_not_asked_about(program: Program, daemon: FakeDaemon) -> None:
     script = program.directory / "orphan"
     script.write_text('#!/bin/sh\n(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; "$@") &\n')
