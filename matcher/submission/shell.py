@@ -23,13 +23,14 @@ from matcher.submission.work import Work
 
 _PLAIN = re.compile(r"[^ \t\r\f\v\n'\"\\$`;&|<>()#]+")
 # A whole word without anything special, not even a digit that may belong to `2>`, or a name to `name()`.
-_SIMPLE_WORD = re.compile(r"[ \t\r\f\v]*([^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)")
+_SIMPLE_WORD = re.compile(r"[ \t\r\f\v]*+([^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)")
 _MARKS = frozenset({"[[", "]]", "in", "esac"})
 _IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACKETS = re.compile(r"[^'\"\\`(){}#]+")
 _IN_OPERAND = re.compile(r"[^'\"\\$`]+")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
-_BLANK_LINES = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?\n++)*")
+# So many at once that what they cost is counted before it is much.
+_BLANK_LINES = re.compile(r"(?:[ \t\r\f\v\n]*\n|[ \t\r\f\v]*+#[^\n]*+\n){1,512}")
 _TO_OPERATOR = re.compile(r"[^\n;&|()<>'\"\\$`#]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(
@@ -158,8 +159,8 @@ class _Scanner:
             self.at = run.end()
         if character == "\n":
             self._read_here_documents()
-            if blank := _BLANK_LINES.match(self.text, self.at):
-                self.work.spend(self.text.count("\n", self.at, blank.end()) // 8)
+            while blank := _BLANK_LINES.match(self.text, self.at):
+                self.work.spend(self.text.count("\n", self.at, blank.end()) // 4)
                 self.at = blank.end()
         if self.in_pattern:
             if character == ")":
