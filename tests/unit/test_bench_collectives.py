@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmark of campaigns over collectives makes of what it measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from bench import collectives as bench
+from database.model import Trial, TrialRole, TrialState
+from tuner.collectives.spaces import DEFAULT
+from tuner.space import Parametrization
+
+
+def point(algorithm: int) -> Parametrization:
+    return {**DEFAULT, "algorithm": algorithm}
+
+
+def trial(problem: str, algorithm: int, value: float | None) -> Trial:
+    return Trial(1, problem, 0, TrialRole.SEARCH, point(algorithm), state=TrialState.COMPLETE, value=value)
+
+
+def test_the_leaders_are_the_best_points_of_each_problem_place_by_place() -> None:
+    trials = [trial("a", 1, 3.0), trial("a", 2, 1.0), trial("a", 3, None), trial("b", 4, 2.0)]
+    first, second = bench.leaders(trials, 2)
+    assert (first["a"]["algorithm"], first["b"]["algorithm"]) == (2, 4)
+    assert (second["a"]["algorithm"], second["b"]["algorithm"]) == (1, 4), "the last one, where there are no more"
+
+
+def test_the_best_is_the_one_of_the_least_mean_and_none_that_failed() -> None:
+    times = [{"a": [1.0, math.nan]}, {"a": [2.0, 2.2]}, {"a": [1.9, 2.5]}]
+    assert bench.best_of(times) == {"a": [2.0, 2.2]}
+
+
+def test_a_distance_counts_where_it_is_beyond_noise() -> None:
+    best = [1.0, 1.1, 0.9, 1.0]
+    assert bench.distance(best, [1.2 * one for one in best]) == pytest.approx(20)
+    assert bench.distance(best, [0.9, 1.2, 1.1, 0.9]) == 0
+    assert bench.distance(best, [0.8 * one for one in best]) == 0, "better than the best is no distance"
+    assert bench.distance([*best, 1.0], [*(1.2 * one for one in best), math.nan]) == pytest.approx(20)
+
+
+def test_jobs_get_the_rules_that_are_applied_and_the_default_elsewhere() -> None:
+    rules = [
+        {"problem": "a", **point(3), "applied": True, "gain": 0.5},
+        {"problem": "b", **point(0), "applied": False, "gain": 0.1},
+    ]
+    told: dict[str, Any] = {
+        "problems": [{"problem": "a"}, {"problem": "b"}, {"problem": "c"}],
+        "records": [{"parametrization": {"rules": rules}}],
+    }
+    found = bench.chosen(bench.Campaign(1.0, 1, [], told))
+    assert {key: one["algorithm"] for key, one in found.items()} == {"a": 3, "b": 0, "c": 0}
+
+
+def test_a_rule_is_slower_only_beyond_noise_and_where_there_is_one() -> None:
+    defaults = {key: [1.0, 1.1, 0.9] for key in "abc"}
+    taken = {"a": [1.5, 1.6, 1.4], "b": [1.0, 1.2, 0.9], "c": [1.5, 1.6, 1.4]}
+    assert bench.slower(defaults, taken, {"a": point(1), "b": point(1), "c": point(0)}) == ["a"]
+
+
+def test_the_last_line_has_every_key() -> None:
+    told: dict[str, Any] = {"problems": [{"problem": "a"}], "records": []}
+    campaigns = {
+        bench.SHARED: bench.Campaign(2.0, 10, [], told),
+        bench.PER_SIZE: bench.Campaign(30.0, 40, [], told),
+    }
+    names = (bench.SHARED, bench.PER_SIZE, bench.DEFAULT, f"{bench.EXHAUSTIVE}-1")
+    result = bench.summary(bench.Campaign(100.0, 500, [], told), campaigns, {name: {"a": [1.0, 1.1]} for name in names})
+    assert (result["time_vs_exhaustive"], result["runs_ratio"], result["distance_mean"]) == (2, 4, 0)
+    assert result["distance_median"] == result["slower_rules"] == 0
