@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "application.h"
 #include "draw.h"
-#include "options.h"
 
 enum {
     DISTANCES = 8, // each couples an unknown to two others
@@ -33,12 +33,6 @@ enum { DISTANCE, VALUE, KNOWN = VALUE + DISTANCES };
 static const double DOMINANCE = 1.1;
 static const double RESIDUAL_MAX = 1e-10;
 static const double ERROR_MAX = 1e-9;
-
-static const struct takes TAKES = {
-    .classes = {{'S', 8192, 4}, {'W', 32768, 12}, {'A', 131072, 30}},
-    .size_min = 64,
-    .size_max = 1 << 26,
-};
 
 // Own rows are first ... first + rows - 1. `whole` has an element for each unknown, the other vectors one for each own
 // row.
@@ -231,24 +225,26 @@ end:
     return wrong ? 1 : 0;
 }
 
+static void refuse(const struct options *o, int ranks, char problem[OPTIONS_PROBLEM_BYTES])
+{
+    if (o->size % ranks)
+        snprintf(problem, OPTIONS_PROBLEM_BYTES, "%ld unknowns do not divide among %d ranks: give another --size",
+                 o->size, ranks);
+}
+
+static const struct application APPLICATION = {
+    .name = "cg",
+    .takes =
+        {
+            .classes = {{'S', 8192, 4}, {'W', 32768, 12}, {'A', 131072, 30}},
+            .size_min = 64,
+            .size_max = 1 << 26,
+        },
+    .refuse = refuse,
+    .run = run,
+};
+
 int main(int argc, char **argv)
 {
-    struct options o;
-    char problem[OPTIONS_PROBLEM_BYTES] = "";
-    int rank;
-    int ranks;
-    int status = 2;
-
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (options_read(argc, argv, &TAKES, &o, problem) == 0 && o.size % ranks)
-        snprintf(problem, sizeof problem, "%ld unknowns do not divide among %d ranks: give another --size", o.size,
-                 ranks);
-    if (!*problem)
-        status = run(&o, rank, ranks);
-    else if (rank == 0)
-        fprintf(stderr, "cg: %s\n", problem);
-    MPI_Finalize();
-    return status;
+    return application_main(argc, argv, &APPLICATION);
 }

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "application.h"
 #include "draw.h"
-#include "options.h"
 
 enum { POINTS = 1024 }; // of a checksum
 
@@ -28,12 +28,6 @@ static const double PI = 3.14159265358979323846;
 static const double DECAY = 2;
 // Of the largest value of the field, and of the mean magnitude of a checksum's points.
 static const double ERROR_MAX = 1e-11;
-
-static const struct takes TAKES = {
-    .classes = {{'S', 32, 60}, {'W', 64, 60}, {'A', 128, 40}},
-    .size_min = 4,
-    .size_max = 1024,
-};
 
 // A cube of n points a side. Own slab of the field, [z][y][x]: depth values of z from first on. Own part of the
 // coefficients, [y][x][z]: depth values of y from first on. Own points in all: count.
@@ -347,28 +341,28 @@ end:
     return wrong ? 1 : 0;
 }
 
+static void refuse(const struct options *o, int ranks, char problem[OPTIONS_PROBLEM_BYTES])
+{
+    if (o->size & (o->size - 1))
+        snprintf(problem, OPTIONS_PROBLEM_BYTES, "--size takes a power of 2");
+    else if (o->size % ranks)
+        snprintf(problem, OPTIONS_PROBLEM_BYTES,
+                 "%ld^3 points do not divide among %d ranks: use a power of 2, %ld at most", o->size, ranks, o->size);
+}
+
+static const struct application APPLICATION = {
+    .name = "ft",
+    .takes =
+        {
+            .classes = {{'S', 32, 60}, {'W', 64, 60}, {'A', 128, 40}},
+            .size_min = 4,
+            .size_max = 1024,
+        },
+    .refuse = refuse,
+    .run = run,
+};
+
 int main(int argc, char **argv)
 {
-    struct options o;
-    char problem[OPTIONS_PROBLEM_BYTES] = "";
-    int rank;
-    int ranks;
-    int status = 2;
-
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (options_read(argc, argv, &TAKES, &o, problem) == 0) {
-        if (o.size & (o.size - 1))
-            snprintf(problem, sizeof problem, "--size takes a power of 2");
-        else if (o.size % ranks)
-            snprintf(problem, sizeof problem,
-                     "%ld^3 points do not divide among %d ranks: use a power of 2, %ld at most", o.size, ranks, o.size);
-    }
-    if (!*problem)
-        status = run(&o, rank, ranks);
-    else if (rank == 0)
-        fprintf(stderr, "ft: %s\n", problem);
-    MPI_Finalize();
-    return status;
+    return application_main(argc, argv, &APPLICATION);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "options.h"
+#include "application.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,8 +37,9 @@ static int read_class(const struct takes *takes, const char *text, struct option
     return -1;
 }
 
-int options_read(int argc, char **argv, const struct takes *takes, struct options *options,
-                 char problem[OPTIONS_PROBLEM_BYTES])
+// Returns 0; or -1, and then `problem` is a sentence without the program's name.
+static int read_options(int argc, char **argv, const struct takes *takes, struct options *options,
+                        char problem[OPTIONS_PROBLEM_BYTES])
 {
     static const struct option known[] = {
         {"class", required_argument, NULL, 'c'},
@@ -85,4 +87,25 @@ int options_read(int argc, char **argv, const struct takes *takes, struct option
 usage:
     snprintf(problem, OPTIONS_PROBLEM_BYTES, "takes [--class S|W|A] [--size N] [--iterations N] [--seed N]");
     return -1;
+}
+
+int application_main(int argc, char **argv, const struct application *application)
+{
+    struct options o;
+    char problem[OPTIONS_PROBLEM_BYTES] = "";
+    int rank;
+    int ranks;
+    int status = 2;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (read_options(argc, argv, &application->takes, &o, problem) == 0)
+        application->refuse(&o, ranks, problem);
+    if (!*problem)
+        status = application->run(&o, rank, ranks);
+    else if (rank == 0)
+        fprintf(stderr, "%s: %s\n", application->name, problem);
+    MPI_Finalize();
+    return status;
 }
