@@ -3,23 +3,25 @@
 
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
 
-On a virtual cluster, by the product's own campaigns: every point of every size by a run of its own (the exhaustive
-search), `reprise tune collectives` as it is, and the same with `--strategy per-size`. All measure with as many calls.
-Then the default, what each campaign chose for jobs, and the exhaustive search's best points are measured again, in
-turn and several times.
+On a virtual cluster: `reprise tune collectives` as it is, with `--strategy per-size`, and an exhaustive search. All
+measure with as many calls. The exhaustive search is the published one (Sartori 2024): each point of the grid of
+each size has a run of its own, also where an algorithm ignores the segment size or the fan-out. Then the default, what
+each campaign chose for jobs, and the exhaustive search's best points are measured again, in turn and several times.
 
 The best point of a size is the one with the least mean then, of the exhaustive search's five best. A distance to it, in
 percent, counts where it is beyond noise: where the lower of its 95 % bounds (`tuner.statistics.paired_gain`) is over 0.
-Times are those of the runs, without the proof of the file, which only a campaign has; `runs` counts launches. The last
-line is a JSON object.
+Times are those of the runs, without the proof of the file, which only a campaign has; `runs` counts launches.
+`time_vs_distinct` compares with one run for each of the points that behave differently. The last line is a JSON object.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
+import shlex
 import statistics
 import sys
 import time
@@ -32,7 +34,7 @@ import yaml
 
 from bench import collectives_roundtrip
 from bench.measured import trials_of
-from database.model import Trial, TrialRole
+from database.model import Trial
 from reprise.config import Config
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install
@@ -44,20 +46,21 @@ from tuner.collectives.component import CollectivesComponent
 from tuner.collectives.settings import read as read_settings
 from tuner.component import TrialOutput, Wanted
 from tuner.errors import ObjectiveError
-from tuner.space import Parametrization
+from tuner.space import Parametrization, Space
 from tuner.statistics import paired_gain
 
 NODES = 4
 COLLECTIVES = "bcast,reduce,allreduce,allgather"
-SIZES = "256:256K"
-SEGMENTS = (0, *(2**power for power in range(6, 18, 2)))
+SIZES = "256,1K,4K,16K,64K,256K"
+SEGMENTS = (0, *(4**power for power in range(3, 9)))
 FANOUTS = (2, 3)
-CALLS = {"warmup": 2, "repetitions": 10, "max_seconds": 1}
+CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.05}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
 
+Key = tuple[object, ...]  # of a point that stands for all that behave alike
 Points = Mapping[str, Parametrization]  # by problem
 Times = Mapping[str, Sequence[float]]  # seconds of each repetition, by problem
 
@@ -72,6 +75,47 @@ class Campaign:
     told: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A run of the benchmark; `seconds`: with its launch."""
+
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A point's run: its objective, NaN where it failed, and how long the run was, both in seconds."""
+
+    point: Parametrization
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """All runs of an exhaustive search, by problem; those of points that behave alike stand together."""
+
+    found: Mapping[str, Sequence[Sequence[Measured]]]
+
+    @property
+    def alike(self) -> list[Sequence[Measured]]:
+        return [runs for points in self.found.values() for runs in points]
+
+    @property
+    def runs(self) -> int:
+        return sum(map(len, self.alike))
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for runs in self.alike for run in runs)
+
+    @property
+    def seconds_of_distinct(self) -> float:
+        """Of one run for all points that behave alike."""
+        return sum(statistics.fmean(run.seconds for run in runs) for runs in self.alike)
+
+
 class Bench:
     """A virtual cluster with Reprise, and campaigns on it."""
 
@@ -79,31 +123,26 @@ class Bench:
         self.cluster = cluster
         self.collectives = collectives
         self.sizes = sizes
-        self.settings = {**CALLS, "segments": list(SEGMENTS), "fanouts": list(FANOUTS)}
         self.component = CollectivesComponent(
             "openmpi-collectives",
             "1",
-            read_settings({}, {**self.definition(SHARED)["settings"]}),
+            read_settings({}, self.definition(SHARED)["settings"]),
             describe("ompi_info"),
             Config(),
         )
 
     def definition(self, strategy: str) -> dict[str, Any]:
-        """The campaign file of a strategy; the exhaustive search is a campaign that tries every point once."""
+        """The campaign file of a strategy."""
         found = campaign(
             collectives=self.collectives,
             sizes=self.sizes,
             nodes=[NODES],
             tasks_per_node=[1],
-            strategy=PER_SIZE if strategy == EXHAUSTIVE else strategy,
+            strategy=strategy,
             name=strategy,
-            executor={"kind": "allocation"},
+            executor={"kind": "allocation", "max_trial_s": 60},
         )
-        found["settings"] |= self.settings
-        found["executor"]["max_trial_s"] = 60
-        if strategy == EXHAUSTIVE:
-            found["search"] = {"method": "random", "budget": 10_000, "window": 0}
-            found["repetitions"] = {"default_runs": 1, "final_pairs": 2}
+        found["settings"] |= {**CALLS, "segments": list(SEGMENTS), "fanouts": list(FANOUTS)}
         return found
 
     def run(self, strategy: str) -> Campaign:
@@ -114,10 +153,8 @@ class Bench:
         done = self.cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=4 * 3600)
         told = json.loads(done.stdout.splitlines()[-1])
         trials = trials_of(self.cluster, told["campaign"])
-        if strategy == EXHAUSTIVE:
-            trials = [trial for trial in trials if trial.role is TrialRole.SEARCH]
         seconds = sum(trial.elapsed_s or 0.0 for trial in trials)
-        runs = len(trials) if strategy == EXHAUSTIVE else self._launches(told)
+        runs = self._launches(told)
         _say(f"{strategy}: {runs} runs, {seconds:.0f} s of runs, {time.monotonic() - began:.0f} s in all")
         return Campaign(seconds, runs, trials, told)
 
@@ -126,40 +163,77 @@ class Bench:
         places = self.cluster.path(told["directory"]).glob("*/[0-9]*")
         return sum(not place.is_symlink() for place in places)
 
+    def exhaust(self) -> Exhaustive:
+        """Every point of every grid by a run of its own, in random order; one that fails has no value."""
+        spaces_of = {problem.key: problem.space for problem in self.component.problems()}
+        wanted = [(key, point) for key, searched in spaces_of.items() for point in grid(searched)]
+        order = random.Random(1)  # noqa: S311 no secret
+        order.shuffle(wanted)
+        began = time.monotonic()
+        found: dict[str, dict[Key, list[Measured]]] = {}
+        for (key, point), launched in zip(wanted, self._launch("every", [[one] for one in wanted]), strict=True):
+            same = spaces_of[key].key(point)
+            found.setdefault(key, {}).setdefault(same, []).append(
+                Measured(point, self._value(key, launched), launched.seconds)
+            )
+        _say(f"{EXHAUSTIVE}: {len(wanted)} runs, {time.monotonic() - began:.0f} s in all")
+        return Exhaustive({key: list(points.values()) for key, points in found.items()})
+
     def measure(self, variants: Mapping[str, Points], repeats: int) -> dict[str, dict[str, list[float]]]:
         """Seconds of each problem with each variant's points, by variant: so many times, in random order each time."""
         order = random.Random(1)  # noqa: S311 no secret
         launches = [
-            (name, chosen, number, part)
-            for number in range(repeats)
+            (name, chosen)
+            for _ in range(repeats)
             for name, points in order.sample(sorted(variants.items()), len(variants))
-            for part, chosen in enumerate(_parts(points))
+            for chosen in _parts(points)
         ]
-        place = "/home/alice/again"
-        lines = ["set -e"]
-        for name, chosen, number, part in launches:
-            plan = self.component.plan_round([Wanted(key, point) for key, point in chosen])
-            directory = f"{place}/{name}/{number}/{part}"
-            self.cluster.write(f"{directory}/.keep", "", user="alice")
-            for file, text in plan.files.items():
-                self.cluster.write(f"{directory}/{file}", text, user="alice")
-            given = " ".join(f"{k}={v.replace('{directory}', directory)}" for k, v in plan.environment.items())
-            lines.append(f"{given} srun --mpi=pmix {' '.join(plan.argv)} >{directory}/out 2>&1 || true")
-        self.cluster.write(f"{place}/all.sh", "\n".join(lines) + "\n", user="alice")
-        allocate = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "env", "REPRISE=off"]
-        self.cluster.run([*allocate, "sh", f"{place}/all.sh"], user="alice", timeout_s=3600)
         found: dict[str, dict[str, list[float]]] = {
             name: {key: [] for key in points} for name, points in variants.items()
         }
-        for name, chosen, number, part in launches:
-            text = self.cluster.path(f"{place}/{name}/{number}/{part}/out").read_text()
+        done = self._launch("again", [chosen for _, chosen in launches])
+        for (name, chosen), launched in zip(launches, done, strict=True):
             for key, _ in chosen:
-                try:
-                    found[name][key].append(self.component.read(key, TrialOutput(0, text, "", 0.0)).value)
-                except ObjectiveError as error:
-                    _say(f"{name}: {error}")
-                    found[name][key].append(math.nan)
+                found[name][key].append(self._value(key, launched))
         return found
+
+    def _value(self, key: str, launched: Launched) -> float:
+        """Seconds; NaN where it failed."""
+        try:
+            return self.component.read(key, TrialOutput(0, launched.output, "", 0.0)).value
+        except ObjectiveError as error:
+            _say(str(error))
+            return math.nan
+
+    def _launch(self, name: str, launches: Sequence[Sequence[tuple[str, Parametrization]]]) -> list[Launched]:
+        """Run the benchmark so many times, one after the other in one allocation, as alice."""
+        place = f"/home/alice/{name}"
+        lines = []
+        for number, chosen in enumerate(launches):
+            plan = self.component.plan_round([Wanted(key, point) for key, point in chosen])
+            directory = f"{place}/{number}"
+            for file, text in {**plan.files, "output": ""}.items():
+                self.cluster.write(f"{directory}/{file}", text, user="alice")
+            given = " ".join(f"{k}={v.replace('{directory}', directory)}" for k, v in plan.environment.items())
+            lines += [
+                "began=$EPOCHREALTIME",
+                f"{given} timeout 60 srun --mpi=pmix {shlex.join(plan.argv)} >{directory}/output 2>&1",
+                f"echo $began $EPOCHREALTIME >{directory}/times",
+            ]
+        self.cluster.write(f"{place}/all.sh", "\n".join(lines) + "\n", user="alice")
+        allocate = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "env", "REPRISE=off"]
+        self.cluster.run([*allocate, "bash", f"{place}/all.sh"], user="alice", timeout_s=4 * 3600)
+        return [self._launched(f"{place}/{number}") for number in range(len(launches))]
+
+    def _launched(self, directory: str) -> Launched:
+        began, ended = map(float, self.cluster.path(f"{directory}/times").read_text().split())
+        return Launched(self.cluster.path(f"{directory}/output").read_text(), ended - began)
+
+
+def grid(searched: Space) -> list[Parametrization]:
+    """All combinations of the values, also those that behave alike."""
+    values = [parameter.values for parameter in searched.parameters]
+    return [dict(zip([p.name for p in searched.parameters], one, strict=True)) for one in itertools.product(*values)]
 
 
 def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
@@ -178,14 +252,13 @@ def chosen(found: Campaign) -> dict[str, Parametrization]:
     return given
 
 
-def leaders(trials: Sequence[Trial], count: int = BEST) -> list[dict[str, Parametrization]]:
+def leaders(exhaustive: Exhaustive, count: int = BEST) -> list[dict[str, Parametrization]]:
     """The best points of each problem by an exhaustive search, in `count` variants: the first has the best of each."""
-    by_problem: dict[str, list[Trial]] = {}
-    for trial in trials:
-        if trial.value is not None:
-            by_problem.setdefault(trial.problem, []).append(trial)
-    ranked = {key: sorted(of, key=lambda one: one.value or 0.0)[:count] for key, of in by_problem.items()}
-    return [{key: of[min(place, len(of) - 1)].parametrization for key, of in ranked.items()} for place in range(count)]
+    ranked = {
+        key: [runs[0].point for runs in sorted(points, key=lambda runs: _mean([run.value for run in runs]))][:count]
+        for key, points in exhaustive.found.items()
+    }
+    return [{key: of[min(place, len(of) - 1)] for key, of in ranked.items()} for place in range(count)]
 
 
 def best_of(times: Sequence[Times]) -> dict[str, Sequence[float]]:
@@ -220,13 +293,14 @@ def rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def summary(exhaustive: Campaign, campaigns: Mapping[str, Campaign], again: Mapping[str, Times]) -> dict[str, Any]:
+def summary(exhaustive: Exhaustive, campaigns: Mapping[str, Campaign], again: Mapping[str, Times]) -> dict[str, Any]:
     """All keys of the last line that say how good campaigns are."""
     best = best_of([again[name] for name in again if name.startswith(EXHAUSTIVE)])
     far = {name: {key: distance(best[key], again[name][key]) for key in best} for name in (*campaigns, DEFAULT)}
     shared, per_size = campaigns[SHARED], campaigns[PER_SIZE]
     return {
         "time_vs_exhaustive": rounded(100 * shared.seconds / exhaustive.seconds),
+        "time_vs_distinct": rounded(100 * shared.seconds / exhaustive.seconds_of_distinct),
         "distance_mean": rounded(statistics.fmean(far[SHARED].values())),
         "distance_median": rounded(statistics.median(far[SHARED].values())),
         "runs_ratio": rounded(per_size.runs / shared.runs),
@@ -236,8 +310,9 @@ def summary(exhaustive: Campaign, campaigns: Mapping[str, Campaign], again: Mapp
         "slower_rules": len(slower(again[DEFAULT], again[SHARED], chosen(shared))),
         "rules": sum(point["algorithm"] != 0 for point in chosen(shared).values()),
         "problems": len(best),
-        "runs": {EXHAUSTIVE: exhaustive.runs, SHARED: shared.runs, PER_SIZE: per_size.runs},
-        "seconds": {name: round(one.seconds) for name, one in {EXHAUSTIVE: exhaustive, **campaigns}.items()},
+        "runs": {EXHAUSTIVE: exhaustive.runs, **{name: one.runs for name, one in campaigns.items()}},
+        "distinct": len(exhaustive.alike),
+        "seconds": {EXHAUSTIVE: round(exhaustive.seconds), **{name: round(c.seconds) for name, c in campaigns.items()}},
         "distances": {key: rounded(value) for key, value in far[SHARED].items()},
     }
 
@@ -258,17 +333,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         install(cluster)
         bench = Bench(cluster, given.collectives.split(","), given.sizes)
         campaigns = {name: bench.run(name) for name in (SHARED, PER_SIZE)}
-        exhaustive = bench.run(EXHAUSTIVE)
+        exhaustive = bench.exhaust()
         variants: dict[str, Points] = {name: chosen(one) for name, one in campaigns.items()}
         variants[DEFAULT] = dict.fromkeys(variants[SHARED], spaces.DEFAULT)
-        variants |= {f"{EXHAUSTIVE}-{place}": one for place, one in enumerate(leaders(exhaustive.trials), 1)}
+        variants |= {f"{EXHAUSTIVE}-{place}": one for place, one in enumerate(leaders(exhaustive), 1)}
         again = bench.measure(variants, given.repeats)
     if given.keep:
         rows = {
             name: [(t.problem, str(t.role), t.parametrization, t.value, t.elapsed_s, str(t.state)) for t in one.trials]
-            for name, one in {EXHAUSTIVE: exhaustive, **campaigns}.items()
+            for name, one in campaigns.items()
         }
-        given.keep.write_text(json.dumps({"trials": rows, "again": again, "variants": variants}))
+        every = {
+            key: [[(m.point, m.value, m.seconds) for m in runs] for runs in p] for key, p in exhaustive.found.items()
+        }
+        given.keep.write_text(json.dumps({"every": every, "trials": rows, "again": again, "variants": variants}))
     roundtrip = collectives_roundtrip.measure(given.tables)
     result = summary(exhaustive, campaigns, again)
     print(json.dumps({**result, "roundtrip_failures": roundtrip["roundtrip_failures"]}))  # noqa: T201

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from database.model import Artifact, Measurement
-from tuner.space import Parametrization, Space
+from tuner.space import Parametrization, Space, same
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Problem:
     `first`: points that its search tries before all others; the campaign sets them (`tuner.warm`). Problems of one
     `round` can be evaluated by one run, each with a point of its own; those of one `family` have parameters in common
     and differ in their `context`, positive numbers, the same names for all, so that one tells of the others. Empty:
-    it is alone.
+    it is alone. `common` says what a point is in terms that mean the same in all of the family.
     """
 
     key: str
@@ -29,6 +29,7 @@ class Problem:
     round: str = ""
     family: str = ""
     context: Mapping[str, float] = field(default_factory=dict)
+    common: Callable[[Parametrization], Parametrization] = same
 
 
 @dataclass(frozen=True)

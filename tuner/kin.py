@@ -32,9 +32,10 @@ class Kin:
         if not defaults:
             return Relative(self.problem.context)
         reference = statistics.fmean(defaults)
+        common = self.problem.common
         searched = [
-            Evaluated(row.parametrization, row.value and row.value / reference, row.state is TrialState.PRUNED)
+            Evaluated(common(row.parametrization), row.value and row.value / reference, row.state is TrialState.PRUNED)
             for row in rows.of(TrialRole.SEARCH)
         ]
-        known = [Evaluated(self.problem.default, value / reference) for value in defaults]
+        known = [Evaluated(common(self.problem.default), value / reference) for value in defaults]
         return Relative(self.problem.context, [*known, *searched])

@@ -100,7 +100,7 @@ class Searching:
         )
         if isinstance(method, SharedSearch) and evidence.problem.context:
             relatives = [one.relative() for one in self.kin]
-            method.relate(evidence.problem.context, evidence.default.mean, relatives)
+            method.relate(evidence.problem.context, evidence.default.mean, relatives, evidence.problem.common)
         for row in evidence.defaults:
             method.tell(evidence.problem.default, row.value)
         for evaluation in evidence.history:

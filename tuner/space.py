@@ -22,7 +22,7 @@ class Parameter:
     kind: str = "linear"
 
 
-def _same(parametrization: Parametrization) -> Parametrization:
+def same(parametrization: Parametrization) -> Parametrization:
     return parametrization
 
 
@@ -31,7 +31,7 @@ class Space:
     """The grid of all parameters. `canonical` maps a point to the one that stands for all points that behave alike."""
 
     parameters: Sequence[Parameter]
-    canonical: Callable[[Parametrization], Parametrization] = _same
+    canonical: Callable[[Parametrization], Parametrization] = same
 
     def grid(self) -> Iterator[Parametrization]:
         """Every point of the grid, those that behave alike too, the last parameter's values changing fastest."""

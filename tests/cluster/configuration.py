@@ -94,7 +94,10 @@ def configure_slurm(spec: Spec) -> None:
 
 
 def configure_open_mpi() -> None:
-    """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured."""
+    """Ranks share few cores here: without yielding, the kernel's time slices are all that is measured.
+
+    Debian's file does not end with a line end.
+    """
     if (directory := Path("/etc/openmpi")).is_dir():
         with (directory / "openmpi-mca-params.conf").open("a") as params:
-            params.write("mpi_yield_when_idle = 1\n")
+            params.write("\nmpi_yield_when_idle = 1\n")

@@ -56,6 +56,13 @@ def test_an_ordinary_user_runs_a_job_on_all_nodes() -> None:
         assert sorted(end.output.split()) == ["bob", "node0", "node1", "node2"]
 
 
+def test_ranks_of_different_nodes_yield_the_core_that_they_share() -> None:
+    """Else a message takes as long as the kernel's tick, and that is all that a campaign measures."""
+    with VirtualCluster(nodes=1) as cluster:
+        told = cluster.run(["ompi_info", "--all", "--parsable"], node="node0").stdout.splitlines()
+        assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
+
+
 def test_a_command_that_does_not_end_is_named() -> None:
     with VirtualCluster(nodes=1) as cluster, pytest.raises(ClusterError, match=r"root: sleep 60: not done within 1 s"):
         cluster.run(["sleep", "60"], timeout_s=1)

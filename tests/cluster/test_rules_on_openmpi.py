@@ -215,9 +215,18 @@ def test_a_setting_that_is_too_slow_is_given_up(cluster: VirtualCluster) -> None
     bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --warmup 1 --repetitions 5"
     done = cluster.run([*ALLOCATE, "sh", "-ec", f"{bench} bcast:65536:1e-9 bcast:65536:86400"], user="alice")
     given_up, measured = [json.loads(line) for line in done.stdout.splitlines()]
-    assert given_up.keys() == {"collective", "size", "ranks", "above_s"}
+    assert given_up.keys() == {"collective", "size", "ranks", "calls", "above_s"}
+    assert given_up["calls"] == 3  # the first of which may have had to connect
     assert given_up["above_s"] > 1e-9
     assert measured["avg_s"] > 0
+
+
+def test_a_setting_that_is_too_slow_by_far_is_given_up_at_once(cluster: VirtualCluster) -> None:
+    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench"
+    done = cluster.run([*ALLOCATE, "sh", "-ec", f"{bench} bcast:268435456:1e-6"], user="alice")
+    given_up = json.loads(done.stdout)
+    assert given_up["calls"] == 1
+    assert given_up["above_s"] > 0.1
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench import collectives as bench
-from database.model import Trial, TrialRole, TrialState
-from tuner.collectives.spaces import DEFAULT
+from tests.unit.collectives_values import BUILD
+from tuner.collectives.spaces import DEFAULT, space
 from tuner.space import Parametrization
 
 
@@ -18,15 +18,29 @@ def point(algorithm: int) -> Parametrization:
     return {**DEFAULT, "algorithm": algorithm}
 
 
-def trial(problem: str, algorithm: int, value: float | None) -> Trial:
-    return Trial(1, problem, 0, TrialRole.SEARCH, point(algorithm), state=TrialState.COMPLETE, value=value)
+def exhaustive(*problems: dict[int, list[float]]) -> bench.Exhaustive:
+    """Of problems a, b, ...: the values of each algorithm's runs, each of which took 2 s."""
+    found = {
+        key: [[bench.Measured(point(algorithm), value, 2.0) for value in values] for algorithm, values in of.items()]
+        for key, of in zip("abc", problems, strict=False)
+    }
+    return bench.Exhaustive(found)
 
 
 def test_the_leaders_are_the_best_points_of_each_problem_place_by_place() -> None:
-    trials = [trial("a", 1, 3.0), trial("a", 2, 1.0), trial("a", 3, None), trial("b", 4, 2.0)]
-    first, second = bench.leaders(trials, 2)
+    found = exhaustive({1: [3.0], 2: [1.0, 1.2], 3: [math.nan]}, {4: [2.0]})
+    first, second = bench.leaders(found, 2)
     assert (first["a"]["algorithm"], first["b"]["algorithm"]) == (2, 4)
     assert (second["a"]["algorithm"], second["b"]["algorithm"]) == (1, 4), "the last one, where there are no more"
+
+
+def test_an_exhaustive_search_runs_every_point_of_the_grid_also_those_that_behave_alike() -> None:
+    searched = space("allreduce", 1024, 4, BUILD, (0, 64, 256), (2, 3))
+    points = bench.grid(searched)
+    assert len(points) == 5 * 3 * 2
+    assert {searched.key(one) for one in points} == {searched.key(one) for one in searched.points}
+    found = exhaustive({1: [3.0, 3.1, 2.9], 2: [1.0, 1.2]})
+    assert (found.runs, found.seconds, found.seconds_of_distinct) == (5, 10.0, 4.0)
 
 
 def test_the_best_is_the_one_of_the_least_mean_and_none_that_failed() -> None:
@@ -68,6 +82,8 @@ def test_the_last_line_has_every_key() -> None:
         bench.PER_SIZE: bench.Campaign(30.0, 40, [], told),
     }
     names = (bench.SHARED, bench.PER_SIZE, bench.DEFAULT, f"{bench.EXHAUSTIVE}-1")
-    result = bench.summary(bench.Campaign(100.0, 500, [], told), campaigns, {name: {"a": [1.0, 1.1]} for name in names})
+    every = exhaustive({1: [1.0] * 40, 0: [1.0] * 10})
+    result = bench.summary(every, campaigns, {name: {"a": [1.0, 1.1]} for name in names})
     assert (result["time_vs_exhaustive"], result["runs_ratio"], result["distance_mean"]) == (2, 4, 0)
+    assert (result["time_vs_distinct"], result["distinct"], result["runs"]["exhaustive"]) == (50, 2, 50)
     assert result["distance_median"] == result["slower_rules"] == 0

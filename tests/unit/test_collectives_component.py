@@ -72,13 +72,13 @@ def test_one_run_evaluates_a_setting_of_every_collective_and_size() -> None:
 
 
 def test_a_run_evaluates_no_more_than_can_be_lost() -> None:
-    problems = make(sizes=[4 * number for number in range(1, 41)]).problems()
-    assert [problem.round for problem in problems] == ["4x1/1"] * 32 + ["4x1/2"] * 8
+    problems = make(sizes=[4 * number for number in range(1, 81)]).problems()
+    assert [problem.round for problem in problems] == ["4x1/1"] * 64 + ["4x1/2"] * 16
     assert not any(problem.round for problem in make(together=False).problems())
 
 
 def test_what_was_given_up_is_a_lower_bound() -> None:
-    line = '{"collective": "bcast", "size": 1024, "ranks": 4, "above_s": 0.25}\n'
+    line = '{"collective": "bcast", "size": 1024, "ranks": 4, "calls": 1, "above_s": 0.25}\n'
     sample = make().read("bcast/1024", TrialOutput(0, line, "", 1.0))
     assert (sample.value, sample.given_up) == (0.25, True)
 

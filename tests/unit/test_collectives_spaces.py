@@ -12,7 +12,7 @@ from tests.unit.collectives_values import BUILD
 from tuner.collectives.algorithms import heeds, is_unsafe, known_algorithms
 from tuner.collectives.build import describe, parse
 from tuner.collectives.catalogue import CATALOGUE
-from tuner.collectives.spaces import DEFAULT, space
+from tuner.collectives.spaces import DEFAULT, in_bytes, space
 from tuner.errors import TunerError
 from tuner.space import Space
 
@@ -31,6 +31,13 @@ def test_what_is_wrong_for_operations_that_do_not_commute_is_left_out() -> None:
     assert space("allreduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 2, 3, 6)
     assert space("reduce", 65536, 4, BUILD).parameters[0].values == (0, 1, 6, 7)
     assert grid_size(space("bcast", 65536, 4, BUILD)) == 2000
+
+
+@pytest.mark.parametrize("name", ["allgather", "alltoall", "barrier"])
+def test_an_algorithm_for_two_ranks_is_left_out_where_there_are_more(name: str) -> None:
+    two_proc = next(i for i, known in BUILD.algorithms[name].items() if known == "two_proc")
+    with_ranks = {ranks: space(name, 1024, ranks, BUILD, unsafe=True).parameters[0].values for ranks in (2, 3, 4)}
+    assert [ranks for ranks, algorithms in with_ranks.items() if two_proc in algorithms] == [2]
 
 
 def test_the_default_is_a_point_of_every_space() -> None:
@@ -126,3 +133,9 @@ def test_an_algorithm_that_is_not_known_heeds_all_and_is_unsafe_in_a_reduction()
     assert heeds("bcast", "chain") == (True, True)
     assert heeds("bcast", "knomial") == (True, False)
     assert not is_unsafe("allreduce", "recursive_doubling")
+
+
+def test_without_segments_the_whole_message_is_sent_at_a_time() -> None:
+    whole, parts = ({"algorithm": 3, "segment": segment, "fanout": 4} for segment in (0, 1024))
+    assert in_bytes(65536, whole) == {"algorithm": 3, "segment": 65536, "fanout": 4}
+    assert in_bytes(65536, parts) == parts

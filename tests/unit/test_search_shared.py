@@ -60,6 +60,20 @@ def test_what_sizes_on_either_side_take_tells_where_to_look(reference: float) ->
     assert any(point["algorithm"] == 3 and abs(math.log2(float(point["segment"])) - 4) <= 1 for point in asked[1:])
 
 
+@pytest.mark.parametrize(("unit", "best"), [(1, 64), (8, 8)])
+def test_the_model_sees_its_points_in_the_familys_terms(unit: int, best: int) -> None:
+    """The segments of this problem are counted in units: what is best elsewhere has another name here."""
+    found = search("gp-shared", initial=1)
+    relatives = [Relative({"size": size}, relative(4096.0).evaluations) for size in (128.0, 512.0)]
+    found.relate({"size": 256.0}, 1.0, relatives, lambda point: {**point, "segment": unit * int(point["segment"])})
+    found.tell(DEFAULT, 1.0)
+    found.tell(found.ask() or {}, 1.0)
+    asked = found.ask()
+    assert asked is not None
+    assert asked["algorithm"] == 3
+    assert best / 2 <= int(asked["segment"]) <= best * 2
+
+
 def test_one_that_failed_or_was_given_up_elsewhere_is_not_tried_first() -> None:
     bad = [
         Evaluated(point, None if point["segment"] == 1 else 5.0, point["segment"] != 1) for point in SPACE.points[60:]

@@ -14,6 +14,8 @@ from tuner.collectives.catalogue import CATALOGUE
 # collective: {id: name}; id 0 leaves it to the built-in rules
 Algorithms: TypeAlias = Mapping[str, Mapping[int, str]]
 
+FOR_TWO_RANKS = "two_proc"  # in every collective that has it
+
 
 @cache
 def known_algorithms(component: str, series: str) -> Algorithms:
@@ -37,6 +39,12 @@ def is_unsafe(collective: str, algorithm: str) -> bool:
     """Whether no file for jobs may hold an algorithm (see `Collective.unsafe`), or, in a reduction, it is not known."""
     kind = CATALOGUE[collective]
     return algorithm in kind.unsafe or (kind.sums and _is_new(collective, algorithm))
+
+
+def serves(algorithm: str, comm_size: int) -> bool:
+    """Whether an algorithm (by its name) can be called among so many ranks at all: the others fail with
+    MPI_ERR_UNSUPPORTED_OPERATION, which ends a job."""
+    return algorithm != FOR_TWO_RANKS or comm_size == 2
 
 
 def _is_new(collective: str, algorithm: str) -> bool:

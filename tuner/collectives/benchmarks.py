@@ -24,7 +24,7 @@ from tuner.errors import TunerError
 
 OWN = "reprise-collbench"
 SIZES_FILE = "sizes"  # of IMB, in the trial's directory, where trials run
-ROUND = 32  # calls that one run measures, at most: what ends it early costs the others no more than minutes
+ROUND = 64  # calls that one run measures, at most: what ends it early costs the others no more than minutes
 US = 1e-6
 GIB = 2**30
 
@@ -111,7 +111,7 @@ class Own:
         argv = [str(self.program), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
-        argv += ["--max-seconds", str(self.settings.max_seconds)]
+        argv += ["--max-seconds", f"{self.settings.max_seconds:g}"]
         for call in calls:
             argv.append(f"{call.collective}:{call.size}" + ("" if call.most is None else f":{call.most:.9g}"))
         return Command(argv)
@@ -199,7 +199,7 @@ class IMB:
         return earlier.collective == later.collective
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
-        argv = [str(self.program), "-npmin", str(ranks), "-time", str(self.settings.max_seconds)]
+        argv = [str(self.program), "-npmin", str(ranks), "-time", f"{self.settings.max_seconds:g}"]
         if self.settings.repetitions is not None:
             # The second number, MiB in all that a size may move, would cut the first; more does not fit its C int.
             argv += ["-iter", f"{self.settings.repetitions},2047"]

@@ -17,10 +17,10 @@ SIZES = "4:1M"
 STRATEGIES: Mapping[str, Mapping[str, Any]] = {
     "shared": {
         "settings": {"together": True},
-        "search": {"method": "gp-shared", "initial": 4, "budget": 30, "window": 12, "improvement": 0.01},
+        "search": {"method": "gp-shared", "initial": 3, "budget": 14, "window": 0},
         "noise": {"policy": "none"},
         "pruning": {"policy": "default"},
-        "repetitions": {"default_runs": 3, "final_pairs": 6},
+        "repetitions": {"default_runs": 2, "final_pairs": 6},
     },
     "per-size": {
         "settings": {"together": False},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tuner.collectives.proof import Proof, prove
 from tuner.collectives.rules.releases import family_of
 from tuner.collectives.rules.writing import form_for, write
 from tuner.collectives.settings import Layout, Settings
-from tuner.collectives.spaces import DEFAULT, space
+from tuner.collectives.spaces import DEFAULT, in_bytes, space
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
 from tuner.errors import ObjectiveError, TunerError
 from tuner.space import Parametrization
@@ -252,7 +253,10 @@ class CollectivesComponent:
         """With what it shares with others: a run, and a model of all sizes and layouts."""
         layout = cell.layout
         context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
-        return replace(cell, problem=replace(cell.problem, round=run, family=cell.collective, context=context))
+        common = partial(in_bytes, cell.size)
+        return replace(
+            cell, problem=replace(cell.problem, round=run, family=cell.collective, context=context, common=common)
+        )
 
     def _launch(
         self,

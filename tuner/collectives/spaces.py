@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tuner.collectives.algorithms import heeds, is_unsafe
+from tuner.collectives.algorithms import heeds, is_unsafe, serves
 from tuner.collectives.build import OpenMPIBuild
 from tuner.space import Parameter, Parametrization, Space
 
@@ -33,7 +33,7 @@ def space(
 
     With `unsafe`, as in the published spaces, also the algorithms that no file for jobs may hold.
     """
-    known = build.algorithms[collective]
+    known = {i: name for i, name in build.algorithms[collective].items() if serves(name, comm_size)}
     algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}
 
     def canonical(point: Parametrization) -> Parametrization:
@@ -60,3 +60,9 @@ def canonical_point(
         segment = 0
     fanout = min(fanout, comm_size - 1) if heeds_fanout else DEFAULT_FANOUT
     return {"algorithm": int(point["algorithm"]), "segment": segment, "fanout": fanout}
+
+
+def in_bytes(size: int, point: Parametrization) -> Parametrization:
+    """A canonical point with the bytes that are sent at a time, the whole message where there are no segments: so it
+    means the same at every size."""
+    return {**point, "segment": point["segment"] or size}

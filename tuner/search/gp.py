@@ -67,6 +67,10 @@ class GaussianProcessSearch(OpenedSearch):
             return points[_highest(self._scores(model, best, rows), rng)] if points else None
         return self._of_candidates(model, best, taken, rng)
 
+    def _encoded(self, points: Sequence[Parametrization]) -> Vector:
+        """What the model sees of points of this space."""
+        return encode(self._space, points)
+
     def _scores(self, model: Model, best: float, rows: Vector) -> Vector:
         return log_expected_improvement(*model.predict(rows), best)
 
@@ -75,7 +79,7 @@ class GaussianProcessSearch(OpenedSearch):
         if self._listed is None:
             points = self._space.points
             index = {self._space.key(point): number for number, point in enumerate(points)}
-            self._listed = encode(self._space, points), index
+            self._listed = self._encoded(points), index
         rows, index = self._listed
         free = np.ones(len(rows), dtype=bool)
         free[[index[key] for key in taken if key in index]] = False
@@ -95,7 +99,7 @@ class GaussianProcessSearch(OpenedSearch):
             candidates = [point for point in candidates if self._space.key(point) not in taken]
             if not candidates:
                 break
-            scores = self._scores(model, best, encode(self._space, candidates))
+            scores = self._scores(model, best, self._encoded(candidates))
             chosen = _highest(scores, rng)
             if found is not None and scores[chosen] <= score:
                 break
@@ -118,7 +122,7 @@ class GaussianProcessSearch(OpenedSearch):
         measured = np.array([*(bool(s.values) for s in seen), *rest])
         censored = np.array([*(s.bound is not None for s in seen), *rest])
         counts = np.array([*(max(1, len(s.values)) for s in seen), *(1 for _ in rest)], dtype=float)
-        rows = encode(self._space, [*(s.point for s in seen), *pending])
+        rows = self._encoded([*(s.point for s in seen), *pending])
         if censored.any() and measured.any():
             others = self._fit(rows[~censored], z[~censored], counts[~censored])
             z[censored] = truncated_mean(*others.predict(rows[censored]), z[censored])

@@ -2,13 +2,14 @@
 """One Gaussian process for all problems of a family: what is learned at one message size tells of the sizes beside it.
 
 The problems have the same parameters and differ in their contexts, numbers such as a message size or a node count. The
-model sees a point and its problem's context, and of a value its ratio to what the problem's default takes.
+model sees a point, in the terms that all problems have in common, and its problem's context, and of a value its ratio
+to what the problem's default takes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -20,17 +21,18 @@ from tuner.search.base import Observation
 from tuner.search.encoding import axes, categories, encode
 from tuner.search.gp import LIES, GaussianProcessSearch, Model, Settings, Vector
 from tuner.search.values import truncated_mean, warp
-from tuner.space import Parametrization, Space
+from tuner.space import Parametrization, Space, same
 
 Context = Mapping[str, float]
+Common = Callable[[Parametrization], Parametrization]  # from a problem's point to what it means in all of the family
 
 KEPT_FITS = 16  # the problems of a family ask about the same data, one after the other
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One evaluation: the value over the mean of the problem's default, None where it failed; a lower bound of it where
-    it was `censored`."""
+    """One evaluation: the point in the family's terms; the value over the mean of the problem's default, None where it
+    failed; a lower bound of it where it was `censored`."""
 
     point: Parametrization
     ratio: float | None
@@ -82,9 +84,13 @@ class SharedSearch(GaussianProcessSearch):
         super().__init__(space, seed, opening, settings)
         self.relate({}, 1.0, ())
 
-    def relate(self, context: Context, reference: float, relatives: Sequence[Relative]) -> None:
-        """Where this problem lies, the mean of its default (in the unit of what is told), what is known of others."""
-        self._context, self._reference, self._relatives = context, reference, relatives
+    def relate(self, context: Context, reference: float, relatives: Sequence[Relative], common: Common = same) -> None:
+        """Where this problem lies, the mean of its default (in the unit of what is told), what is known of others, and
+        what its own points are in the family's terms (themselves, if nothing is said)."""
+        self._context, self._reference, self._relatives, self._common = context, reference, relatives, common
+
+    def _encoded(self, points: Sequence[Parametrization]) -> Vector:
+        return encode(self._space, [self._common(point) for point in points])
 
     def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
         """The model of what was told of all problems, as this one sees it, and the lowest mean that it gives to one of
@@ -107,7 +113,9 @@ class SharedSearch(GaussianProcessSearch):
     def _rows(self, pending: Sequence[Parametrization]) -> _Rows:
         """In the order of their contexts, so that all problems of a family see the same rows."""
         rows = _Rows()
-        mine = [_relative_to(self._reference, seen) for seen in self._told.observations.values()]
+        mine = [
+            _relative_to(self._reference, seen, self._common(seen.point)) for seen in self._told.observations.values()
+        ]
         blocks = [(self._context, mine, True)]
         for relative in self._relatives:
             blocks.append((relative.context, _observations(self._space, relative.evaluations), False))
@@ -115,7 +123,7 @@ class SharedSearch(GaussianProcessSearch):
             rows.add(observations, context, own)
         values = [value for value, own in zip(rows.values, rows.own, strict=True) if own]
         lies = Observation({}, [LIES[self._settings.lie](values)])
-        rows.add([Observation(point, lies.values) for point in pending], self._context, own=True)
+        rows.add([Observation(self._common(point), lies.values) for point in pending], self._context, own=True)
         rows.measured[len(rows.measured) - len(pending) :] = [False] * len(pending)
         return rows
 
@@ -152,9 +160,9 @@ class _InContext:
         return self.model.predict(np.hstack([wanted, np.tile(np.array(self.context), (len(wanted), 1))]))
 
 
-def _relative_to(reference: float, seen: Observation) -> Observation:
+def _relative_to(reference: float, seen: Observation, point: Parametrization) -> Observation:
     values, bounds = ([value / reference for value in some] for some in (seen.values, seen.bounds))
-    return Observation(seen.point, values, bounds, seen.failures)
+    return Observation(point, values, bounds, seen.failures)
 
 
 def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observation]:

@@ -6,8 +6,9 @@
 // repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
 // means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
 // With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
-// measurement that names a time is given up where the first calls, even the quickest, take longer: its line then has
-// that call's time as "above_s" and nothing else is measured of it.
+// measurement that names a time is given up where the first calls, even the quickest, take longer, and after the very
+// first where that takes longer by far: its line then has the quickest call's time as "above_s" and nothing else is
+// measured of it.
 #include "collective.h"
 
 #include <errno.h>
@@ -27,7 +28,10 @@ enum {
     REPETITIONS_MAX = 10000000,
     SECONDS_MAX = 86400,
     TRIAL_CALLS = 3, // before what has a limit; the first one may have to connect
+    FAR = 10,        // times its limit: no more calls than the first one
 };
+
+static const double connecting_s = 0.1; // no connecting takes longer than that
 
 // One collective at one size; `most_s` is the time above which it is given up, 0 for never.
 struct wanted {
@@ -41,7 +45,7 @@ struct options {
     int count;
     long long warmup;
     long long repetitions; // 0: by size
-    long long max_seconds; // 0: no limit
+    double max_seconds;    // 0: no limit
     bool check;
 };
 
@@ -71,6 +75,14 @@ static int parse_number(const char *text, long long low, long long high, long lo
     return errno || end == text || *end || *number < low || *number > high ? -1 : 0;
 }
 
+static int parse_seconds(const char *text, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(text, &end);
+    return end == text || *end || !(*seconds > 0 && *seconds <= SECONDS_MAX) ? -1 : 0;
+}
+
 // COLLECTIVE[:BYTES[:SECONDS]]; the name is cut off in place, of a word that is right.
 static int parse_wanted(char *word, struct wanted *wanted)
 {
@@ -85,13 +97,7 @@ static int parse_wanted(char *word, struct wanted *wanted)
         if (errno || end == size || wanted->size < 0 || wanted->size > (long long)COLLECTIVE_BUFFER_MAX)
             return -1;
     }
-    if (end && *end == ':') {
-        const char *most = end + 1;
-        wanted->most_s = strtod(most, &end);
-        if (end == most || !(wanted->most_s > 0 && wanted->most_s <= SECONDS_MAX))
-            return -1;
-    }
-    if (end && *end)
+    if (end && *end == ':' ? parse_seconds(end + 1, &wanted->most_s) : end && *end)
         return -1;
     if (name_end)
         *name_end = '\0';
@@ -122,8 +128,8 @@ static int parse(int argc, char **argv, int rank, struct options *o)
                 return refuse(rank, optarg, "--repetitions takes a number from 1 to 10000000");
             break;
         case 'm':
-            if (parse_number(optarg, 1, SECONDS_MAX, &o->max_seconds))
-                return refuse(rank, optarg, "--max-seconds takes a number from 1 to 86400");
+            if (parse_seconds(optarg, &o->max_seconds))
+                return refuse(rank, optarg, "--max-seconds takes a number above 0 and at most 86400");
             break;
         case 'k':
             o->check = true;
@@ -157,6 +163,7 @@ static int check(struct collective *c)
 struct quickest {
     double call_s;
     double all_s;
+    int calls; // how many these were
 };
 
 static double less(double one, double other)
@@ -165,26 +172,29 @@ static double less(double one, double other)
 }
 
 // As the slowest rank saw it: all ranks get the same.
-static struct quickest try_calls(struct collective *c)
+static struct quickest try_calls(struct collective *c, double most_s)
 {
     double least[2] = {SECONDS_MAX, SECONDS_MAX};
-    double slowest[2];
+    double slowest[2] = {0, 0};
+    bool far_above = false;
+    int calls;
 
-    for (int i = 0; i < TRIAL_CALLS; i++) {
+    for (calls = 0; calls < TRIAL_CALLS && !far_above; calls++) {
         double start = MPI_Wtime();
         collective_call(c);
         least[0] = less(MPI_Wtime() - start, least[0]);
         MPI_Barrier(c->comm);
         least[1] = less(MPI_Wtime() - start, least[1]);
+        MPI_Allreduce(least, slowest, 2, MPI_DOUBLE, MPI_MAX, c->comm);
+        far_above = most_s > 0 && slowest[0] > FAR * most_s && slowest[0] > connecting_s;
     }
-    MPI_Allreduce(least, slowest, 2, MPI_DOUBLE, MPI_MAX, c->comm);
-    return (struct quickest){.call_s = slowest[0], .all_s = slowest[1]};
+    return (struct quickest){.call_s = slowest[0], .all_s = slowest[1], .calls = calls};
 }
 
 // Cut warm-up and repetitions down in proportion where together they would take longer than allowed.
-static void limit(struct calls *calls, double all_s, long long max_seconds)
+static void limit(struct calls *calls, double all_s, double max_seconds)
 {
-    double share = (double)max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
+    double share = max_seconds / (all_s * (double)(calls->warmup + calls->repetitions));
 
     if (share < 1) {
         calls->warmup = (long long)((double)calls->warmup * share);
@@ -249,15 +259,15 @@ static void measure_and_report(struct collective *c, const struct wanted *wanted
 
     if (!calls.repetitions)
         calls.repetitions = wanted->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
-    if (o->max_seconds || wanted->most_s > 0) {
-        struct quickest tried = try_calls(c);
+    if (o->max_seconds > 0 || wanted->most_s > 0) {
+        struct quickest tried = try_calls(c, wanted->most_s);
         if (wanted->most_s > 0 && tried.call_s > wanted->most_s) {
             if (c->rank == 0)
-                printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"above_s\": %.9f}\n",
-                       wanted->collective, wanted->size, c->ranks, tried.call_s);
+                printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"calls\": %d, \"above_s\": %.9f}\n",
+                       wanted->collective, wanted->size, c->ranks, tried.calls, tried.call_s);
             return;
         }
-        if (o->max_seconds)
+        if (o->max_seconds > 0)
             limit(&calls, tried.all_s, o->max_seconds);
     }
     batches = calls.repetitions < BATCHES_MAX ? (int)calls.repetitions : BATCHES_MAX;
