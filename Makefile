@@ -25,7 +25,7 @@ PYTEST := $(PYTHON) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/spank tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench demo bench/apps
+C_DIRS := spank spank/fallbacks tuner/collectives/bench demo bench/apps bench/fakeapp
 
 .PHONY: help
 help: ## list what there is to do
