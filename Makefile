@@ -174,6 +174,10 @@ bench-apps: root all ## measure whether a rules file helps applications, on a vi
 bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; two hours)
 	@$(PYTHON) -m bench.collectives
 
+.PHONY: bench-scenario
+bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
+	@$(PYTHON) -m bench.scenario
+
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner
 
@@ -221,6 +225,10 @@ landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscape
 .PHONY: landscapes-measured
 landscapes-measured: root all ## measure the others on a virtual cluster anew (needs root; a quarter hour)
 	@$(PYTHON) -m bench.measured
+
+.PHONY: landscapes-sro
+landscapes-sro: $(VENV)/.ready build ## measure the Small Read Optimizer's on this machine's disk anew (a quarter hour)
+	@$(PYTHON) -m bench.sro_landscapes
 
 .PHONY: docs-submissions
 docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
