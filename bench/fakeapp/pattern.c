@@ -18,8 +18,9 @@ enum {
     STREAMS,
 };
 
-// b, c and d after Robert 2021, table 4.4, which has 25 times as many operations (b and c) and longer distances; so
-// many of them that as many reads fall on each byte. a: a matrix of 64 rows, column by column.
+// b, c and d after Robert 2021, table 4.4, for seconds instead of minutes: a 25th of the reads in b and c, half of them
+// in d; on zones of a fifth (b), a tenth (c) and a 25th (d) of the width. On a byte of b fall as many reads as there,
+// of c fewer than half as many, of d more. a: a matrix of 64 rows, column by column; there it has no numbers.
 static const struct {
     char name;
     struct pattern pattern;
