@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The production scenario of Robert 2021, chapter 7, for real: `make bench-scenario` (needs root).
 
-    python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 6000] [--report PATH]
+    python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 12000] [--report PATH]
 
 Three users' applications are variations of four patterns of small reads (`bench.scenario_plan`), which load the
 Small Read Optimizer. Some jobs are tuned by campaigns on a virtual cluster with a real Slurm; then all are submitted by
@@ -67,8 +67,8 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
     found = {}
     for number, job in enumerate(jobs, 1):
         told = scenario_site.tune(cluster, job)
-        gain = told["problems"][0].get("gain") if told["problems"] else None
-        _say(f"campaign {number} of {len(jobs)}: {job.application.label} on {job.nodes}: {told['state']}, gain {gain}")
+        what = f"gain {told['gain']['gain']:.1%}" if told["record"] else f"no record: {told['note']}"
+        _say(f"campaign {number} of {len(jobs)}: {job.application.label} on {job.nodes}: {told['state']}, {what}")
         if told["record"]:
             found[told["record"]] = job
     return found
@@ -103,8 +103,8 @@ def oracles(topologies: Sequence[Topology], rng: random.Random) -> dict[Topology
     found = {}
     for number, (application, nodes) in enumerate(topologies, 1):
 
-        def one(setting: Parametrization, words: tuple[str, ...] = application.words, ranks: int = nodes) -> float:
-            return cold_run(words, setting, ranks).seconds
+        def one(setting: Parametrization, words: tuple[str, ...] = application.words, programs: int = nodes) -> float:
+            return cold_run(words, setting, programs).seconds
 
         found[application, nodes] = oracle_gain(SPACE, DEFAULT, one, rng)
         _say(f"oracle {number} of {len(topologies)}: {application.label} on {nodes}: {found[application, nodes]:.1%}")
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--scale", choices=sorted(SCALES), default="small")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=2, help="of each job, 2 or more")
-    parser.add_argument("--operations", type=int, default=6000, help="reads of a job, about")
+    parser.add_argument("--operations", type=int, default=12000, help="reads of a job, about")
     parser.add_argument("--report", type=Path, default=REPORT)
     given = parser.parse_args()
     if given.pairs < 2 or given.operations < 1000:

@@ -117,7 +117,7 @@ def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> di
     """Shares of jobs whose application has a record that may serve them."""
     chosen = [(one, of(one)) for one in results]
     return {
-        "jobs": len(chosen),
+        "of_jobs": len(chosen),
         "right_application": _share(one.is_right_application(match) for one, match in chosen),
         "right_nodes": _share(one.is_right_nodes(match) for one, match in chosen),
         "missed": _share(not (match and match.applied) for _, match in chosen),

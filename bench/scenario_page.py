@@ -93,7 +93,7 @@ def groups(told: Mapping[str, Any]) -> Rows:
         ),
         (
             "tuned, own record left out",
-            str(left["jobs"]),
+            str(left["of_jobs"]),
             percent(left["right_application"]),
             percent(left["right_nodes"]),
             "",

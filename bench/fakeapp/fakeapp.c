@@ -162,8 +162,8 @@ static int run(const struct options *options, struct world world, int fd, struct
             .pattern = &options->pattern,
             .seed = options->seed,
             .file_size = options->size,
-            .worker = (uint64_t)world.rank * threads + i,
-            .workers = (uint64_t)world.ranks * threads,
+            .worker = ((options->share - 1) * (uint64_t)world.ranks + (uint64_t)world.rank) * threads + i,
+            .workers = options->shares * (uint64_t)world.ranks * threads,
         };
         if (threads == 1) {
             work(w);
@@ -201,13 +201,13 @@ static int check_size(const struct options *options, char *problem)
 
 static int check_workers(const struct options *options, struct world world, char *problem)
 {
-    uint64_t workers = (uint64_t)world.ranks * options->pattern.threads;
+    uint64_t workers = options->shares * (uint64_t)world.ranks * options->pattern.threads;
 
     if (workers <= options->pattern.leads)
         return 0;
-    return complain(problem, "%llu leads are too few for %d ranks of %llu threads: give more leads, or --threads 1",
-                    (unsigned long long)options->pattern.leads, world.ranks,
-                    (unsigned long long)options->pattern.threads);
+    return complain(
+        problem, "%llu leads are too few for %llu that share them: give more leads, or fewer ranks, threads or shares",
+        (unsigned long long)options->pattern.leads, (unsigned long long)workers);
 }
 
 // What all ranks do together: none stays behind where another has a problem.

@@ -29,6 +29,7 @@ makes --repeat reads within --scatter bytes around its lead, and moves the lead 
   -g, --scatter-interval LOW,HIGH  every lead draws its own scatter, instead of -S; 0,0: not\n\
   -G, --repeat-interval LOW,HIGH   every lead draws its number of reads, for one visit, instead of -N and -r; 0,0: not\n\
   -t, --threads N                that share the leads (with MPI: of each rank)\n\
+      --share K/N                only the reads of the Kth of N parts of the leads, beside N - 1 other programs\n\
   -s, --seed N                   same seed, same reads\n\
   -c, --compute MICROSECONDS     work of the processor after each read (default: 0)\n\
       --cold                     first drop the file from memory (one's own caches only; as root,\n\
@@ -86,6 +87,18 @@ static int read_range(const char *name, const char *text, int suffixes, uint64_t
     return -1;
 }
 
+static int read_share(const char *text, struct options *options, char *problem)
+{
+    const char *end = NULL;
+
+    if (take_number(text, 0, LEADS_MAX, &options->share, &end) == 0 && *end == '/' &&
+        take_number(end + 1, 0, LEADS_MAX, &options->shares, &end) == 0 && !*end && options->share &&
+        options->share <= options->shares)
+        return 0;
+    snprintf(problem, PROBLEM_BYTES, "--share takes which one of how many, e.g. 1/4, not %.60s", text);
+    return -1;
+}
+
 static int complain(char *problem, const char *words)
 {
     snprintf(problem, PROBLEM_BYTES, "%s", words);
@@ -112,7 +125,7 @@ static int check(const struct options *o, char *problem)
     return 0;
 }
 
-enum { OPTION_COLD = 256, OPTION_VERIFY, OPTION_CREATE, OPTION_SIZE, OPTION_SHOW };
+enum { OPTION_COLD = 256, OPTION_VERIFY, OPTION_CREATE, OPTION_SIZE, OPTION_SHOW, OPTION_SHARE };
 
 static const char SHORT[] = ":p:N:w:W:S:L:l:r:g:G:t:s:c:f:h";
 static const struct option LONG[] = {
@@ -136,6 +149,7 @@ static const struct option LONG[] = {
     {"create", no_argument, NULL, OPTION_CREATE},
     {"size", required_argument, NULL, OPTION_SIZE},
     {"show", no_argument, NULL, OPTION_SHOW},
+    {"share", required_argument, NULL, OPTION_SHARE},
     {NULL, 0, NULL, 0},
 };
 
@@ -174,6 +188,8 @@ static int take(int option, const char *text, struct options *o, char *problem)
         return read_number("compute", text, 0, 0, NUMBER_MAX, &o->compute_us, problem);
     case OPTION_SIZE:
         return read_number("size", text, 1, 1, LENGTH_MAX, &o->size, problem);
+    case OPTION_SHARE:
+        return read_share(text, o, problem);
     case 'f':
         o->file = text;
         return 0;
@@ -227,7 +243,7 @@ int options_read(int argc, char **argv, struct options *options, char problem[PR
 {
     int option;
 
-    *options = (struct options){.mode = MODE_READ, .seed = 1};
+    *options = (struct options){.mode = MODE_READ, .seed = 1, .share = 1, .shares = 1};
     if (read_pattern(argc, argv, &options->pattern, problem))
         return -1;
     optind = 1;

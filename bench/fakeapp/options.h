@@ -25,6 +25,8 @@ struct options {
     struct pattern pattern;
     unsigned long seed;
     uint64_t compute_us; // after each read
+    uint64_t share;      // of the leads, counted from 1: this program's
+    uint64_t shares;
     int cold;
     int verify;
 };

@@ -132,7 +132,7 @@ def test_own_records_are_left_out_where_that_leaves_others() -> None:
         job(own=False, records=1),
     ]
     found = summary(results, [])
-    assert found["own_record_left_out"]["jobs"] == 2 and found["own_record_left_out"]["right_application"] == 0.5
+    assert found["own_record_left_out"]["of_jobs"] == 2 and found["own_record_left_out"]["right_application"] == 0.5
     assert found["never_tuned"]["jobs"] == 1
 
 

@@ -121,7 +121,17 @@ def test_ranks_share_the_reads_of_one(file: Path, monkeypatch: pytest.MonkeyPatc
     launch = ("mpirun", "--oversubscribe", "-np", "2", f"{PROGRAM}-mpi")
     assert told(call(*words, "-t", "2", program=launch))[:3] == told(call(*words))[:3]
     refused = call(*words, "-t", "5", program=launch)
-    assert refused.returncode and refused.stderr.count("fakeapp: 8 leads are too few for 2 ranks of 5 threads") == 1
+    assert refused.returncode and refused.stderr.count("fakeapp: 8 leads are too few for 10 that share them") == 1
+
+
+def test_programs_share_the_reads_of_one(file: Path) -> None:
+    words = ("--file", str(file), *SMALL)
+    parts = [told(call(*words, "--share", f"{number}/3", "-t", "2")) for number in (1, 2, 3)]
+    count, size, checksum, _ = told(call(*words))
+    assert (sum(part[0] for part in parts), sum(part[1] for part in parts)) == (count, size)
+    assert sum(int(part[2], 16) for part in parts) % 2**64 == int(checksum, 16)
+    refused = call(*words, "--share", "1/3", "-t", "3")
+    assert refused.returncode == 2 and "8 leads are too few for 9 that share them" in refused.stderr
 
 
 def test_one_wrong_byte_is_found(file: Path, tmp_path: Path) -> None:
@@ -176,6 +186,8 @@ def test_work_between_reads_takes_its_time(file: Path) -> None:
         (("-f", "x", "-w", "8k"), "--min-size is larger than --max-size: lower the one or raise the other"),
         (("-f", "x", "--create"), "--create needs to know how large: give --size BYTES"),
         (("-f", "x", "--size", "1M"), "--size goes with --create or --show: a file that is read has its own"),
+        (("--share", "5/4"), "--share takes which one of how many, e.g. 1/4, not 5/4"),
+        (("--share", "0/4"), "--share takes which one of how many, e.g. 1/4, not 0/4"),
         (("--show",), "--show needs the file's size: give --size BYTES or --file FILE"),
         (
             ("-f", "/nonexistent/x"),
