@@ -84,7 +84,8 @@ def environment(setting: Parametrization | None) -> dict[str, str]:
 def cold_run(words: Sequence[str], setting: Parametrization | None, programs: int = 1, path: Path = DATA) -> Run:
     """One run of fakeapp with these words, by so many programs that share the leads, as ranks do; the slowest counts.
 
-    Raises SmallReadsError where there is no result."""
+    Raises SmallReadsError where there is no result.
+    """
     if setting is not None and not LIBRARY.exists():
         raise SmallReadsError(f"{LIBRARY}: there is no such library: build it with `make build`")
     make_cold(path)
