@@ -23,9 +23,9 @@ PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
 # Kept, even where the environment says otherwise: three processes, and all that they start, compile their sources once.
 unexport PYTHONDONTWRITEBYTECODE
-LOCAL_TESTS := tests/unit tests/spank tests/faults tests/fuzz
+LOCAL_TESTS := tests/unit tests/spank tests/sro tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench demo bench/apps
+C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/sro demo bench/apps bench/fakeapp
 
 .PHONY: help
 help: ## list what there is to do
@@ -55,7 +55,7 @@ deps: ## install the Debian packages that are missing
 	@tools/deps
 
 .PHONY: build
-build: ## build the plugin and the MPI programs
+build: ## build the plugin, the accelerators and the MPI programs
 	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory --silent -C $$dir all || exit 1; done
 
 .PHONY: venv
@@ -74,7 +74,7 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@touch $@
 
 .PHONY: install
-install: install-plugin install-tools install-etc install-python ## install everything on this machine
+install: install-plugin install-accelerators install-tools install-etc install-python ## install everything on this machine
 
 .PHONY: install-plugin
 install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
@@ -83,6 +83,10 @@ install-plugin: ## install the plugin into Slurm's plugin directory (activates n
 .PHONY: install-fallbacks
 install-fallbacks: ## install what serves a site without the plugin: for TaskProlog and cli_filter (activates nothing)
 	@$(MAKE) --no-print-directory -C spank/fallbacks install
+
+.PHONY: install-accelerators
+install-accelerators: ## install the accelerators that jobs can be given (activates nothing)
+	@$(MAKE) --no-print-directory --silent -C accelerators/sro install
 
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns
@@ -115,6 +119,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
+	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
@@ -174,6 +179,10 @@ bench-apps: root all ## measure whether a rules file helps applications, on a vi
 bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; two hours)
 	@$(PYTHON) -m bench.collectives
 
+.PHONY: bench-scenario
+bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
+	@$(PYTHON) -m bench.scenario
+
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner
 
@@ -221,6 +230,10 @@ landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscape
 .PHONY: landscapes-measured
 landscapes-measured: root all ## measure the others on a virtual cluster anew (needs root; a quarter hour)
 	@$(PYTHON) -m bench.measured
+
+.PHONY: landscapes-sro
+landscapes-sro: $(VENV)/.ready build ## measure the Small Read Optimizer's on this machine's disk anew (a quarter hour)
+	@$(PYTHON) -m bench.sro_landscapes
 
 .PHONY: docs-submissions
 docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)

@@ -69,7 +69,7 @@ def trajectory(of: Json, default: Json | None) -> str:
     """Every trial in the order of their ends; failures at the upper edge, stopped ones as their lower bounds."""
     trials = of["trajectory"]
     factor, unit = words.scale_of([one["value"] for one in trials if one["value"] is not None], of["unit"])
-    with _figure("Every trial, in the order in which they ended") as (axes, finish):
+    with figure("Every trial, in the order in which they ended") as (axes, finish):
         for label, wanted, marker, colour in MARKS:
             chosen = [
                 (number, one["value"] * factor)
@@ -86,10 +86,10 @@ def trajectory(of: Json, default: Json | None) -> str:
             _points(axes, [(number, top) for number in failed], "failed", "x", "bad")
             axes.set_ylim(top=top)
         if default:
-            _level(axes, default["mean"] * factor, "default")
+            level(axes, default["mean"] * factor, "default")
         axes.set_xlabel("trial")
         _whole_numbers(axes)
-        _legend(axes)
+        legend(axes)
         return finish()
 
 
@@ -97,13 +97,13 @@ def best_so_far(of: Json, default: Json | None, evaluations: int) -> str:
     """The lowest value against the evaluations of the search."""
     steps = of["best_so_far"]
     factor, unit = words.scale_of([one["value"] for one in steps], of["unit"])
-    with _figure("The lowest value so far") as (axes, finish):
+    with figure("The lowest value so far") as (axes, finish):
         x = [one["evaluations"] for one in steps] + [max(evaluations, 1)]
         y = [one["value"] * factor for one in steps]
         axes.step(x, [*y, *y[-1:]], where="post", color=COLOURS["search"], linewidth=1.6)
         axes.plot(x[:-1], y, "o", color=COLOURS["search"], markersize=3.5)
         if default:
-            _level(axes, default["mean"] * factor, "default")
+            level(axes, default["mean"] * factor, "default")
         axes.margins(y=0.1)
         axes.set_xlim(0, max(x) + 1)
         axes.set_xlabel("evaluation of the search")
@@ -118,7 +118,7 @@ def effect(found: Json, unit: str) -> str:
     factor, unit = words.scale_of([one["high"] for one in values], unit)
     places = list(range(len(values)))
     columns = {key: [one[key] * factor for one in values] for key in ("median", "low", "high", "best")}
-    with _figure(f"What {words.shown(found['name'])} does") as (axes, finish):
+    with figure(f"What {words.shown(found['name'])} does") as (axes, finish):
         if found["kind"] == "category":
             axes.vlines(places, columns["low"], columns["high"], color=COLOURS["search"], linewidth=5, alpha=0.35)
             axes.plot(places, columns["median"], "o", color=COLOURS["search"], markersize=5, label="median")
@@ -129,13 +129,13 @@ def effect(found: Json, unit: str) -> str:
         _value_axis(axes, f"value in {unit}")
         _named(axes, [one["value"] for one in values])
         axes.set_xlabel(words.shown(found["name"]))
-        _legend(axes)
+        legend(axes)
         return finish()
 
 
 def drift(of: Sequence[Json]) -> str:
     """The default's runs of all problems over time, by their mean before the search."""
-    with _figure("The default over time") as (axes, finish):
+    with figure("The default over time") as (axes, finish):
         for one in of:
             mean = one["before"]["mean"]
             x = [run["hours"] for run in one["runs"]]
@@ -147,7 +147,7 @@ def drift(of: Sequence[Json]) -> str:
                 markersize=3,
                 linewidth=0.6,
             )
-        _level(axes, 0.0, "ink")
+        level(axes, 0.0, "ink")
         axes.set_xlabel("hours since the campaign began")
         axes.set_ylabel("slower than before, %")
         return finish()
@@ -156,12 +156,12 @@ def drift(of: Sequence[Json]) -> str:
 def gains(problems: Sequence[Json]) -> str:
     """Each problem's gain with its bounds, in the campaign's order."""
     compared = [(place, one["comparison"]) for place, one in enumerate(problems) if one["comparison"]]
-    with _figure("Gain of each problem over the default", wide=WIDE * 1.6) as (axes, finish):
+    with figure("Gain of each problem over the default", wide=WIDE * 1.6) as (axes, finish):
         for place, one in compared:
             colour = COLOURS["tuned" if one["gain_low"] > 0 else "default"]
             axes.vlines(place, 100 * one["gain_low"], 100 * one["gain_high"], color=colour, linewidth=1.5)
             axes.plot([place], [100 * one["gain"]], "o", color=colour, markersize=4)
-        _level(axes, 0.0, "ink")
+        level(axes, 0.0, "ink")
         axes.set_ylabel("gain, % (95 % bounds)")
         axes.set_xlim(-0.7, len(problems) - 0.3)
         _named(axes, [one["problem"] for one in problems])
@@ -172,7 +172,7 @@ def cost(by: Sequence[Json]) -> str:
     """Node-hours by role, in parts by what came of the trials."""
     roles = list(dict.fromkeys(one["role"] for one in by))
     colours = {"complete": "search", "pruned": "bound", "running": "faint", "planned": "faint"}
-    with _figure("Node-hours by the role of trials", high=1.9) as (axes, finish):
+    with figure("Node-hours by the role of trials", high=1.9) as (axes, finish):
         left = dict.fromkeys(roles, 0.0)
         labelled: set[str] = set()
         for one in sorted(by, key=lambda one: (one["state"] != "complete", one["state"])):
@@ -185,7 +185,7 @@ def cost(by: Sequence[Json]) -> str:
         axes.set_yticks(range(len(roles)), roles)
         axes.invert_yaxis()
         axes.set_xlabel("node-hours")
-        _legend(axes)
+        legend(axes)
         return finish()
 
 
@@ -205,7 +205,7 @@ def _points(axes: Axes, chosen: Sequence[tuple[float, float]], label: str, marke
         axes.plot(x, y, marker, color=COLOURS[colour], label=label, markersize=4, markerfacecolor=inside)
 
 
-def _level(axes: Axes, value: float, colour: str) -> None:
+def level(axes: Axes, value: float, colour: str) -> None:
     axes.axhline(value, color=COLOURS[colour], linewidth=0.9, linestyle=(0, (4, 3)))
 
 
@@ -240,13 +240,13 @@ def _named(axes: Axes, values: Sequence[object]) -> None:
     )
 
 
-def _legend(axes: Axes) -> None:
+def legend(axes: Axes) -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handletextpad=0.3, columnspacing=1.0)
 
 
 @contextmanager
-def _figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
+def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
     """Axes to draw on, and what makes a text of them. Nothing of the process is touched but within."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// read() does not say where it reads, and asking would cost as much as a third of a read from the cache. So the
+// position is followed from read to read and through lseek(), and asked for when a read was slow anyway. Where it is
+// wrong meanwhile (the program writes, or a copy of the descriptor is read), a bin too many or too few is counted.
+#define _GNU_SOURCE
+#include "access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "raw.h"
+#include "state.h"
+
+#define LOAD(what) atomic_load_explicit(&(what), memory_order_relaxed)
+#define STORE(what, value) atomic_store_explicit(&(what), (value), memory_order_relaxed)
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static bool is_current(const struct file *file, uint32_t watched)
+{
+    return LOAD(file->generation) == watched >> PLACE_BITS;
+}
+
+// Is it worth a look at the clock?
+static bool is_timed(const struct access *access, const struct file *file)
+{
+    return access->dozing || access->offset < 0 || LOAD(access->descriptor->calls) % SAMPLE_CALLS == 0 ||
+           piece_state(file->pieces, (uint64_t)(access->offset / state_settings()->piece_bytes)) == PIECE_ABSENT;
+}
+
+void access_begin(struct access *access, int fd, int64_t offset)
+{
+    struct state *state = state_get();
+    struct descriptor *descriptor = &state->descriptors[fd];
+    uint32_t watched = LOAD(descriptor->watched);
+    if (watched <= WATCHED_NEVER || LOAD(descriptor->calls) % RECHECK_CALLS == 0 ||
+        !is_current(state_file(state, watched), watched)) {
+        watched = files_look_up(state, fd);
+    }
+    *access = (struct access){.fd = fd, .watched = watched, .offset = offset, .current = offset == OFFSET_CURRENT};
+    if (watched <= WATCHED_NEVER) {
+        return;
+    }
+    access->descriptor = descriptor;
+    access->dozing = LOAD(descriptor->passed_over) != 0;
+    if (access->current && !access->dozing) {
+        access->offset = LOAD(descriptor->position);
+    }
+    // The kernel itself reads ahead of who reads on where the last one has ended.
+    if (access->offset != LOAD(descriptor->end) && is_timed(access, state_file(state, watched))) {
+        access->begun_ns = now_ns();
+    }
+}
+
+// A stream knows its position once the program has set it; one that never did is read from its beginning on.
+static int64_t buffered(const FILE *stream)
+{
+    const int64_t bytes = stream->_IO_read_end - stream->_IO_read_ptr;
+    return bytes < 0 ? 0 : bytes;
+}
+
+bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
+{
+    size_t bytes = 0;
+    return stream->_offset >= 0 && !__builtin_mul_overflow(size, count, &bytes) && (uint64_t)buffered(stream) < bytes &&
+           access_is_due(stream->_fileno);
+}
+
+void access_end_fread(struct access *access, const FILE *stream)
+{
+    access_end(access, stream->_offset - access->offset); // what was in the buffer was read before
+}
+
+void access_begin_fseek(struct access *access, const FILE *stream)
+{
+    access_begin(access, stream->_fileno, 0);
+    access->offset = -1;
+    access->begun_ns = access->descriptor ? now_ns() : 0;
+}
+
+void access_end_fseek(struct access *access, const FILE *stream, int64_t before)
+{
+    const int64_t bytes = buffered(stream);
+    if (stream->_offset != before && stream->_offset >= bytes) {
+        access->offset = stream->_offset - bytes;
+        access_end(access, bytes);
+    }
+}
+
+void access_moved(int fd, int64_t position)
+{
+    struct state *state = state_get();
+    if (state && position >= 0 && (unsigned)fd < DESCRIPTORS_MAX &&
+        LOAD(state->descriptors[fd].watched) > WATCHED_NEVER) {
+        STORE(state->descriptors[fd].position, position);
+    }
+}
+
+// Load the zone that begins with the piece at `offset`. The file's lock is held.
+static void load_zone(struct state *state, struct file *file, const struct access *access)
+{
+    const struct settings *settings = state_settings();
+    const int64_t piece = settings->piece_bytes;
+    struct stat status;
+    struct job job = {.fd = access->fd, .watched = access->watched, .dev = file->dev, .ino = file->ino};
+    int flags = fcntl(access->fd, F_GETFL);
+    if (flags < 0 || (flags & O_DIRECT) || fstat(access->fd, &status) || status.st_dev != file->dev ||
+        status.st_ino != file->ino || access->offset >= status.st_size) {
+        return;
+    }
+    const int64_t begin = access->offset / piece * piece;
+    const int64_t wanted = settings->zone_bytes > piece ? settings->zone_bytes : piece;
+    const int64_t end = wanted < status.st_size - begin ? begin + wanted : status.st_size;
+    job.first = (uint64_t)(begin / piece);
+    job.last = (uint64_t)(end / piece) + (end == status.st_size && end % piece != 0);
+    job.last = job.last > job.first + CLAIM_MAX ? job.first + CLAIM_MAX : job.last;
+    if (!ledger_plan(&state->ledger, end - begin, now_ns())) {
+        file->counters.held_back++;
+        return;
+    }
+    const uint64_t all = job.last;
+    if (!pieces_claim(file->pieces, &job.first, &job.last)) {
+        ledger_cancel(&state->ledger, end - begin);
+        return;
+    }
+    job.begin = (int64_t)job.first * piece;
+    job.end = job.last == all ? end : (int64_t)job.last * piece;
+    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // what is there already
+    atomic_fetch_add(&file->jobs, 1);
+    if (pool_submit(state, &job)) {
+        file->counters.zones++;
+        file->counters.bytes += (uint64_t)(job.end - job.begin);
+        return;
+    }
+    atomic_fetch_sub(&file->jobs, 1);
+    ledger_cancel(&state->ledger, job.end - job.begin);
+    pieces_settle(file->pieces, job.first, job.last, false);
+    file->counters.dropped++;
+}
+
+static void learn_miss(struct state *state, struct file *file, int64_t elapsed_ns)
+{
+    const int64_t seen = elapsed_ns > MISS_NS_MAX ? MISS_NS_MAX : elapsed_ns;
+    if (!file->miss_ns) {
+        file->miss_ns = seen;
+    } else if (seen < file->miss_ns || !atomic_load(&state->ledger.planned_bytes)) { // else zones may be why
+        file->miss_ns += (seen - file->miss_ns) / 8;
+    }
+}
+
+// Remember the access, and load a zone if a bin has become hot and is not in the cache. The file's lock is held.
+static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
+{
+    const struct settings *settings = state_settings();
+    const uint64_t number = (uint64_t)(access->offset / settings->piece_bytes);
+    const uint64_t count = window_add(&file->window, (uint64_t)(access->offset / settings->bin_bytes));
+    enum piece_state piece = piece_state(file->pieces, number);
+    file->counters.accesses++;
+    if (piece == PIECE_LOADED && slow) { // one of SAMPLE_CALLS was looked at
+        piece_forget(file->pieces, number);
+        ledger_lose(&state->ledger, SAMPLE_CALLS * file->miss_ns);
+        file->counters.evicted++;
+        piece = PIECE_ABSENT;
+    }
+    if (piece == PIECE_LOADED) {
+        const int64_t into = access->offset % settings->piece_bytes;
+        if (piece_touch(file->pieces, number, (unsigned)((double)into * 64 / (double)settings->piece_bytes))) {
+            ledger_hit(&state->ledger, file->miss_ns);
+            file->counters.hits++;
+        }
+    } else if (piece == PIECE_ABSENT && slow) {
+        file->counters.misses++;
+        ledger_miss(&state->ledger);
+        learn_miss(state, file, elapsed_ns);
+        if (count >= (uint64_t)settings->threshold) {
+            load_zone(state, file, access);
+        }
+    }
+    file->calm = piece == PIECE_ABSENT && !slow ? file->calm + 1 : 0;
+}
+
+// Where it was: of a read() that was slow, or whose place is not known, the kernel is asked.
+static void settle_position(struct access *access, int64_t bytes, bool slow)
+{
+    int64_t position = access->offset + bytes;
+    if (access->offset < 0 || slow) {
+        position = raw_call(SYS_lseek, access->fd, 0, SEEK_CUR, 0, 0, 0);
+        access->offset = position < bytes ? -1 : position - bytes;
+    }
+    STORE(access->descriptor->position, position);
+}
+
+// Of a descriptor whose reads are passed over, all but a few. One that is slow ends that.
+static void end_dozing(struct access *access, struct file *file, bool slow)
+{
+    if (slow) {
+        file->calm = 0;
+        STORE(access->descriptor->passed_over, 0);
+    }
+    STORE(access->descriptor->position, -1);
+}
+
+static void end_awake(struct access *access, struct state *state, struct file *file, int64_t bytes, int64_t elapsed_ns,
+                      bool slow)
+{
+    const bool on = access->offset >= 0 && access->offset == LOAD(access->descriptor->end);
+    STORE(access->descriptor->end, access->offset + bytes);
+    if (!LOAD(file->used)) {
+        STORE(file->used, 1);
+    }
+    if (access->offset < 0 || !state_try(&file->lock)) {
+        return;
+    }
+    if (is_current(file, access->watched)) {
+        const int kept = errno;
+        if (on) {
+            file->calm++;
+        } else {
+            remember(state, file, access, elapsed_ns, slow);
+        }
+        if (file->calm >= DOZE_AFTER) {
+            STORE(access->descriptor->passed_over, DOZE_CALLS - 1);
+        }
+        errno = kept;
+    }
+    state_let_go(&file->lock);
+}
+
+void access_end(struct access *access, int64_t bytes)
+{
+    if (!access->descriptor || bytes <= 0) {
+        return;
+    }
+    struct state *state = state_get();
+    struct file *file = state_file(state, access->watched);
+    const int64_t elapsed = access->begun_ns ? now_ns() - access->begun_ns : 0;
+    const bool slow = elapsed > SLOW_NS + bytes;
+    if (access->dozing) {
+        end_dozing(access, file, slow);
+        return;
+    }
+    if (access->current) {
+        settle_position(access, bytes, slow);
+    }
+    end_awake(access, state, file, bytes, elapsed, slow);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every bound of the library, with what happens beyond it.
+#ifndef SRO_LIMITS_H
+#define SRO_LIMITS_H
+
+// -- what is remembered; what does not fit is read as if the library were not there --
+
+#define DESCRIPTORS_MAX 16384 // numbers from here on are not watched
+#define FILES_MAX 32          // watched at a time; one that is not read any more makes room
+#define PIECES_MAX 8192       // remembered as loaded, for each file; one more replaces another one
+#define CLAIM_MAX 4096        // pieces of one zone that are remembered
+#define PIECE_MIN 4096        // bytes: a page
+
+// -- settings: other values are replaced by the default --
+
+#define BYTES_MAX (1LL << 40) // of a bin or a zone
+#define THRESHOLD_MAX 2147483647LL
+#define SEQUENCE_MAX 100000LL // 5 MB of memory for each file at most, if its accesses are all over it
+#define PATH_BYTES 4096
+
+// -- which files are worth it --
+
+#define FILE_BYTES_MIN (1 << 20) // smaller ones are read by the kernel's own reading ahead
+#define RECHECK_CALLS 1024       // after so many reads a descriptor that was passed over is looked at again
+
+// -- what an access tells --
+
+#define SLOW_NS 20000          // and 1 ns a byte: more, and it waited for the disk
+#define SAMPLE_CALLS 64        // of accesses to what was loaded one in so many is timed: was it evicted?
+#define DOZE_AFTER 64          // fast accesses in a row to what was not loaded: all of it is in the cache anyway
+#define DOZE_CALLS 32          // then one in so many is looked at
+#define MISS_NS_MAX 50000000LL // more, and something else was slow
+
+// -- what may be spent on loading: as much as was saved or is about to be, and an advance --
+
+#define ADVANCE_NS 50000000LL     // 50 ms: two or three zones, to find out whether they help
+#define SHARE_OF_RUN 200          // and a 200th of the time since the first zone
+#define AHEAD_NS_MIN 1000000000LL // how far ahead is looked: 1 s
+#define AHEAD_SHARE 16            // or a 16th of that time
+#define RECENT_READS 512          // that tell what share of the time is saved
+#define FIRST_RATE 2              // ns a byte, until a zone has been loaded: 500 MB/s
+
+// -- the threads --
+
+#define THREADS_MAX 2
+#define QUEUE_MAX 8               // zones that wait; another one is asked for by a later read
+#define STEP_BYTES (1 << 19)      // read at a time: two steps of a thread are under way at most
+#define STACK_BYTES (16 * 1024)   // of a thread that calls nothing
+#define IDLE_NS 1000000000LL      // then a thread ends
+#define CLOSE_WAIT_NS 100000000LL // for a step to end before a descriptor is closed
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pieces.h"
+
+bool piece_touch(struct piece *pieces, uint64_t number, unsigned part)
+{
+    struct piece *piece = piece_place(pieces, number);
+    uint64_t touched = atomic_load_explicit(&piece->touched, memory_order_relaxed);
+    uint64_t bit = 1ULL << (part & 63);
+    atomic_store_explicit(&piece->touched, touched | bit, memory_order_relaxed);
+    return !(touched & bit);
+}
+
+bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
+{
+    while (*first < *last && piece_state(pieces, *first) != PIECE_ABSENT) {
+        ++*first;
+    }
+    while (*first < *last && piece_state(pieces, *last - 1) != PIECE_ABSENT) {
+        --*last;
+    }
+    for (uint64_t number = *first; number < *last; number++) {
+        if (piece_state(pieces, number) == PIECE_ABSENT) {
+            struct piece *piece = piece_place(pieces, number);
+            atomic_store_explicit(&piece->touched, 0, memory_order_relaxed);
+            atomic_store_explicit(&piece->tag, (number + 1) << 1, memory_order_relaxed);
+        }
+    }
+    return *first < *last;
+}
+
+void pieces_settle(struct piece *pieces, uint64_t first, uint64_t last, bool loaded)
+{
+    for (uint64_t number = first; number < last; number++) {
+        uint64_t loading = (number + 1) << 1; // another one may be in its place by now
+        atomic_compare_exchange_strong_explicit(&piece_place(pieces, number)->tag, &loading, loaded ? loading | 1 : 0,
+                                                memory_order_relaxed, memory_order_relaxed);
+    }
+}

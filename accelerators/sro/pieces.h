@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pieces of a file are loaded, or being loaded. Pure. A piece that shares its place with a later one is
+// forgotten: it would be loaded again, which costs little where it is in the cache.
+#ifndef SRO_PIECES_H
+#define SRO_PIECES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "limits.h"
+
+struct piece {
+    _Atomic uint64_t tag;     // 0: none; twice the piece's number and 2, and 1 if it is loaded
+    _Atomic uint64_t touched; // a bit for each 64th part of it that was read since
+};
+
+enum piece_state {
+    PIECE_ABSENT,
+    PIECE_LOADING,
+    PIECE_LOADED,
+};
+
+static inline struct piece *piece_place(struct piece *pieces, uint64_t number)
+{
+    return &pieces[number % PIECES_MAX];
+}
+
+static inline enum piece_state piece_state(struct piece *pieces, uint64_t number)
+{
+    uint64_t tag = atomic_load_explicit(&piece_place(pieces, number)->tag, memory_order_relaxed);
+    if (tag >> 1 != number + 1) {
+        return PIECE_ABSENT;
+    }
+    return tag & 1 ? PIECE_LOADED : PIECE_LOADING;
+}
+
+static inline void piece_forget(struct piece *pieces, uint64_t number)
+{
+    atomic_store_explicit(&piece_place(pieces, number)->tag, 0, memory_order_relaxed);
+}
+
+// Was this 64th part of a loaded piece never read before?
+bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
+
+// Take the pieces from `*first` to before `*last`, without those at both ends that are loaded or being loaded, as being
+// loaded. Returns false if none is left.
+bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last);
+
+// Of those that are being loaded: they are loaded now, or not after all.
+void pieces_settle(struct piece *pieces, uint64_t first, uint64_t last, bool loaded);
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "raw.h"
+#include "state.h"
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+// A child of vfork runs in its parent's memory: it must not make threads there, which would be its own.
+static bool is_ours(struct pool *pool)
+{
+    pid_t self = (pid_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    pid_t known = atomic_load(&pool->pid);
+    if (known != self) {
+        if (known && known == getppid()) {
+            return false;
+        }
+        atomic_store(&pool->pid, self);
+    }
+    return true;
+}
+
+// A thread keeps the user id that it was made with, whatever the program changes to.
+static bool has_our_user(struct pool *pool)
+{
+    uint32_t uid = geteuid();
+    if (uid != atomic_load(&pool->uid)) {
+        for (int i = 0; i < THREADS_MAX; i++) {
+            if (atomic_load(&pool->workers[i].alive)) {
+                return false; // they end when they are idle
+            }
+        }
+        atomic_store(&pool->uid, uid);
+    }
+    return true;
+}
+
+static void start(struct state *state, struct worker *worker)
+{
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    const uint64_t all = ~0ULL;
+    uint64_t before = 0;
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&worker->alive, &none, 1)) {
+        return;
+    }
+    worker->state = state;
+    atomic_store(&worker->leaving, 0);
+    // libc's own function leaves out the signals that it keeps for itself.
+    raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    void *id = (void *)&worker->alive;
+    if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, id) < 0) {
+        atomic_store(&worker->alive, 0);
+        atomic_store(&state->pool.broken, 1);
+    }
+    raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+}
+
+static bool put(struct pool *pool, const struct job *job)
+{
+    for (int i = 0; i < QUEUE_MAX; i++) {
+        uint32_t none = JOB_NONE;
+        if (atomic_compare_exchange_strong(&pool->queue[i].state, &none, JOB_CHANGING)) {
+            pool->queue[i].job = *job;
+            atomic_store(&pool->queue[i].state, JOB_WAITING);
+            return true;
+        }
+    }
+    return false;
+}
+
+// One thread for each zone that waits, up to all of them.
+static bool staff(struct state *state)
+{
+    struct pool *pool = &state->pool;
+    int waiting = 0, staying = 0;
+    for (int i = 0; i < QUEUE_MAX; i++) {
+        waiting += atomic_load(&pool->queue[i].state) == JOB_WAITING;
+    }
+    for (int i = 0; i < THREADS_MAX; i++) {
+        struct worker *worker = &pool->workers[i];
+        if (!atomic_load(&worker->alive) && staying < waiting && !atomic_load(&pool->broken)) {
+            start(state, worker);
+        }
+        staying += atomic_load(&worker->alive) && !atomic_load(&worker->leaving);
+    }
+    return staying > 0;
+}
+
+bool pool_submit(struct state *state, const struct job *job)
+{
+    struct pool *pool = &state->pool;
+    if (atomic_load(&pool->stopped) || !is_ours(pool) || !has_our_user(pool) || !put(pool, job)) {
+        return false;
+    }
+    bool staffed = staff(state);
+    atomic_fetch_add(&pool->asked, 1);
+    raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    if (!staffed) { // nobody will come
+        for (int i = 0; i < QUEUE_MAX; i++) {
+            uint32_t waiting = JOB_WAITING;
+            atomic_compare_exchange_strong(&pool->queue[i].state, &waiting, JOB_NONE);
+        }
+    }
+    return staffed;
+}
+
+// A short rest, which is no cancellation point.
+static void rest(void)
+{
+    const struct timespec short_time = {.tv_nsec = 50000};
+    raw_call(SYS_nanosleep, (long)&short_time, 0, 0, 0, 0, 0);
+}
+
+void pool_release(struct state *state, int first, int last)
+{
+    int64_t until = 0;
+    for (int i = 0; i < THREADS_MAX; i++) {
+        for (;;) {
+            uint32_t calling = atomic_load(&state->pool.workers[i].calling);
+            if (calling < (uint32_t)first + 1 || calling > (uint32_t)last + 1) {
+                break;
+            }
+            until = until ? until : now_ns() + CLOSE_WAIT_NS;
+            if (now_ns() > until) { // the disk hangs; a close does not wait for it
+                return;
+            }
+            rest();
+        }
+    }
+}
+
+void pool_stop(struct state *state)
+{
+    struct pool *pool = &state->pool;
+    const int64_t until = now_ns() + CLOSE_WAIT_NS;
+    atomic_store(&pool->stopped, 1);
+    atomic_fetch_add(&pool->asked, 1);
+    raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, THREADS_MAX, 0, 0, 0);
+    for (int i = 0; i < THREADS_MAX; i++) {
+        while (atomic_load(&pool->workers[i].alive) && now_ns() < until) {
+            rest();
+        }
+    }
+}

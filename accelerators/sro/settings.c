@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct variable {
+    const char *name;
+    const char *unit;
+    int64_t otherwise;
+    int64_t most;
+    size_t offset;
+} variables[] = {
+    {"SRO_DSC_BINSIZE", " of bytes", 1 << 20, BYTES_MAX, offsetof(struct settings, bin_bytes)},
+    {"SRO_CLUSTER_THRESHOLD", "", 2, THRESHOLD_MAX, offsetof(struct settings, threshold)},
+    {"SRO_PREFETCH_SIZE", " of bytes", 20 << 20, BYTES_MAX, offsetof(struct settings, zone_bytes)},
+    {"SRO_SEQUENCE_LENGTH", "", 100, SEQUENCE_MAX, offsetof(struct settings, sequence)},
+};
+
+// Digits and nothing else; -1 if not, or not from 1 to `most`.
+static int64_t read_number(const char *text, int64_t most)
+{
+    int64_t number = 0;
+    if (!*text || text[strspn(text, "0123456789")] != '\0') {
+        return -1;
+    }
+    for (; *text; text++) {
+        number = number * 10 + (*text - '0');
+        if (number > most) {
+            return -1;
+        }
+    }
+    return number ? number : -1;
+}
+
+static void complain_about(settings_complain *complain, const char *name, const char *value, const char *otherwise)
+{
+    char line[512];
+    snprintf(line, sizeof line, "libreprise_sro: %s=\"%.100s\" is ignored: %s", name, value, otherwise);
+    for (char *c = line; *c; c++) {
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c; // one line
+    }
+    complain(line);
+}
+
+static void read_variable(struct settings *settings, const struct variable *variable, settings_lookup *lookup,
+                          settings_complain *complain)
+{
+    const char *value = lookup(variable->name);
+    int64_t number = value && *value ? read_number(value, variable->most) : variable->otherwise;
+    if (number < 0) {
+        char otherwise[200];
+        snprintf(otherwise, sizeof otherwise, "give a number%s from 1 to %lld; it is %lld now", variable->unit,
+                 (long long)variable->most, (long long)variable->otherwise);
+        complain_about(complain, variable->name, value, otherwise);
+        number = variable->otherwise;
+    }
+    memcpy((char *)settings + variable->offset, &number, sizeof number);
+}
+
+static void be_silent(const char *line)
+{
+    (void)line;
+}
+
+void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain)
+{
+    const char *report = lookup("SRO_REPORT");
+    const char *disabled = lookup("SRO_DISABLE");
+    *settings = (struct settings){0};
+    if (!report || !*report) {
+        complain = be_silent;
+    } else if (strlen(report) < sizeof settings->report) {
+        memcpy(settings->report, report, strlen(report) + 1);
+    } else {
+        complain_about(complain, "SRO_REPORT", report, "give a path of at most 4095 bytes; there is no report now");
+    }
+    settings->disabled = disabled && *disabled && strcmp(disabled, "0") != 0;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        read_variable(settings, &variables[i], lookup, complain);
+    }
+    int64_t piece = settings->bin_bytes < settings->zone_bytes ? settings->bin_bytes : settings->zone_bytes;
+    settings->piece_bytes = piece < PIECE_MIN ? PIECE_MIN : piece;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct state *_Atomic state_pointer;
+_Atomic bool state_off;
+
+static struct settings settings;
+
+static void complain(const char *line)
+{
+    char text[600];
+    size_t length = strlen(line);
+    length = length < sizeof text - 1 ? length : sizeof text - 1;
+    memcpy(text, line, length);
+    text[length++] = '\n';
+    if (write(STDERR_FILENO, text, length) < 0) {
+        return; // nobody reads it
+    }
+}
+
+static struct state *map(void)
+{
+    size_t bytes = sizeof(struct state) + FILES_MAX * window_bytes((uint32_t)settings.sequence);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(memory, bytes, MADV_WIPEONFORK)) { // before Linux 4.14
+        munmap(memory, bytes);
+        return NULL;
+    }
+    return memory;
+}
+
+struct state *state_begin(void)
+{
+    if (!atomic_exchange(&state_off, true)) { // until it is known
+        const int kept = errno;
+        settings_read(&settings, (settings_lookup *)getenv, complain);
+        atomic_store(&state_pointer, settings.disabled ? NULL : map());
+        errno = kept;
+    }
+    return atomic_load(&state_pointer);
+}
+
+const struct settings *state_settings(void)
+{
+    return &settings;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    state_begin();
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changes what a descriptor's number stands for, and where it is.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "access.h"
+#include "files.h"
+#include "next.h"
+
+// Newer than some libcs that this is to be built with.
+int close_range(unsigned first, unsigned last, int flags);
+void closefrom(int first);
+int __close(int fd);
+int __dup2(int from, int to);
+off_t __lseek(int fd, off_t offset, int whence);
+
+#define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC: nothing is closed
+
+EXPORTED int close(int fd)
+{
+    files_forget(fd, fd);
+    return NEXT(close)(fd);
+}
+
+EXPORTED int __close(int fd)
+{
+    files_forget(fd, fd);
+    return NEXT(__close)(fd);
+}
+
+EXPORTED int dup2(int from, int to)
+{
+    if (from != to) {
+        files_forget(to, to);
+    }
+    return NEXT(dup2)(from, to);
+}
+
+EXPORTED int __dup2(int from, int to)
+{
+    if (from != to) {
+        files_forget(to, to);
+    }
+    return NEXT(__dup2)(from, to);
+}
+
+EXPORTED int dup3(int from, int to, int flags)
+{
+    if (from != to) {
+        files_forget(to, to);
+    }
+    return NEXT(dup3)(from, to, flags);
+}
+
+EXPORTED int close_range(unsigned first, unsigned last, int flags)
+{
+    if (!(flags & ONLY_MARKED) && first < DESCRIPTORS_MAX) {
+        files_forget((int)first, last < DESCRIPTORS_MAX ? (int)last : DESCRIPTORS_MAX - 1);
+    }
+    return NEXT(close_range)(first, last, flags);
+}
+
+EXPORTED void closefrom(int first)
+{
+    files_forget(first, DESCRIPTORS_MAX - 1);
+    NEXT(closefrom)(first);
+}
+
+EXPORTED int fclose(FILE *stream)
+{
+    files_forget(stream->_fileno, stream->_fileno);
+    return NEXT(fclose)(stream);
+}
+
+EXPORTED FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    files_forget(stream->_fileno, stream->_fileno);
+    return NEXT(freopen)(path, mode, stream);
+}
+
+EXPORTED FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    files_forget(stream->_fileno, stream->_fileno);
+    return NEXT(freopen64)(path, mode, stream);
+}
+
+EXPORTED off_t lseek(int fd, off_t offset, int whence)
+{
+    const off_t position = NEXT(lseek)(fd, offset, whence);
+    access_moved(fd, position);
+    return position;
+}
+
+EXPORTED off64_t lseek64(int fd, off64_t offset, int whence)
+{
+    const off64_t position = NEXT(lseek64)(fd, offset, whence);
+    access_moved(fd, position);
+    return position;
+}
+
+EXPORTED off_t __lseek(int fd, off_t offset, int whence)
+{
+    const off_t position = NEXT(__lseek)(fd, offset, whence);
+    access_moved(fd, position);
+    return position;
+}
+
+// Some namespaces are refused to a process of several threads.
+EXPORTED int unshare(int flags)
+{
+    files_stop();
+    return NEXT(unshare)(flags);
+}
+
+EXPORTED int setns(int fd, int type)
+{
+    files_stop();
+    return NEXT(setns)(fd, type);
+}

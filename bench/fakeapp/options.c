@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t NUMBER_MAX = 1000000000;
+static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // far from the end of 64 bits, whatever is added
+static const uint64_t READ_MAX = (uint64_t)64 << 20;
+static const uint64_t LEADS_MAX = 1000000;
+static const uint64_t THREADS_MAX = 256;
+
+const char OPTIONS_HELP[] = "\
+fakeapp --file FILE [OPTION...]: read small pieces of a file in a pattern, and say how long it took\n\
+\n\
+The file is cut into chunks, one for each lead, in whose middle the lead begins. The leads are visited in turn: a visit\n\
+makes --repeat reads within --scatter bytes around its lead, and moves the lead on by --advance. Sizes take K, M, G.\n\
+\n\
+  -p, --pattern a|b|c|d          where all numbers begin; other options change them (default: c)\n\
+  -N, --operations N             reads of all leads together\n\
+  -w, --min-size BYTES           least size of a read; reads begin at multiples of it\n\
+  -W, --max-size BYTES           largest size of a read\n\
+  -S, --scatter BYTES            width around a lead; 0: always at the lead\n\
+  -L, --leads N                  chunks\n\
+  -l, --advance BYTES            what a visit moves its lead on by\n\
+  -r, --repeat N                 reads of a visit\n\
+  -g, --scatter-interval LOW,HIGH  every lead draws its own scatter, instead of -S; 0,0: not\n\
+  -G, --repeat-interval LOW,HIGH   every lead draws its number of reads, for one visit, instead of -N and -r; 0,0: not\n\
+  -t, --threads N                that share the leads (with MPI: of each rank)\n\
+      --share K/N                only the reads of the Kth of N parts of the leads, beside N - 1 other programs\n\
+  -s, --seed N                   same seed, same reads\n\
+  -c, --compute MICROSECONDS     work of the processor after each read (default: 0)\n\
+      --cold                     first drop the file from memory (one's own caches only; as root,\n\
+                                 `echo 3 >/proc/sys/vm/drop_caches` drops those of the whole machine)\n\
+      --verify                   compare every byte with what --create wrote\n\
+      --create --size BYTES      make the file, and nothing else\n\
+      --show [--size BYTES]      print lead, offset and size of each read, and make none\n\
+";
+
+static int take_number(const char *text, int suffixes, uint64_t high, uint64_t *number, const char **end)
+{
+    static const char SUFFIXES[] = "kmg";
+    uint64_t value = 0;
+
+    if (!isdigit((unsigned char)*text))
+        return -1;
+    for (; isdigit((unsigned char)*text); text++) {
+        value = value * 10 + (uint64_t)(*text - '0');
+        if (value > high)
+            return -1;
+    }
+    const char *suffix = suffixes && *text ? strchr(SUFFIXES, tolower((unsigned char)*text)) : NULL;
+    if (suffix) {
+        value <<= 10 * (suffix - SUFFIXES + 1);
+        text++;
+    }
+    *number = value;
+    *end = text;
+    return value > high ? -1 : 0;
+}
+
+static int read_number(const char *name, const char *text, int suffixes, uint64_t low, uint64_t high, uint64_t *number,
+                       char *problem)
+{
+    const char *end = NULL;
+
+    if (take_number(text, suffixes, high, number, &end) == 0 && !*end && *number >= low)
+        return 0;
+    snprintf(problem, PROBLEM_BYTES, "--%s takes a number from %llu to %llu, not %.60s", name, (unsigned long long)low,
+             (unsigned long long)high, text);
+    return -1;
+}
+
+static int read_range(const char *name, const char *text, int suffixes, uint64_t high, struct range *range,
+                      char *problem)
+{
+    const char *end = NULL;
+
+    if (take_number(text, suffixes, high, &range->low, &end) == 0 && *end == ',' &&
+        take_number(end + 1, suffixes, high, &range->high, &end) == 0 && !*end && range->low <= range->high)
+        return 0;
+    snprintf(problem, PROBLEM_BYTES,
+             "--%s takes two numbers up to %llu, the smaller one first, e.g. 100,500, not %.60s", name,
+             (unsigned long long)high, text);
+    return -1;
+}
+
+static int read_share(const char *text, struct options *options, char *problem)
+{
+    const char *end = NULL;
+
+    if (take_number(text, 0, LEADS_MAX, &options->share, &end) == 0 && *end == '/' &&
+        take_number(end + 1, 0, LEADS_MAX, &options->shares, &end) == 0 && !*end && options->share &&
+        options->share <= options->shares)
+        return 0;
+    snprintf(problem, PROBLEM_BYTES, "--share takes which one of how many, e.g. 1/4, not %.60s", text);
+    return -1;
+}
+
+static int complain(char *problem, const char *words)
+{
+    snprintf(problem, PROBLEM_BYTES, "%s", words);
+    return -1;
+}
+
+// What one option alone cannot show.
+static int check(const struct options *o, char *problem)
+{
+    const struct pattern *p = &o->pattern;
+
+    if (!o->file && o->mode != MODE_SHOW)
+        return complain(problem, "needs a file: give --file FILE");
+    if (o->mode == MODE_CREATE && !o->size)
+        return complain(problem, "--create needs to know how large: give --size BYTES");
+    if (o->mode == MODE_SHOW && !o->size && !o->file)
+        return complain(problem, "--show needs the file's size: give --size BYTES or --file FILE");
+    if (o->mode == MODE_READ && o->size)
+        return complain(problem, "--size goes with --create or --show: a file that is read has its own");
+    if (p->min_size > p->max_size)
+        return complain(problem, "--min-size is larger than --max-size: lower the one or raise the other");
+    if (p->repeat_interval.high && !p->repeat_interval.low)
+        return complain(problem, "--repeat-interval begins at 0: give every lead a read, e.g. 1,500");
+    return 0;
+}
+
+enum { OPTION_COLD = 256, OPTION_VERIFY, OPTION_CREATE, OPTION_SIZE, OPTION_SHOW, OPTION_SHARE };
+
+static const char SHORT[] = ":p:N:w:W:S:L:l:r:g:G:t:s:c:f:h";
+static const struct option LONG[] = {
+    {"pattern", required_argument, NULL, 'p'},
+    {"operations", required_argument, NULL, 'N'},
+    {"min-size", required_argument, NULL, 'w'},
+    {"max-size", required_argument, NULL, 'W'},
+    {"scatter", required_argument, NULL, 'S'},
+    {"leads", required_argument, NULL, 'L'},
+    {"advance", required_argument, NULL, 'l'},
+    {"repeat", required_argument, NULL, 'r'},
+    {"scatter-interval", required_argument, NULL, 'g'},
+    {"repeat-interval", required_argument, NULL, 'G'},
+    {"threads", required_argument, NULL, 't'},
+    {"seed", required_argument, NULL, 's'},
+    {"compute", required_argument, NULL, 'c'},
+    {"file", required_argument, NULL, 'f'},
+    {"help", no_argument, NULL, 'h'},
+    {"cold", no_argument, NULL, OPTION_COLD},
+    {"verify", no_argument, NULL, OPTION_VERIFY},
+    {"create", no_argument, NULL, OPTION_CREATE},
+    {"size", required_argument, NULL, OPTION_SIZE},
+    {"show", no_argument, NULL, OPTION_SHOW},
+    {"share", required_argument, NULL, OPTION_SHARE},
+    {NULL, 0, NULL, 0},
+};
+
+static int take(int option, const char *text, struct options *o, char *problem)
+{
+    struct pattern *p = &o->pattern;
+    uint64_t number = 0;
+
+    switch (option) {
+    case 'N':
+        return read_number("operations", text, 0, 1, NUMBER_MAX, &p->operations, problem);
+    case 'w':
+        return read_number("min-size", text, 1, 1, READ_MAX, &p->min_size, problem);
+    case 'W':
+        return read_number("max-size", text, 1, 1, READ_MAX, &p->max_size, problem);
+    case 'S':
+        return read_number("scatter", text, 1, 0, LENGTH_MAX, &p->scatter, problem);
+    case 'L':
+        return read_number("leads", text, 0, 1, LEADS_MAX, &p->leads, problem);
+    case 'l':
+        return read_number("advance", text, 1, 0, LENGTH_MAX, &p->advance, problem);
+    case 'r':
+        return read_number("repeat", text, 0, 1, NUMBER_MAX, &p->repeat, problem);
+    case 'g':
+        return read_range("scatter-interval", text, 1, LENGTH_MAX, &p->scatter_interval, problem);
+    case 'G':
+        return read_range("repeat-interval", text, 0, NUMBER_MAX, &p->repeat_interval, problem);
+    case 't':
+        return read_number("threads", text, 0, 1, THREADS_MAX, &p->threads, problem);
+    case 's':
+        if (read_number("seed", text, 0, 0, NUMBER_MAX, &number, problem))
+            return -1;
+        o->seed = (unsigned long)number;
+        return 0;
+    case 'c':
+        return read_number("compute", text, 0, 0, NUMBER_MAX, &o->compute_us, problem);
+    case OPTION_SIZE:
+        return read_number("size", text, 1, 1, LENGTH_MAX, &o->size, problem);
+    case OPTION_SHARE:
+        return read_share(text, o, problem);
+    case 'f':
+        o->file = text;
+        return 0;
+    case 'h':
+        o->mode = MODE_HELP;
+        return 0;
+    case OPTION_CREATE:
+        o->mode = MODE_CREATE;
+        return 0;
+    case OPTION_SHOW:
+        o->mode = MODE_SHOW;
+        return 0;
+    case OPTION_COLD:
+        o->cold = 1;
+        return 0;
+    case OPTION_VERIFY:
+        o->verify = 1;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+// The numbers of the named pattern come first, wherever its name stands.
+static int read_pattern(int argc, char **argv, struct pattern *pattern, char *problem)
+{
+    const char *name = "c";
+    int option;
+
+    optind = 1;
+    while ((option = getopt_long(argc, argv, SHORT, LONG, NULL)) != -1) {
+        if (option == 'p')
+            name = optarg;
+        if (option == '?' || option == ':') {
+            snprintf(problem, PROBLEM_BYTES, "%.60s: %s; --help shows all", argv[optind - 1],
+                     option == ':' ? "takes a value" : "there is no such option");
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        snprintf(problem, PROBLEM_BYTES, "%.60s: is no option; --help shows all", argv[optind]);
+        return -1;
+    }
+    if (pattern_named(name, pattern) == 0)
+        return 0;
+    snprintf(problem, PROBLEM_BYTES, "--pattern takes a, b, c or d, not %.60s", name);
+    return -1;
+}
+
+int options_read(int argc, char **argv, struct options *options, char problem[PROBLEM_BYTES])
+{
+    int option;
+
+    *options = (struct options){.mode = MODE_READ, .seed = 1, .share = 1, .shares = 1};
+    if (read_pattern(argc, argv, &options->pattern, problem))
+        return -1;
+    optind = 1;
+    while ((option = getopt_long(argc, argv, SHORT, LONG, NULL)) != -1) {
+        if (take(option, optarg, options, problem))
+            return -1;
+    }
+    return options->mode == MODE_HELP ? 0 : check(options, problem);
+}

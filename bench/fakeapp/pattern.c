@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pattern.h"
+
+#include <stddef.h>
+
+#include "draw.h"
+
+enum {
+    KIB = 1024,
+    MIB = 1024 * KIB,
+};
+
+// Streams of random numbers: three of each lead.
+enum {
+    SCATTER,
+    READS,
+    PLACE, // two numbers of each read
+    STREAMS,
+};
+
+// b, c and d after Robert 2021, table 4.4, for seconds instead of minutes: a 25th of the reads in b and c, half of them
+// in d; on zones of a fifth (b), a tenth (c) and a 25th (d) of the width. On a byte of b fall as many reads as there,
+// of c fewer than half as many, of d more. a: a matrix of 64 rows, column by column; there it has no numbers.
+static const struct {
+    char name;
+    struct pattern pattern;
+} NAMED[] = {
+    {'a', {.operations = 20000, .leads = 64, .advance = 16 * KIB, .repeat = 1, .threads = 1}},
+    {'b', {.operations = 20000, .scatter = 10 * MIB, .leads = 4, .advance = 2 * MIB, .repeat = 200, .threads = 4}},
+    {'c', {.operations = 20000, .scatter = 1 * MIB, .leads = 220, .repeat = 1, .threads = 1}},
+    {'d', {.leads = 100, .scatter_interval = {50 * KIB, 20 * MIB}, .repeat_interval = {50, 250}, .threads = 1}},
+};
+static const uint64_t SIZE = 4 * KIB; // of every read of theirs
+
+int pattern_named(const char *name, struct pattern *pattern)
+{
+    for (size_t i = 0; i < sizeof(NAMED) / sizeof(*NAMED); i++) {
+        if (name[0] != NAMED[i].name || name[1])
+            continue;
+        *pattern = NAMED[i].pattern;
+        pattern->min_size = SIZE;
+        pattern->max_size = SIZE;
+        return 0;
+    }
+    return -1;
+}
+
+static uint64_t drawn(const struct walk *walk, uint64_t lead, int stream, uint64_t index, struct range from)
+{
+    return from.low + draw_bits(walk->seed, lead * STREAMS + (uint64_t)stream, index) % (from.high - from.low + 1);
+}
+
+static uint64_t reads_of(const struct walk *walk, uint64_t visit)
+{
+    const struct pattern *p = walk->pattern;
+
+    if (p->repeat_interval.high)
+        return visit < p->leads ? drawn(walk, visit, READS, 0, p->repeat_interval) : 0;
+    uint64_t before = visit * p->repeat;
+    if (before >= p->operations)
+        return 0;
+    return p->operations - before < p->repeat ? p->operations - before : p->repeat;
+}
+
+static uint64_t place(const struct walk *walk, uint64_t lead, uint64_t pass, uint64_t size, uint64_t draw)
+{
+    const struct pattern *p = walk->pattern;
+    uint64_t chunk = walk->file_size / p->leads;
+    uint64_t scatter = p->scatter;
+
+    if (p->scatter_interval.high)
+        scatter = drawn(walk, lead, SCATTER, 0, p->scatter_interval);
+    uint64_t room = walk->file_size - size + 1;
+    uint64_t offset = (lead * chunk + chunk / 2 + pass * p->advance) % room;
+    if (scatter) // half of it lies in front of the lead; around the file's ends
+        offset = (offset + room - scatter / 2 % room + draw % scatter) % room;
+    return offset / p->min_size * p->min_size; // records of the least size
+}
+
+int walk_next(struct walk *walk, struct operation *operation)
+{
+    const struct pattern *p = walk->pattern;
+    uint64_t count;
+
+    while (walk->read >= (count = reads_of(walk, walk->visit)) ||
+           walk->visit % p->leads % walk->workers != walk->worker) {
+        if (!count)
+            return 0;
+        walk->visit++;
+        walk->read = 0;
+    }
+    uint64_t lead = walk->visit % p->leads;
+    uint64_t pass = walk->visit / p->leads;
+    uint64_t index = (pass * (p->repeat ? p->repeat : 1) + walk->read++) * 2;
+    operation->lead = lead;
+    operation->size = drawn(walk, lead, PLACE, index, (struct range){p->min_size, p->max_size});
+    operation->offset =
+        place(walk, lead, pass, operation->size, draw_bits(walk->seed, lead * STREAMS + PLACE, index + 1));
+    return 1;
+}

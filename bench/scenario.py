@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The production scenario of Robert 2021, chapter 7, for real: `make bench-scenario` (needs root).
+
+    python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 12000] [--report PATH]
+
+Three users' applications are variations of four patterns of small reads (`bench.scenario_plan`), which load the
+Small Read Optimizer. Some jobs are tuned by campaigns on a virtual cluster with a real Slurm; then all are submitted by
+plain `sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and as always, in
+pairs in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole
+grid is measured too, for the gain that the best setting would have had (the oracle). docs/scenario.md says what is
+told. The last line is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import scenario_page, scenario_site
+from bench.scenario_numbers import Match, Result, summary
+from bench.scenario_oracle import oracle_gain
+from bench.scenario_plan import SCALES, Application, Job, Plan, plan
+from bench.small_reads import LIBRARY, ROOT, SmallReadsError, cold_run, machine, place_data
+from database.model import Decision, Record
+from matcher.linkage import Engine, LinkableRecord, load
+from matcher.metadata import JobMetadata
+from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.product import Daemon, install
+from tuner.emulators.sro import DEFAULT
+from tuner.space import Parameter, Parametrization, Space
+
+NODES = 4
+SPACE = Space(
+    (
+        Parameter("cluster_threshold", (2, 22)),
+        Parameter("binsize", (262144, 1048576)),
+        Parameter("prefetch_size", (1048576, 4194304, 10485760)),
+        Parameter("sequence_length", (150, 750)),
+    )
+)
+MORE_PAIRS = 6
+"""Of a job that seems slower: so many in all decide whether it is."""
+REPORT = ROOT / "build/scenario.html"
+
+Topology = tuple[Application, int]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job's pairs: default, given; and the last number of one that was given."""
+
+    defaults: tuple[float, ...]
+    given: tuple[float, ...]
+    job_id: int
+
+
+def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
+    """Tune these jobs; the record that came of each, by its id."""
+    found = {}
+    for number, job in enumerate(jobs, 1):
+        told = scenario_site.tune(cluster, job)
+        what = f"gain {told['gain']['gain']:.1%}" if told["record"] else f"no record: {told['note']}"
+        _say(f"campaign {number} of {len(jobs)}: {job.application.label} on {job.nodes}: {told['state']}, {what}")
+        if told["record"]:
+            found[told["record"]] = job
+    return found
+
+
+def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: random.Random) -> dict[int, Ran]:
+    """Every job's pairs. All jobs come once before any comes again."""
+    times: dict[int, tuple[list[float], list[float]]] = {job.number: ([], []) for job in jobs}
+    last: dict[int, int] = {}
+
+    def pair(job: Job) -> None:
+        for given in rng.sample((False, True), 2):
+            ended = scenario_site.run(cluster, job, *(() if given else ("--reprise=off",)))
+            times[job.number][given].append(ended.seconds)
+            if given:
+                last[job.number] = ended.job_id
+        defaults, givens = times[job.number]
+        _say(f"job {job.number} ({job.user}, {job.name}): {defaults[-1]:.3f} s default, {givens[-1]:.3f} s given")
+
+    for _ in range(pairs):
+        for job in jobs:
+            pair(job)
+    for job in jobs:
+        defaults, givens = times[job.number]
+        if statistics.fmean(givens) > statistics.fmean(defaults):
+            while len(defaults) < MORE_PAIRS:
+                pair(job)
+    return {number: Ran(tuple(a), tuple(b), last[number]) for number, (a, b) in times.items()}
+
+
+def oracles(topologies: Sequence[Topology], rng: random.Random) -> dict[Topology, float]:
+    found = {}
+    for number, (application, nodes) in enumerate(topologies, 1):
+
+        def one(setting: Parametrization, words: tuple[str, ...] = application.words, programs: int = nodes) -> float:
+            return cold_run(words, setting, programs).seconds
+
+        found[application, nodes] = oracle_gain(SPACE, DEFAULT, one, rng)
+        _say(f"oracle {number} of {len(topologies)}: {application.label} on {nodes}: {found[application, nodes]:.1%}")
+    return found
+
+
+def matched(decision: Decision | None, of_record: Mapping[int, Job]) -> Match | None:
+    """What a decision came to; None where no record was near."""
+    if decision is None or decision.score is None:
+        return None
+    job = of_record.get(decision.record_id or 0)
+    applied = decision.verdict == "apply" and job is not None
+    return Match(decision.score, job.application.label if job else "", job.nodes if job else 0, applied)
+
+
+def without(own: int, decision: Decision, records: Sequence[Record], of_record: Mapping[int, Job]) -> Match | None:
+    """The same decision, had the job's own record not been there."""
+    linkable = [LinkableRecord(r.id, JobMetadata.from_json(dict(r.metadata)), r.created_at, r.gain) for r in records]
+    model = load(decision.model.split("/")[0])
+    engine = Engine(model, linkable, cluster_nodes=NODES, timezone="")
+    others = [
+        one
+        for one in engine.ask(JobMetadata.from_json(dict(decision.metadata))).nearest(2).matches
+        if one.record.id != own
+    ]
+    if not others:
+        return None
+    job = of_record[others[0].record.id]
+    return Match(others[0].score, job.application.label, job.nodes, others[0].score >= decision.threshold)
+
+
+def results(
+    jobs: Sequence[Job],
+    ran: Mapping[int, Ran],
+    logged: tuple[Sequence[Record], Mapping[int, Decision]],
+    of_record: Mapping[int, Job],
+    best: Mapping[Topology, float],
+) -> list[Result]:
+    records, decisions = logged
+    own_record = {job.number: record for record, job in of_record.items()}
+    count: dict[str, int] = {}
+    for job in of_record.values():
+        count[job.application.label] = count.get(job.application.label, 0) + 1
+    found = []
+    for job in jobs:
+        of = ran[job.number]
+        decision = decisions.get(of.job_id)
+        match = matched(decision, of_record)
+        own = own_record.get(job.number)
+        left = without(own, decision, records, of_record) if own and decision else match
+        found.append(
+            Result(
+                user=job.user,
+                application=job.application.label,
+                nodes=job.nodes,
+                records=count.get(job.application.label, 0),
+                own=own is not None,
+                match=match,
+                without_own=left,
+                defaults=of.defaults,
+                given=of.given,
+                oracle=best[job.application, job.nodes],
+            )
+        )
+    return found
+
+
+def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Match | None]]:
+    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    with VirtualCluster(nodes=NODES) as cluster:
+        install(cluster)
+        who = [(job.user, job.application) for job in (*planned.jobs, *planned.strangers)]
+        scenario_site.place(cluster, who, scenario_site.component(SPACE, DEFAULT))
+        of_record = campaigns(cluster, planned.tuned)
+        with Daemon(cluster):
+            ran = submitted(cluster, planned.jobs, pairs, rng)
+            verdicts = scenario_site.ask_only(cluster, planned.strangers)
+        logged = scenario_site.logged(cluster, [one.job_id for one in ran.values()])
+    best = oracles(planned.topologies, rng)
+    strangers = [Match(1.0, "", 0, True) if verdict == "apply" else None for verdict in verdicts]
+    return results(planned.jobs, ran, logged, of_record, best), strangers
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", choices=sorted(SCALES), default="small")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=2, help="of each job, 2 or more")
+    parser.add_argument("--operations", type=int, default=12000, help="reads of a job, about")
+    parser.add_argument("--report", type=Path, default=REPORT)
+    given = parser.parse_args()
+    if given.pairs < 2 or given.operations < 1000:
+        parser.error("--pairs takes 2 or more, --operations 1000 or more")
+    begun = time.monotonic()
+    planned = plan(SCALES[given.scale], given.seed, given.operations)
+    try:
+        if not LIBRARY.exists():
+            raise SmallReadsError(f"{LIBRARY}: there is no such library: build it with `make build`")
+        place_data()
+        found, strangers = measure(planned, given.pairs, given.seed)
+    except (ClusterError, SmallReadsError) as error:
+        sys.exit(f"bench.scenario: {error}")
+    told: dict[str, Any] = summary(found, strangers) | {
+        "campaigns": len(planned.tuned),
+        "scale": given.scale,
+        "machine": machine(),
+        "minutes": round((time.monotonic() - begun) / 60, 1),
+    }
+    given.report.parent.mkdir(parents=True, exist_ok=True)
+    given.report.write_text(scenario_page.render(told, found))
+    _say(f"report: {given.report}")
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+if __name__ == "__main__":
+    main()

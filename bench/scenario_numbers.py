@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scenario's jobs come to: the tables of Robert 2021, section 7.4.2, and those that it lacks. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from tuner.statistics import paired_gain
+
+SCORE_STEPS = 5
+"""Groups of jobs by score, as many in each."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A decision: the score of the nearest record, and its application and nodes; `applied`: the job was given it."""
+
+    score: float
+    application: str
+    nodes: int
+    applied: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """A job and what came of it. `defaults` and `given` are seconds, in pairs; `oracle` is the gain over the default of
+    the best setting known for the application on as many nodes. `records` has its application, one of them the job's
+    own where `own`; `without_own` is the decision with that left out, the decision itself where there is none.
+    """
+
+    user: str
+    application: str
+    nodes: int
+    records: int
+    own: bool
+    match: Match | None
+    without_own: Match | None
+    defaults: tuple[float, ...]
+    given: tuple[float, ...]
+    oracle: float
+
+    @property
+    def gain(self) -> float:
+        """1 - given/default, by the geometric mean of the pairs."""
+        ratios = [math.log(b / a) for a, b in zip(self.defaults, self.given, strict=True)]
+        return 1 - math.exp(statistics.fmean(ratios))
+
+    @property
+    def is_slowed(self) -> bool:
+        """Beyond noise: even the upper bound of the gain is below 0."""
+        return len(self.defaults) > 1 and paired_gain(self.defaults, self.given)[2] < 0
+
+    @property
+    def score(self) -> float:
+        return self.match.score if self.match else 0.0
+
+    def is_right_application(self, match: Match | None) -> bool:
+        return match is not None and match.applied and match.application == self.application
+
+    def is_right_nodes(self, match: Match | None) -> bool:
+        return match is not None and match.applied and match.nodes == self.nodes
+
+
+def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
+    """Jobs, median and mean gain, and median score of those that were matched."""
+    chosen = list(results)
+    scores = [one.score for one in chosen if one.match and one.match.applied]
+    return {
+        "jobs": len(chosen),
+        "gain_median": _round(statistics.median, [one.gain for one in chosen]),
+        "gain_mean": _round(statistics.fmean, [one.gain for one in chosen]),
+        "oracle_gain_median": _round(statistics.median, [one.oracle for one in chosen]),
+        "score_median": _round(statistics.median, scores),
+        "score_mean": _round(statistics.fmean, scores),
+    }
+
+
+def by_quality(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """The thesis's four rows: right application or not, right number of nodes or not; and those that were given
+    nothing."""
+    rows = []
+    for application in (False, True):
+        for nodes in (False, True):
+            chosen = [
+                one
+                for one in results
+                if one.match
+                and one.match.applied
+                and one.is_right_application(one.match) == application
+                and one.is_right_nodes(one.match) == nodes
+            ]
+            rows.append({"application": application, "nodes": nodes, **gains(chosen)})
+    nothing = [one for one in results if not (one.match and one.match.applied)]
+    return [*rows, {"application": None, "nodes": None, **gains(nothing)}]
+
+
+def by_user(results: Sequence[Result]) -> dict[str, Any]:
+    users = sorted({one.user for one in results})
+    return {user: gains(one for one in results if one.user == user) for user in users}
+
+
+def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
+    """Matched jobs in groups of equal size, from the lowest score to the highest."""
+    chosen = sorted((one for one in results if one.match and one.match.applied), key=lambda one: one.score)
+    steps = min(steps, len(chosen))
+    bounds = [len(chosen) * step // steps for step in range(steps + 1)] if steps else []
+    groups = [chosen[low:high] for low, high in pairwise(bounds)]
+    return [{"from": _4(group[0].score), "to": _4(group[-1].score), **gains(group)} for group in groups]
+
+
+def rates(results: Iterable[Result], of: Callable[[Result], Match | None]) -> dict[str, float | int | None]:
+    """Shares of jobs whose application has a record that may serve them."""
+    chosen = [(one, of(one)) for one in results]
+    return {
+        "of_jobs": len(chosen),
+        "right_application": _share(one.is_right_application(match) for one, match in chosen),
+        "right_nodes": _share(one.is_right_nodes(match) for one, match in chosen),
+        "missed": _share(not (match and match.applied) for _, match in chosen),
+    }
+
+
+def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dict[str, Any]:
+    """Everything, the keys of the bars first. `strangers`: the decisions of unknown applications' jobs."""
+    again = [one for one in results if not one.own]
+    known = [one for one in results if one.records]
+    of_all, of_known = gains(results), rates(known, lambda one: one.match)
+    return {
+        "gain_median": of_all["gain_median"],
+        "oracle_gain_median": of_all["oracle_gain_median"],
+        "slowed": sum(one.is_slowed for one in results),
+        "right_application": of_known["right_application"],
+        "unknown_matched": _share(match is not None and match.applied for match in strangers),
+        "gain_mean": of_all["gain_mean"],
+        "slower_at_all": sum(one.gain < 0 for one in results),
+        "right_nodes": of_known["right_nodes"],
+        "all": of_all,
+        "never_tuned": gains(again) | rates((one for one in again if one.records), lambda one: one.match),
+        "own_record_left_out": rates((one for one in results if one.records > one.own), lambda one: one.without_own),
+        "without_a_record": gains(one for one in results if not one.records),
+        "unknown_jobs": len(strangers),
+        "by_quality": by_quality(results),
+        "by_user": by_user(results),
+        "by_score": by_score(results),
+    }
+
+
+def _share(hits: Iterable[bool]) -> float | None:
+    counted = list(hits)
+    return _4(sum(counted) / len(counted)) if counted else None
+
+
+def _round(centre: Callable[[Sequence[float]], float], values: Sequence[float]) -> float | None:
+    return _4(centre(values)) if values else None
+
+
+def _4(value: float) -> float:
+    return round(float(value), 4)

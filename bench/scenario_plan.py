@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who submits what in the scenario: applications, users, jobs, and which of them are tuned. Pure: a seed decides all.
+
+After Robert 2021, section 7.4.1. An application is a random variation of one of the four patterns of small reads, with
+a name; three users draw applications, may draw the same ones, and submit jobs of them, some of which are tuned first.
+Job names carry an adjective in two of three cases and the number of nodes in one of three. An application lies in
+`/home/<user>/<name>_<time stamp>/`. What becomes of the reads does not depend on the user.
+
+Beyond the thesis: `strangers`, jobs of applications that nobody tuned, submitted by the same users in the same way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matcher.evaluation.scenario import distinct_words
+from matcher.evaluation.thesis import ADJECTIVES
+
+NODES = (1, 2, 4)
+KIB, MIB = 1024, 1024 * 1024
+STAMPS = (1_500_000_000, 1_600_000_000)
+SYLLABLES = (2, 4)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How a user works: draws of applications, jobs of each (from, to), and how many of these are tuned."""
+
+    draws: int
+    jobs: tuple[int, int]
+    tuned: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large a scenario is. `pool`: applications that users draw from; `strangers`: jobs of those nobody drew."""
+
+    name: str
+    pool: int
+    profiles: Mapping[str, Profile]
+    strangers: int
+
+
+THESIS = Scale(
+    "thesis",
+    88,  # of 9,218 possible ones: 55 draws of 88 give 41 different ones on average, as there
+    {
+        "alice": Profile(10, (5, 10), (1, 2)),
+        "bob": Profile(20, (1, 5), (1, 3)),
+        "carol": Profile(25, (5, 15), (2, 4)),
+    },
+    400,
+)
+SMALL = Scale(
+    "small",
+    40,  # 9 draws of 40 rarely meet, and the rest are unknown ones
+    {"alice": Profile(2, (3, 5), (1, 1)), "bob": Profile(4, (1, 3), (1, 1)), "carol": Profile(3, (3, 7), (1, 2))},
+    200,
+)
+"""A fifth of the draws, each with half of the jobs: what twenty minutes have room for."""
+SCALES = {scale.name: scale for scale in (SMALL, THESIS)}
+
+
+@dataclass(frozen=True)
+class Application:
+    """`words` are what fakeapp is given; the same for all its jobs."""
+
+    name: str
+    stamp: int
+    pattern: str
+    words: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}_{self.stamp}"
+
+    def directory(self, user: str) -> str:
+        return f"/home/{user}/{self.label}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A submission. `tuned`: a campaign makes a record of it before anybody submits; `stranger`: nobody tuned its
+    application."""
+
+    number: int
+    user: str
+    application: Application
+    nodes: int
+    name: str
+    tuned: bool = False
+    stranger: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`jobs` in the order in which they are submitted, without the strangers."""
+
+    jobs: tuple[Job, ...]
+    strangers: tuple[Job, ...]
+
+    @property
+    def tuned(self) -> tuple[Job, ...]:
+        return tuple(job for job in self.jobs if job.tuned)
+
+    @property
+    def topologies(self) -> tuple[tuple[Application, int], ...]:
+        """The different applications and node counts of `jobs`, in the order in which they first come."""
+        return tuple(dict.fromkeys((job.application, job.nodes) for job in self.jobs))
+
+
+def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, ...]:
+    """fakeapp's words for a random variation of a pattern, with about so many reads."""
+    seed = rng.randrange(1_000_000)
+    words: dict[str, object] = {"pattern": pattern, "seed": seed}
+    if pattern == "a":
+        leads = rng.randint(32, 96)
+        words |= {"leads": leads, "advance": rng.choice((8, 16, 32, 64)) * KIB, "operations": operations}
+    elif pattern == "b":  # a thread and a lead for each of at most four nodes, at least
+        scatter = rng.randint(5, 20) * MIB
+        words |= {"leads": rng.choice((4, 8)), "scatter": scatter, "advance": scatter // rng.choice((4, 5, 8))}
+        words |= {"repeat": rng.randint(100, 400), "threads": 1, "operations": operations}
+    elif pattern == "c":
+        words |= {"leads": rng.randint(100, 220), "scatter": rng.randint(512, 1536) * KIB, "operations": operations}
+    else:
+        leads = rng.randint(40, 100)
+        mean = max(1, operations // leads)
+        words |= {"leads": leads, "scatter-interval": f"{50 * KIB},{rng.randint(5, 30) * MIB}"}
+        words |= {"repeat-interval": f"{max(1, mean // 3)},{mean * 5 // 3}"}
+    return tuple(f"--{name}={value}" for name, value in words.items())
+
+
+def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
+    """So many applications, of each pattern as many as of the others."""
+    names = distinct_words(rng, count, SYLLABLES)
+    found = []
+    for number, name in enumerate(names):
+        pattern = "abcd"[number % 4]
+        found.append(Application(name, rng.randint(*STAMPS), pattern, variation(rng, pattern, operations)))
+    return found
+
+
+def job_name(rng: random.Random, application: Application, nodes: int) -> str:
+    name = application.name
+    if rng.random() < 2 / 3:
+        name = f"{rng.choice(ADJECTIVES)}_{name}"
+    return f"{name}_{nodes}" if rng.random() < 1 / 3 else name
+
+
+def plan(scale: Scale, seed: int, operations: int) -> Plan:
+    """One scenario. Users take turns at random; a user's own jobs come in the order of draws."""
+    rng = random.Random(seed)  # noqa: S311 - a simulation
+    applications = pool(rng, scale.pool, operations)
+    waiting: dict[str, list[tuple[Application, bool]]] = {user: [] for user in scale.profiles}
+    drawn: set[Application] = set()
+    for user, profile in scale.profiles.items():
+        for application in rng.choices(applications, k=profile.draws):
+            drawn.add(application)
+            count = rng.randint(*profile.jobs)
+            tuned = min(count, rng.randint(*profile.tuned))
+            waiting[user] += [(application, number < tuned) for number in range(count)]
+    jobs: list[Job] = []
+    while any(waiting.values()):
+        user = rng.choice([user for user, left in waiting.items() if left])
+        application, tuned = waiting[user].pop(0)
+        jobs.append(_job(rng, len(jobs), user, application, tuned=tuned))
+    unknown = [application for application in applications if application not in drawn]
+    strangers = [
+        _job(rng, number, rng.choice(list(scale.profiles)), rng.choice(unknown), stranger=True)
+        for number in range(scale.strangers if unknown else 0)
+    ]
+    return Plan(tuple(jobs), tuple(strangers))
+
+
+def _job(
+    rng: random.Random,
+    number: int,
+    user: str,
+    application: Application,
+    *,
+    tuned: bool = False,
+    stranger: bool = False,
+) -> Job:
+    nodes = rng.choice(NODES)
+    return Job(number, user, application, nodes, job_name(rng, application, nodes), tuned, stranger)
+
+
+def script(application: Application, user: str, program: str, data: str, library: str) -> Mapping[str, str]:
+    """The application's files by their names in its directory: its program, and the batch script `sbatch`, which its
+    user submits with a job name and a number of nodes."""
+    fakeapp = " ".join((program, "--cold", f"--file={data}", *application.words))
+    return {
+        application.name: f'#!/bin/sh\nexec {fakeapp} "$@"\n',
+        "sbatch": (
+            "#!/bin/bash\n#SBATCH --ntasks-per-node=1 --output=job-%j.out\n"
+            f"export LD_PRELOAD=${{LD_PRELOAD:+$LD_PRELOAD:}}{library}\n"
+            f"mpirun {application.directory(user)}/{application.name}\n"
+        ),
+    }
+
+
+def options(job: Job) -> Sequence[str]:
+    """What its user tells `sbatch`."""
+    return (f"--job-name={job.name}", f"--nodes={job.nodes}")

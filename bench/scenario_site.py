@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenario's virtual cluster: users' applications on it, campaigns, and jobs by `sbatch`, each with a cold file."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from bench.plugin_site import DATABASE
+from bench.scenario_plan import Application, Job, options, script
+from bench.small_reads import DATA, LIBRARY, PROGRAM, ROOT, VARIABLES
+from database.facade import Database
+from database.model import Decision, Record
+from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.product import SOURCE
+from tuner.space import Space
+
+COMPONENT = "sro-scenario"
+TIME = r"^fakeapp: .* time ([0-9.]+) s$"
+LONGEST_S = 120
+CAMPAIGN = {
+    "component": COMPONENT,
+    "search": {"method": "gp-ei", "initial": 5, "budget": 12, "window": 0},
+    "repetitions": {"default_runs": 2, "final_pairs": 4},
+    "executor": {"kind": "slurm", "max_trial_s": LONGEST_S},
+}
+"""Small, for the scenario's twenty minutes: 12 of the 24 points of its grid."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job's number, and the seconds of its read phase."""
+
+    job_id: int
+    seconds: float
+
+
+def inside(path: Path) -> str:
+    """Where the cluster has a file of the checkout: the same one, on the machine's own disk."""
+    return f"{SOURCE}/{path.relative_to(ROOT)}"
+
+
+def component(space: Space, default: Mapping[str, Any]) -> dict[str, Any]:
+    """The accelerator as a component. Its library is in the users' own scripts, in default runs too."""
+    return {
+        "name": COMPONENT,
+        "version": "1",
+        "description": "Small Read Optimizer, which the applications' scripts load",
+        "kind": "application",
+        "objective": {"pattern": TIME, "unit": "s"},
+        "parameters": {
+            VARIABLES[one.name]: {"default": default[one.name], "values": list(one.values)} for one in space.parameters
+        },
+    }
+
+
+def place(cluster: VirtualCluster, who: Iterable[tuple[str, Application]], described: Mapping[str, Any]) -> None:
+    """The component, and each user's applications."""
+    cluster.write(f"/etc/reprise/components/{COMPONENT}.yaml", yaml.safe_dump(dict(described), sort_keys=False))
+    program = inside(PROGRAM.with_name("fakeapp-mpi"))
+    for user, application in dict.fromkeys(who):
+        files = script(application, user, program, inside(DATA), inside(LIBRARY))
+        for name, text in files.items():
+            cluster.write(f"{application.directory(user)}/{name}", text, user=user, mode=0o755)
+
+
+def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
+    """A campaign for a job as its user submits it; what `reprise tune run --json` tells of it."""
+    directory = job.application.directory(job.user)
+    described = CAMPAIGN | {
+        "name": f"{job.application.label} on {job.nodes} for {job.user}",
+        "application": {
+            "script": f"{directory}/sbatch",
+            "user": job.user,
+            "directory": directory,
+            "options": list(options(job)),
+        },
+    }
+    path = f"/home/reprise/campaigns/{job.number}.yaml"
+    cluster.write(path, yaml.safe_dump(described), user="reprise")
+    done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
+    """Submit as its user, wait, and read the time. Raises ClusterError where there is none."""
+    directory = job.application.directory(job.user)
+    number = cluster.submit(f"{directory}/sbatch", *options(job), *more, user=job.user, cwd=directory)
+    end = cluster.wait_job(number, timeout_s=2 * LONGEST_S)
+    found = re.search(TIME, end.output, re.MULTILINE)
+    if not found:
+        raise ClusterError(
+            f"{job.user}'s job {number} ({job.name}) is {end.state}, without a time: {end.output[-500:]}"
+        )
+    return Ended(number, float(found[1]))
+
+
+EXPLAINED = re.compile(r"^reprise: (\w+): .*$", re.MULTILINE)
+
+
+def ask_only(cluster: VirtualCluster, jobs: Sequence[Job]) -> list[str]:
+    """The verdicts that jobs are given which are submitted and never run."""
+    verdicts = []
+    for job in jobs:
+        directory = job.application.directory(job.user)
+        words = ["sbatch", "--hold", "--reprise=explain", *options(job), f"{directory}/sbatch"]
+        done = cluster.run(words, user=job.user, cwd=directory)
+        found = EXPLAINED.search(done.stderr)
+        if not found:
+            raise ClusterError(f"sbatch --reprise=explain said nothing of {job.name}: {done.stderr.strip()}")
+        verdicts.append(found[1])
+    for user in {job.user for job in jobs}:
+        cluster.run(["scancel", f"--user={user}"])
+    return verdicts
+
+
+def logged(cluster: VirtualCluster, job_ids: Sequence[int]) -> tuple[list[Record], dict[int, Decision]]:
+    """All records, and the newest decision of each job, from a copy: SQLite opens none in another mount namespace."""
+    with TemporaryDirectory() as directory:
+        for file in cluster.path(DATABASE).parent.glob(f"{Path(DATABASE).name}*"):
+            shutil.copy(file, directory)
+        with Database.open(Path(directory) / Path(DATABASE).name) as database:
+            found = {number: database.decisions_of_job(cluster.spec.name, number, limit=1) for number in job_ids}
+            records = list(database.records())
+    return records, {number: decisions[0] for number, decisions in found.items() if decisions}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the Small Read Optimizer's landscapes on this machine's disk: `make landscapes-sro`.
+
+    python -m bench.sro_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
+
+Every point of the grid with each pattern of bench/fakeapp, with a cold file, in random order over patterns and points,
+one repetition after the other, so that what changes slowly on the machine spreads over all of them; the default and
+runs without the accelerator stand among them. The grid is every other value or so of the thesis's (Robert 2021, table
+4.5); `--full` is that itself: 1,920 points, half a day. They are stored in bench/landscapes/disk/, to be replayed; the
+last line is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.emulated import DIRECTORY
+from bench.small_reads import DATA, PATTERNS, SmallReadsError, cold_run, machine, place_data
+from tuner.emulators import sro
+from tuner.landscape import Landscape
+from tuner.space import Parameter, Parametrization, Space
+
+DEFAULT, FULL = sro.DEFAULT, sro.SPACE
+STORED = DIRECTORY / "disk"
+"""Not beside the others: `make bench-tuner` plays all those, with its peers."""
+REDUCED_VALUES = {
+    "cluster_threshold": (2, 22, 102),
+    "binsize": (262144, 1048576),
+    "prefetch_size": (1048576, 4194304, 10485760),
+    "sequence_length": (50, 150, 750),
+}
+REDUCED = Space(tuple(Parameter(name, values) for name, values in REDUCED_VALUES.items()))
+EXTRA = 3
+"""Runs of the default, and of none, in each repetition."""
+NONE, DEFAULT_RUN = -1, -2
+
+Task = tuple[str, int]
+"""A pattern and the index of a point, or one of the two above."""
+Measure = Callable[[str, Parametrization | None], float]
+"""Seconds of one run of a pattern with a setting, or with none."""
+
+
+@dataclass
+class Measured:
+    """Seconds by point of the grid, of the default and without the accelerator."""
+
+    samples: list[list[float]]
+    default: list[float] = field(default_factory=list)
+    none: list[float] = field(default_factory=list)
+
+    def of(self, index: int) -> list[float]:
+        if index == NONE:
+            return self.none
+        return self.default if index == DEFAULT_RUN else self.samples[index]
+
+
+def path_of(pattern: str, full: bool) -> Path:
+    return STORED / f"fakeapp-{pattern}{'.full' if full else ''}.json.gz"
+
+
+def schedule(patterns: Sequence[str], points: int, rng: random.Random) -> list[Task]:
+    """One repetition, in random order."""
+    tasks = [(pattern, index) for pattern in patterns for index in range(points)]
+    tasks += [(pattern, index) for pattern in patterns for index in (NONE, DEFAULT_RUN) for _ in range(EXTRA)]
+    return rng.sample(tasks, len(tasks))
+
+
+def measure(patterns: Sequence[str], space: Space, repetitions: int, one: Measure, seed: int) -> dict[str, Measured]:
+    found = {pattern: Measured([[] for _ in space.points]) for pattern in patterns}
+    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    for repetition in range(repetitions):
+        tasks = schedule(patterns, len(space.points), rng)
+        for number, (pattern, index) in enumerate(tasks, 1):
+            setting = space.points[index] if index >= 0 else DEFAULT if index == DEFAULT_RUN else None
+            found[pattern].of(index).append(float(f"{one(pattern, setting):.6g}"))
+            if not number % 50:
+                _say(f"repetition {repetition + 1} of {repetitions}: {number} of {len(tasks)} runs")
+    return found
+
+
+def assemble(pattern: str, space: Space, measured: Measured, source: str, full: bool) -> Landscape:
+    none = statistics.median(measured.none)
+    text = f"measured: fakeapp --pattern {pattern}, cold, {source}; without the accelerator {none:.3g} s"
+    name = path_of(pattern, full).name.removesuffix(".json.gz")
+    return Landscape(name, space, DEFAULT, measured.samples, "s", text, measured.default)
+
+
+def told(landscape: Landscape, none: Sequence[float]) -> dict[str, object]:
+    """What the JSON object has of a pattern. The best of so many is partly luck: `bench.sro_patterns` measures anew."""
+    point, best = landscape.optimum
+    default = statistics.median(landscape.default_samples)
+    without = statistics.median(none)
+    return {
+        "none_s": round(without, 3),
+        "default_s": round(default, 3),
+        "best_s": round(best, 3),
+        "over_default": round(1 - best / default, 4),
+        "over_none": round(1 - best / without, 4),
+        "best": dict(point),
+    }
+
+
+def _cold(pattern: str, setting: Parametrization | None) -> float:
+    return cold_run(("--pattern", pattern), setting).seconds
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="the thesis's whole grid")
+    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--patterns", type=lambda text: text.split(","), default=list(PATTERNS))
+    given = parser.parse_args()
+    if given.repetitions < 1 or not set(given.patterns) <= set(PATTERNS):
+        parser.error("--repetitions takes 1 or more, --patterns some of a,b,c,d")
+    space = FULL if given.full else REDUCED
+    try:
+        place_data()
+        found = measure(given.patterns, space, given.repetitions, _cold, seed=1)
+    except SmallReadsError as error:
+        sys.exit(f"bench.sro_landscapes: {error}")
+    source = machine(DATA)
+    STORED.mkdir(parents=True, exist_ok=True)
+    result: dict[str, object] = {"machine": source, "points": len(space.points), "repetitions": given.repetitions}
+    for pattern, measured in found.items():
+        landscape = assemble(pattern, space, measured, source, given.full)
+        landscape.save(path_of(pattern, given.full))
+        result[pattern] = told(landscape, measured.none)
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

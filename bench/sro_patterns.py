@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Small Read Optimizer gains on the four patterns, with a cold file: none, default and tuned in one run.
+
+    python -m bench.sro_patterns [--rounds 10]
+
+Tuned is the best point of the pattern's stored landscape (`make landscapes-sro`), measured anew: each round has all
+patterns in all three ways, in random order, so that nothing is compared with what ran at another time, and no luck of
+the search is left in it. Each gain is 1 - tuned/other from pairs, with its 95 % bounds. The last line is a JSON object,
+with `patterns` and `faster`: on how many of them tuned is at least 20 % faster than none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, machine, place_data
+from bench.sro_landscapes import path_of
+from tuner.landscape import LandscapeError, load
+from tuner.space import Parametrization
+from tuner.statistics import paired_gain
+
+NONE, DEFAULT, TUNED = WAYS = ("none", "default", "tuned")
+BAR = 0.2
+
+Times = Mapping[str, Mapping[str, Sequence[float]]]
+"""Seconds by pattern and way, a round's in the same place of all lists."""
+
+
+def settings(patterns: Sequence[str]) -> dict[str, dict[str, Parametrization | None]]:
+    """Of each pattern the three ways. Raises LandscapeError where a landscape is not there."""
+    found: dict[str, dict[str, Parametrization | None]] = {}
+    for pattern in patterns:
+        landscape = load(path_of(pattern, full=False))
+        found[pattern] = {NONE: None, DEFAULT: landscape.default, TUNED: landscape.optimum[0]}
+    return found
+
+
+def measure(
+    ways: Mapping[str, Mapping[str, Parametrization | None]],
+    rounds: int,
+    one: Callable[[str, Parametrization | None], Run],
+    seed: int = 1,
+) -> Times:
+    """Raises SmallReadsError where the accelerator changed what is read."""
+    times: dict[str, dict[str, list[float]]] = {pattern: {way: [] for way in WAYS} for pattern in ways}
+    checksums: dict[str, str] = {}
+    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    tasks = [(pattern, way) for pattern in ways for way in WAYS]
+    for number in range(rounds):
+        for pattern, way in rng.sample(tasks, len(tasks)):
+            run = one(pattern, ways[pattern][way])
+            if checksums.setdefault(pattern, run.checksum) != run.checksum:
+                raise SmallReadsError(f"pattern {pattern}, {way}: other bytes were read: the accelerator is broken")
+            times[pattern][way].append(run.seconds)
+        sys.stderr.write(f"round {number + 1} of {rounds}\n")
+    return times
+
+
+def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]]) -> dict[str, Any]:
+    patterns: dict[str, Any] = {}
+    for pattern, own in times.items():
+        of: dict[str, Any] = {f"{way}_s": round(statistics.median(own[way]), 3) for way in WAYS}
+        for name, other, better in (
+            ("over_none", NONE, TUNED),
+            ("over_default", DEFAULT, TUNED),
+            ("default_over_none", NONE, DEFAULT),
+        ):
+            of[name] = [round(value, 4) for value in paired_gain(own[other], own[better])]
+        patterns[pattern] = of | {"tuned": dict(ways[pattern][TUNED] or {})}
+    faster = sum(of["over_none"][0] >= BAR for of in patterns.values())
+    return {"patterns": patterns, "faster": faster, "rounds": len(next(iter(times.values()))[NONE])}
+
+
+def patterns(rounds: int) -> dict[str, Any]:
+    """All of it: what the JSON object has."""
+    place_data()
+    ways = settings(PATTERNS)
+    times = measure(ways, rounds, lambda pattern, setting: cold_run(("--pattern", pattern), setting))
+    return told(times, ways) | {"machine": machine()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=10)
+    given = parser.parse_args()
+    if given.rounds < 2:
+        parser.error("--rounds takes 2 or more")
+    try:
+        sys.stdout.write(json.dumps(patterns(given.rounds)) + "\n")
+    except (SmallReadsError, LandscapeError) as error:
+        sys.exit(f"bench.sro_patterns: {error}")
+
+
+if __name__ == "__main__":
+    main()
