@@ -179,7 +179,7 @@ def test_a_plan_is_what_sbatch_takes(site: Site) -> None:
     """What is shown could be submitted as it stands: sbatch itself says so, and submits nothing."""
     file = site.campaign("slurm", {"script": True, "header": HEADER})
     shown = site.reprise("tune", "plan", file).stdout
-    script = shown[shown.index("#!/bin/bash") : shown.index("\n# one, search")]
+    script = shown[shown.index("#!/bin/bash") : shown.index("\n==> ")]
     path = site.write("shown.sh", script)
     done = site.cluster.run(["sbatch", "--test-only", path], user="reprise")
     assert "to start at" in done.stderr and "using 2 processors on nodes" in done.stderr
