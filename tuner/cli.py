@@ -38,7 +38,7 @@ def tune() -> None:
 @tune.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
-@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @shaman.options
 @click.pass_obj

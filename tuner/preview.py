@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from database.facade import Database
 from database.model import TrialRole, TrialState
@@ -15,6 +16,7 @@ from tuner.campaign import Definition
 from tuner.component import Component, Problem, RoundComponent, TrialPlan, Wanted
 from tuner.coordinator import most_trials, rounds
 from tuner.executors.base import Begun, Executor
+from tuner.executors.script import beside
 from tuner.space import Parametrization
 from tuner.steps import seed_of
 
@@ -44,10 +46,12 @@ def trials(
     config: Config,
     count: int,
 ) -> Sequence[str]:
-    """The first runs for the first problems, their defaults among them, each with its script, as a person reads it."""
+    """The first runs for the first problems, their defaults among them, as a person reads them: each with its script,
+    and the other files in its directory where these are not as for the run before."""
     first = rounds(problems)[0]
     points = [_first(definition, problem, count) for problem in first]
-    texts = []
+    texts = list[str]()
+    shown = dict[str, str]()
     for number in range(max(map(len, points))):
         chosen = [(one, *some[number]) for one, some in zip(first, points, strict=True) if number < len(some)]
         plan = _plan(component, [(problem, point) for problem, _, point in chosen])
@@ -57,8 +61,24 @@ def trials(
             f"# {problem.key}, {role}: {' '.join(f'{name}={value}' for name, value in point.items())}\n"
             for problem, role, point in chosen
         )
-        texts.append(f"{told}{executor.preview(Begun('TRIAL', plan, directory))}")
+        script = executor.preview(Begun("TRIAL", plan, directory))
+        texts.append(f"{told}{script}{_files(plan, directory, shown)}")
+        shown = _written(plan)
     return texts
+
+
+def _written(plan: TrialPlan) -> dict[str, str]:
+    return beside(plan) | dict(plan.files)
+
+
+def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
+    """The files of a trial, each behind its path; of those that were shown for the run before, only that."""
+    text = ""
+    for name, content in _written(plan).items():
+        again = shown.get(name) == content
+        text += f"\n==> {directory / name}{' is as before' if again else ''}\n{'' if again else content}"
+        text += "" if text.endswith("\n") else "\n"
+    return text
 
 
 def cost(

@@ -7,7 +7,8 @@ A trial that reaches its limit is pruned: its value is the limit, a lower bound 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from database.model import Measurement
 from reprise.config import Section
 from tuner.noise.base import Evaluation
 from tuner.settings import read
+from tuner.space import Parametrization
 
 Estimator = Literal["median", "mean", "quantile"]
 LEAST = 5  # trials that ended before an estimate of them is of use
@@ -37,7 +39,19 @@ class EstimatorSettings(Section):
     margin: float = Field(1.25, ge=1, description="see `floor_s`")
 
 
-POLICIES: Mapping[str, type[Section]] = {"none": Section, "default": DefaultSettings, "estimator": EstimatorSettings}
+class HalvingSettings(Section):
+    """Of `halving`: successive halving over repetitions, with rungs at 1, 2, 4, 8, ... runs of a point."""
+
+    keep: float = Field(0.5, gt=0, lt=1, description="share of the points of a rung that goes on")
+    margin: float = Field(1.25, ge=1, description="see `floor_s`")
+
+
+POLICIES: Mapping[str, type[Section]] = {
+    "none": Section,
+    "default": DefaultSettings,
+    "estimator": EstimatorSettings,
+    "halving": HalvingSettings,
+}
 
 
 def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
@@ -45,17 +59,49 @@ def settings_of(policy: str, mapping: Mapping[str, Any]) -> Section:
     return read(POLICIES, "policy", policy, mapping)
 
 
-def limit_s(history: Sequence[Evaluation], default: Measurement | None, settings: Section) -> float | None:
+def limit_s(
+    history: Sequence[Evaluation],
+    default: Measurement | None,
+    settings: Section,
+    point: Parametrization,
+    key: Callable[[Parametrization], Hashable],
+) -> float | None:
     """Run time in seconds after which a trial that starts now is stopped; None: none.
 
-    `default`: the default's run time. The initial design is pruned as well once the default was measured.
+    `default`: the default's run time. The initial design is pruned as well once the default was measured. `key`: what
+    tells points apart, of a parametrization; `point`: that of the trial.
     """
+    if isinstance(settings, HalvingSettings) and default is not None:
+        wanted = rung_s(history, settings.keep, point, key)
+        return None if wanted is None else max(wanted, floor_s(default, settings.margin))
     if not isinstance(settings, DefaultSettings | EstimatorSettings) or default is None:
         return None
     wanted = default.mean
     if isinstance(settings, EstimatorSettings) and len(runs := _runs(history)) >= LEAST:
         wanted = estimate_s(runs, settings.estimator, settings.quantile)
     return max(settings.factor * wanted, floor_s(default, settings.margin))
+
+
+def rung_s(
+    history: Sequence[Evaluation], keep: float, point: Parametrization, key: Callable[[Parametrization], Hashable]
+) -> float | None:
+    """What one more run of a point may take, for its mean to be among the best share of those that were run as often.
+
+    Compared are the points that reached its next rung (or the last one that enough of them reached), by the mean of
+    their first runs up to there; None where there are too few.
+    """
+    runs: dict[Hashable, list[Evaluation]] = {}
+    for one in history:
+        runs.setdefault(key(one.point), []).append(one)
+    own = [run for run, _ in _runs(runs.pop(key(point), []))]
+    rung = 1 << len(own).bit_length()
+    while rung:
+        reached = [first for of in runs.values() if len(first := _runs(of)[:rung]) == rung]
+        if len(reached) >= LEAST:
+            means = [(statistics.fmean(run for run, _ in of), any(cut for _, cut in of)) for of in reached]
+            return (len(own) + 1) * estimate_s(means, "quantile", keep) - sum(own)
+        rung //= 2
+    return None
 
 
 def _runs(history: Sequence[Evaluation]) -> list[tuple[float, bool]]:

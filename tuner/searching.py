@@ -54,7 +54,7 @@ class Searching:
             point = self._ask()
         if point is None:
             return Wait() if waiting else None
-        return Start(TrialRole.SEARCH, point, self._limit_s())
+        return Start(TrialRole.SEARCH, point, self._limit_s(point))
 
     def why_stopped(self) -> str:
         """Why there are no more trials, in a line."""
@@ -113,11 +113,12 @@ class Searching:
         section = self.evidence.definition.search
         return search.METHODS[section.method].shares and any(one.searched >= section.initial for one in self.kin)
 
-    def _limit_s(self) -> float | None:
+    def _limit_s(self, point: Parametrization) -> float | None:
         """Run time after which a trial of the search is stopped. Run times are compared, whatever the objective is."""
         section = self.evidence.definition.pruning
         in_round = bool(self.evidence.problem.round)
         own = [row.value if in_round else row.elapsed_s for row in self.evidence.defaults]
         times = [time for time in own if time]
         default = measurement(times, "s") if times else None
-        return pruning.limit_s(self.evidence.history, default, pruning.settings_of(section.policy, section.settings))
+        settings = pruning.settings_of(section.policy, section.settings)
+        return pruning.limit_s(self.evidence.history, default, settings, point, self.evidence.problem.space.key)

@@ -175,11 +175,32 @@ def test_a_campaign_is_stopped_from_another_shell_with_its_jobs(site: Site) -> N
     assert site.status()["states"] == {"complete": 7}
 
 
+def test_trials_run_within_a_reservation(site: Site) -> None:
+    free = [
+        "ReservationName=weekend",
+        "starttime=now",
+        "duration=60",
+        "users=reprise",
+        "nodecnt=1",
+        "flags=ignore_jobs",
+    ]
+    site.cluster.run(["scontrol", "create", *free])
+    try:
+        say = 'scontrol show job "$SLURM_JOB_ID" | grep -o "Reservation=.*"'
+        file = site.campaign("slurm", {**SCRIPT, "before": say}, reservation="weekend")
+        site.reprise("tune", "run", file, "--yes")
+    finally:
+        site.cluster.run(["scontrol", "delete", "ReservationName=weekend"])
+    outputs = [path.read_text() for path in site.cluster.path(f"{site.home}/work").glob("*/one/*/stdout")]
+    assert len(outputs) == 7 and all("Reservation=weekend\n" in text for text in outputs)
+    assert site.status()["states"] == {"complete": 7}
+
+
 def test_a_plan_is_what_sbatch_takes(site: Site) -> None:
     """What is shown could be submitted as it stands: sbatch itself says so, and submits nothing."""
     file = site.campaign("slurm", {"script": True, "header": HEADER})
     shown = site.reprise("tune", "plan", file).stdout
-    script = shown[shown.index("#!/bin/bash") : shown.index("\n# one, search")]
+    script = shown[shown.index("#!/bin/bash") : shown.index("\n==> ")]
     path = site.write("shown.sh", script)
     done = site.cluster.run(["sbatch", "--test-only", path], user="reprise")
     assert "to start at" in done.stderr and "using 2 processors on nodes" in done.stderr

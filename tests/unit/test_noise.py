@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tuner import pruning
+from tuner.campaign import NoiseSection
 from tuner.noise import POLICIES, Evaluation, build, settings_of, winner
 from tuner.settings import SettingsError
 from tuner.space import Parameter, Parametrization, Space
@@ -102,6 +103,13 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
         settings_of(policy, mapping)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_filter_that_patents_are_about_is_off_unless_asked_for_and_the_page_says_so() -> None:
+    assert NoiseSection().policy == "racing" and NoiseSection.model_validate({"policy": "thesis"}).policy == "thesis"
+    page = (Path(__file__).parents[2] / "docs/noise.md").read_text()
+    quoted = " ".join(line.removeprefix("> ") for line in page.splitlines() if line.startswith("> "))
+    assert "subject of patent filings" in quoted and "it is off by default" in quoted
 
 
 @pytest.mark.parametrize(

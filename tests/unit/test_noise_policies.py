@@ -132,7 +132,7 @@ def test_sedr_repeats_while_the_interval_is_wide_and_not_while_it_is_narrow() ->
     assert sedr.again([Evaluation(at(0), value) for value in (10.0, 10.1, 10.2)]) is None
 
 
-def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:
+def test_sedr_takes_students_t_and_not_the_normal_quantile_for_few_runs() -> None:  # SHAMan, defect 11
     """Two runs 4 % apart: 2 * 12.7 * s / sqrt(2) is half of the mean; with 1.96 and n for n - 1 it would be 5.5 %."""
     history = [Evaluation(at(0), value) for value in (9.8, 10.2)]
     assert build("sedr", SPACE, 50, 1, width=0.3).again(history) == at(0)

@@ -10,14 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from database.model import Measurement
-from tuner import search
+from reprise.config import Section
+from tuner import noise, pruning, search
 from tuner.noise import Evaluation, winner
-from tuner.pruning import estimate_s, floor_s, limit_s, settings_of
+from tuner.pruning import estimate_s, floor_s, settings_of
 from tuner.settings import SettingsError
-from tuner.space import Parameter, Space
+from tuner.space import Parameter, Parametrization, Space
 from tuner.statistics import measurement
 
 DEFAULT = Measurement(100.0, 99.0, 101.0, 4, "s")
+
+
+def key(point: Parametrization) -> object:
+    return tuple(point.items())
+
+
+def limit_s(
+    history: list[Evaluation], default: Measurement | None, settings: Section, point: Parametrization | None = None
+) -> float | None:
+    return pruning.limit_s(history, default, settings, point or {"a": 0}, key)
 
 
 def ended(*values: float, censored: tuple[float, ...] = ()) -> list[Evaluation]:
@@ -29,7 +40,7 @@ def test_no_policy_no_limit() -> None:
     assert limit_s(ended(1.0), DEFAULT, settings_of("none", {})) is None
 
 
-@pytest.mark.parametrize("policy", ["default", "estimator"])
+@pytest.mark.parametrize("policy", ["default", "estimator", "halving"])
 def test_no_limit_before_the_default_is_known(policy: str) -> None:
     assert limit_s(ended(*range(1, 20)), None, settings_of(policy, {})) is None
 
@@ -59,6 +70,44 @@ def test_an_estimate_waits_for_a_few_trials() -> None:
     assert limit_s(ended(*[300.0] * 5), DEFAULT, settings) == 600.0
 
 
+def repeated(*runs: tuple[float, ...]) -> list[Evaluation]:
+    """Points 1, 2, ..., each with its runs."""
+    return [Evaluation({"a": number}, run) for number, of in enumerate(runs, 1) for run in of]
+
+
+def test_halving_stops_a_first_run_where_the_worse_half_of_first_runs_begins() -> None:
+    halving = settings_of("halving", {})
+    first = [(run,) for run in (200.0, 300.0, 400.0, 500.0, 600.0)]
+    assert limit_s(repeated(*first[:4]), DEFAULT, halving) is None, "too few to be compared with"
+    assert limit_s(repeated(*first), DEFAULT, halving) == 400.0
+    assert limit_s(repeated(*first), DEFAULT, settings_of("halving", {"keep": 0.2})) == 200.0
+
+
+def test_halving_stops_a_repetition_when_its_point_leaves_the_better_half_of_those_repeated_as_often() -> None:
+    """Means of two runs are 200, 250, 300, 350, 400; a sixth point was run once only, and is not among them."""
+    runs = [(mean - 20, mean + 20, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
+    history = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 280.0)]
+    assert limit_s(history, DEFAULT, settings_of("halving", {})) == 2 * 300 - 280
+    good = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 130.0)]
+    assert limit_s(good, DEFAULT, settings_of("halving", {})) == 2 * 300 - 130, "a good one has more room"
+    bad = [*repeated(*runs, (1.0,)), Evaluation({"a": 0}, 590.0)]
+    assert limit_s(bad, DEFAULT, settings_of("halving", {})) == 125.0, "never less than the default may need"
+
+
+def test_halving_compares_at_the_last_rung_that_enough_points_reached() -> None:
+    """Its next rung would be at 4 runs, where there is nobody."""
+    runs = [(mean, mean, 9000.0) for mean in (200.0, 250.0, 300.0, 350.0, 400.0)]
+    history = [*repeated(*runs), *[Evaluation({"a": 0}, 250.0)] * 3]
+    assert limit_s(history, DEFAULT, settings_of("halving", {})) == 4 * 300 - 3 * 250
+
+
+def test_halving_takes_a_stopped_run_for_longer_than_it_was() -> None:
+    """Taken for measurements, three of five runs of 300 s would make that the limit."""
+    stopped = [Evaluation({"a": number}, 300.0, censored=True) for number in (1, 2, 3)]
+    history = [*stopped, *(Evaluation({"a": number}, 400.0 + number) for number in (4, 5))]
+    assert limit_s(history, DEFAULT, settings_of("halving", {})) == 404.0
+
+
 @given(st.lists(st.floats(1, 1e3), min_size=1, max_size=30))
 def test_without_stopped_runs_an_estimate_is_the_plain_one(values: list[float]) -> None:
     runs = [(value, False) for value in values]
@@ -80,6 +129,7 @@ def test_stopped_runs_do_not_draw_an_estimate_down() -> None:
         ("defalt", {}, "there is no 'defalt': did you mean 'default'?"),
         ("default", {"faktor": 2}, "policy 'default': unknown setting 'faktor': did you mean 'factor'?"),
         ("default", {"factor": 0.5}, "setting 'factor': Input should be greater than or equal to 1 (it is 0.5)"),
+        ("halving", {"keep": 1}, "setting 'keep': Input should be less than 1 (it is 1)"),
         ("estimator", {"estimator": "mode"}, "Input should be 'median', 'mean' or 'quantile' (it is 'mode')"),
     ],
 )
@@ -89,18 +139,19 @@ def test_a_wrong_setting_is_refused_with_a_hint(policy: str, mapping: dict[str, 
     assert message in str(caught.value)
 
 
-def campaign(policy: str, method: str, seed: int) -> tuple[float, float, list[Evaluation]]:
+def campaign(policy: str, method: str, seed: int, repeats: str = "none") -> tuple[float, float, list[Evaluation]]:
     """Node-seconds that 40 trials take, run time of the best found, and the trials: on a grid of which most points are
     several times slower than the default and the best is a third of it."""
     space = Space((Parameter("a", tuple(range(10))), Parameter("b", tuple(range(10)))))
     rng = np.random.default_rng(seed)
     settings, default = settings_of(policy, {}), measurement([30.0, 30.6, 29.7], "s")
     asked, history, spent = search.build(method, space, seed, 8), list[Evaluation](), 0.0
+    resampling = noise.build(repeats, space, 40, seed)
     for index in range(40):
-        point = asked.ask()
+        point = resampling.again(history) or asked.ask()
         assert point is not None
         away = (float(point["a"]) - 6) ** 2 + (float(point["b"]) - 3) ** 2
-        run, limit = (10 + 6 * away) * math.exp(rng.normal(0, 0.02)), limit_s(history, default, settings)
+        run, limit = (10 + 6 * away) * math.exp(rng.normal(0, 0.02)), limit_s(history, default, settings, point)
         pruned = limit is not None and run > limit
         value = limit if limit is not None and pruned else run
         history.append(Evaluation(point, value, pruned, initial=index < 8))
@@ -120,4 +171,15 @@ def test_pruning_saves_node_time_and_finds_the_same(policy: str, method: str) ->
         assert spent < 0.75 * without
         assert best <= unpruned
         assert any(one.censored for one in history if one.initial), "the initial design holds the worst points"
+        assert not any(one.censored and one.value is not None and one.value < 37.5 for one in history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["random", "gp-ei"])
+def test_halving_saves_the_repetitions_of_bad_points_for_other_points(method: str) -> None:
+    for seed in range(2):
+        spent, best, history = campaign("halving", method, seed, "static")
+        without, unpruned, repeated_all = campaign("none", method, seed, "static")
+        assert spent < without and best <= unpruned
+        assert len({key(one.point) for one in history}) > len({key(one.point) for one in repeated_all})
         assert not any(one.censored and one.value is not None and one.value < 37.5 for one in history)

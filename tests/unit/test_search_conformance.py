@@ -223,7 +223,7 @@ def test_a_space_of_200_000_points_asks_within_seconds(method: str) -> None:
 
 
 @every_method
-def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) -> None:
+def test_a_space_too_large_to_be_listed_is_searched_all_the_same(method: str) -> None:  # SHAMan, defect 10
     """10^9 points; no method may make a list of them."""
     space = Space([Parameter(name, tuple(range(1000)), "log") for name in "abc"])
     search, keys = build(method, space, 1, 4), []

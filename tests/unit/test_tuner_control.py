@@ -50,6 +50,41 @@ def test_a_plan_shows_the_scripts_that_would_be_submitted(site: Site) -> None:
         assert "export FAKE_ZERO=0\n" in trial
 
 
+STRIPES = """\
+name: stripes
+version: "1"
+description: Stripes of what is written, and hints of how
+kind: application
+activation: {commands: [lfs setstripe], hints: ROMIO_HINTS}
+before: sync
+parameters:
+  count: {via: command, flag: c, default: 1, values: [1, 4]}
+  cb_nodes: {via: hint, default: 2, values: [2]}
+"""
+
+
+@pytest.mark.parametrize("kind", ["slurm", "local"])
+def test_a_plan_shows_every_file_that_a_trial_runs_or_reads(site: Site, kind: str) -> None:
+    """Commands stand in the copy of the user's script: without it, the scripts of all trials would look alike."""
+    (site.directory / "components/stripes.yaml").write_text(STRIPES)
+    application = {"script": str(site.directory / "app.sh"), "user": "alice"}
+    executor = {"kind": kind, "reservation": "weekend"} if kind == "slurm" else {"kind": kind}
+    definition = {"name": "stripes", "component": "stripes", "application": application, "executor": executor}
+    file = site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump(definition))
+    text = Command(site)("tune", "plan", str(file), "--trials", "2").stdout
+    default, search = text.split("# app.sh, ")[1:]
+    directory = site.config.tuner.work / "CAMPAIGN/app.sh"
+    assert f"\n==> {directory}/0000/before.sh\nsync\n\n" in default
+    assert f"\n==> {directory}/0001/before.sh is as before\n\n" in search
+    for number, (trial, command) in enumerate([(default, "lfs setstripe -c 1"), (search, "lfs setstripe -c 4")]):
+        script = f"#!/bin/bash\n#SBATCH -J heat -N 4\n{command}\nsrun ./heat --steps 3\n"
+        assert f"\n==> {directory}/000{number}/application.sh\n{script}\n" in trial
+        assert f"\n==> {directory}/000{number}/hints" in trial
+        assert ("\n#SBATCH --reservation=weekend\n" in trial) == (kind == "slurm")
+    assert "\ncb_nodes 2\n" in default and "\ncb_nodes 2\n" not in search
+
+
 @pytest.mark.slow
 def test_a_plan_shows_what_the_campaign_would_run(site: Site) -> None:
     """The very points, and the very scripts but for names and directories."""

@@ -329,6 +329,14 @@ def test_no_more_trials_wait_in_the_queue_than_are_allowed(site: Site, tmp_path:
     assert max(waiting) == 0 and most_at_once(site.trials(campaign)) > 1
 
 
+def test_while_jobs_of_others_wait_a_campaign_has_one_job_at_a_time(site: Site, slurm: FakeSlurm) -> None:
+    (slurm.directory.parent / "others").write_text(f"{os.getuid() + 1}|Resources\n")
+    campaign = begin(site, "sleep 0.1", executor={"parallel": 3, "back_off_s": 0.1})
+    assert run(site, campaign, slurm)
+    all_is_well(site, campaign, slurm)
+    assert most_at_once(site.trials(campaign)) == 1
+
+
 def test_time_in_the_queue_is_neither_measured_nor_pruned(site: Site, tmp_path: Path) -> None:  # SHAMan, defect 1
     slurm = FakeSlurm(tmp_path / "jobs", queue_s=1.5)
     pruning = {"policy": "default", "settings": {"factor": 2.0}}

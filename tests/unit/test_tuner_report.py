@@ -19,7 +19,7 @@ from database.model import CampaignState, TrialRole, TrialState
 from tests.unit.report_values import DEFAULT, Written, complete, searched, written
 from tests.unit.tuner_site import Command, Site
 from tuner import overview, session
-from tuner.report import analysis, page, text, words
+from tuner.report import analysis, page, plots, text, words
 
 GOLDEN = Path(__file__).parents[1] / "golden/report.txt"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -169,7 +169,7 @@ def test_of_very_many_problems_each_has_one_picture(site: Site, monkeypatch: pyt
     campaign.trial(TrialRole.DEFAULT, DEFAULT, 2.0, "p/2")
     few = page.render(campaign.described()).count("<svg")
     monkeypatch.setattr(page, "MANY", 1)
-    assert (few, page.render(campaign.described()).count("<svg")) == (6, 3)
+    assert (few, page.render(campaign.described()).count("<svg")) == (7, 4)
 
 
 def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> None:
@@ -222,6 +222,38 @@ def test_noise_is_pooled_over_the_points_that_were_repeated(site: Site) -> None:
     noise = searched(site).described()["details"]["noise"]
     first, second = statistics.stdev([2.0, 2.1, 1.9]) / 2.0, statistics.stdev([1.0, 1.2]) / 1.1
     assert noise == {"variation": pytest.approx(math.sqrt((2 * first**2 + second**2) / 3)), "points": 2}
+
+
+@pytest.mark.usefixtures("plain_pictures")
+def test_the_page_has_a_picture_of_each_kind(site: Site) -> None:
+    source, _ = both(complete(site))
+    titles = re.findall(r'<svg[^>]* aria-label="([^"]*)"', source)
+    assert [title.split(",")[0] for title in titles] == [
+        "Every trial",
+        "The lowest value so far",
+        "What kind does",
+        "What size does",
+        "Runs of the same settings",
+        "The default over time",
+        "Node-hours by the role of trials",
+    ]
+
+
+def test_the_picture_of_noise_has_each_run_by_the_mean_of_its_point(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[float, float]] = []
+    monkeypatch.setattr(plots, "_points", lambda _, runs, *__: shown.extend(runs))
+    plots.noise(details(searched(site))["repeated"])  # type: ignore[arg-type]
+    assert [place for place, _ in shown] == [1, 1, 1, 2, 2]
+    assert [percent for _, percent in shown] == pytest.approx([0.0, 5.0, -5.0, -100 / 11, 100 / 11])
+
+
+@pytest.mark.usefixtures("plain_pictures")
+def test_without_repetitions_there_is_no_picture_of_noise(site: Site) -> None:
+    campaign = written(site)
+    campaign.trial(TrialRole.SEARCH, {"size": 1, "kind": "a"}, 3.0)
+    assert "the quietest first" not in page.render(campaign.described())
 
 
 @pytest.mark.usefixtures("plain_pictures")

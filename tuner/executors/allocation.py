@@ -151,7 +151,7 @@ class AllocationExecutor:
         _refuse_jobs(trial.plan)
         own = preloaded(trial.plan, variables(trial.plan, trial.directory))
         words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
-        before = f"{trial.plan.before}\n" if trial.plan.before else ""
+        before = f"{shlex.join(_before('JOB'))}\n" if trial.plan.before else ""
         return f"{words}  # once\n{exports(own)}{before}{shlex.join(self._launcher.command(trial.plan, own, 0))}\n"
 
     def _holder_options(self, plan: TrialPlan) -> list[str]:
@@ -168,7 +168,7 @@ class AllocationExecutor:
         if plan.before and self._stage == "waiting":
             self._stage = "before"
             (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
-            command = ["srun", f"--jobid={holder.job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
+            command = _before(holder.job_id)
         else:
             self._stage = "measured"
             if self._launcher.kind == "mpirun":
@@ -242,6 +242,10 @@ class AllocationExecutor:
         self._holder, self._asking = None, False
         if left:
             self._slurm.cancel(left)
+
+
+def _before(job_id: object) -> list[str]:
+    return ["srun", f"--jobid={job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
 
 
 def _refuse_jobs(plan: TrialPlan) -> None:

@@ -70,13 +70,17 @@ class TrialScript:
 
     def write(self, plan: TrialPlan, directory: Path) -> Path:
         """Write the script, and what it runs, into the trial's directory; returns its path."""
-        if plan.script is not None:
-            (directory / APPLICATION).write_text(plan.script, encoding="utf-8", errors="surrogateescape", newline="")
-        if plan.before:
-            (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
+        for name, text in beside(plan).items():
+            (directory / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
         path = directory / SCRIPT
         path.write_text(self.text(plan, directory), encoding="utf-8", errors="surrogateescape")
         return path
+
+
+def beside(plan: TrialPlan) -> dict[str, str]:
+    """What a trial runs besides its own script, by file name: the application's script, and what comes before it."""
+    found = {} if plan.script is None else {APPLICATION: plan.script}
+    return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
 
 
 def header(script: str, directives: Sequence[str] = ()) -> list[str]:

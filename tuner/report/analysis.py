@@ -228,7 +228,12 @@ def _failures(ended: Sequence[Trial]) -> list[dict[str, Any]]:
 def _repeated(ended: Sequence[Trial]) -> list[dict[str, Any]]:
     """The points that were measured several times, and how much their values vary: s / mean, s with n - 1."""
     return [
-        {"point": dict(key), "n": len(values), "variation": statistics.stdev(values) / statistics.fmean(values)}
+        {
+            "point": dict(key),
+            "n": len(values),
+            "variation": statistics.stdev(values) / statistics.fmean(values),
+            "values": values,
+        }
         for key, values in _means(measured(ended)).items()
         if len(values) > 1 and statistics.fmean(values) > 0
     ]

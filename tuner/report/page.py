@@ -21,6 +21,7 @@ def render(described: Json) -> str:
     begun = [problem for problem in problems if found[problem["problem"]]["trajectory"]]
     compared = [problem for problem in problems if problem["comparison"]]
     drifts = [of["drift"] for of in found.values() if of["drift"]]
+    repeated = [one for of in found.values() for one in of["repeated"]]
     cost = details["cost"]
     gain = described["gain"]
     return rendered(
@@ -36,6 +37,7 @@ def render(described: Json) -> str:
         problems=[_problem(problem, found[problem["problem"]], len(begun) > MANY) for problem in begun],
         remarks=story.remarks(described),
         noise=story.noise(described),
+        noise_picture=_picture(plots.noise(repeated)) if repeated else "",
         drift=_picture(plots.drift(drifts)) if drifts else "",
         cost=story.cost(described),
         cost_picture=_picture(plots.cost(cost["by"])) if cost["node_hours"] else "",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -150,6 +151,23 @@ def drift(of: Sequence[Json]) -> str:
         level(axes, 0.0, "ink")
         axes.set_xlabel("hours since the campaign began")
         axes.set_ylabel("slower than before, %")
+        return finish()
+
+
+def noise(repeated: Sequence[Json]) -> str:
+    """Every run of the points that were repeated, by the mean of its point; the quietest points first."""
+    ordered = sorted(repeated, key=lambda one: one["variation"])
+    runs = [
+        (place, 100 * (value / statistics.fmean(one["values"]) - 1))
+        for place, one in enumerate(ordered, 1)
+        for value in one["values"]
+    ]
+    with _figure("Runs of the same settings") as (axes, finish):
+        _points(axes, runs, "a run", "o", "search")
+        _level(axes, 0.0, "ink")
+        axes.set_xlabel("points that were repeated, the quietest first")
+        axes.set_ylabel("slower than their mean, %")
+        _whole_numbers(axes)
         return finish()
 
 
