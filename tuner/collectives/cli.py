@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "--write", "only_write", is_flag=True, help="Print the campaign file, to be changed and run by `tune run`."
 )
-@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_obj
 def collectives(settings: Settings, /, **given: Any) -> None:
