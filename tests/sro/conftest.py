@@ -33,7 +33,7 @@ def build(target: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of `libreprise_sro.so`, `pure.so`, `subject` and `player`, made once for all of pytest's processes."""
+    """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once for all of pytest's processes."""
     base = tmp_path_factory.getbasetemp()
     directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "sro-programs"
     directory.mkdir(exist_ok=True)

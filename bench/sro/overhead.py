@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the library costs programs that it cannot help: the same run with and without it, one after the other."""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = ("sequential", "random", "cached")
+LARGE = 64 << 10
+STEP = 64 << 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The built things and what is read. `reads`: of each kind, in the order of `KINDS`."""
+
+    library: Path
+    reader: Path
+    file: Path
+    reads: Sequence[int]
+    pairs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Run:
+    wall_s: float
+    call_ns: float
+
+
+def make_file(path: Path, size: int, seed: int) -> None:
+    """Bytes that no file system makes fewer of; kept where it is there already, with this size."""
+    if path.exists() and path.stat().st_size == size:
+        return
+    source = random.Random(seed)  # noqa: S311
+    block = source.randbytes(STEP)
+    with path.open("wb") as file:
+        for at in range(0, size, STEP):
+            file.write(source.randbytes(8) + block[8 : min(STEP, size - at)])
+        os.fsync(file.fileno())
+
+
+def cool(path: Path) -> None:
+    """Nothing of the file is in the page cache."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
+    if kind != "cached":
+        cool(bench.file)
+    words = [str(bench.reader), str(bench.file), kind, str(bench.reads[KINDS.index(kind)]), str(seed)]
+    environment = {"PATH": os.defpath, **({"LD_PRELOAD": str(bench.library)} if library else {})}
+    begun = time.perf_counter()
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    return Run(time.perf_counter() - begun, float(done.stdout))
+
+
+def overhead(bench: Bench) -> dict[str, object]:
+    """`overhead_pct`: of wall time, the median of the pairs' ratios, of the worst kind. `call_ns`: what a read from the
+    cache takes longer, the median of the pairs."""
+    chance = random.Random(bench.seed)  # noqa: S311
+    pairs: dict[str, list[tuple[Run, Run]]] = {kind: [] for kind in KINDS}
+    for number in range(bench.pairs):
+        for kind in KINDS:
+            order = [False, True] if chance.random() < 0.5 else [True, False]
+            ran = {library: run(bench, kind, bench.seed + number, library) for library in order}
+            pairs[kind].append((ran[False], ran[True]))
+    ratios = {kind: [100 * (after.wall_s / before.wall_s - 1) for before, after in of] for kind, of in pairs.items()}
+    medians = {kind: round(statistics.median(values), 2) for kind, values in ratios.items()}
+    return {
+        "overhead_pct": max(medians.values()),
+        "call_ns": round(statistics.median(after.call_ns - before.call_ns for before, after in pairs["cached"]), 1),
+        "overhead_pct_by_program": medians,
+        "overhead_pct_quartiles": {
+            kind: [round(quartile, 1) for quartile in statistics.quantiles(values, n=4)[::2]]
+            for kind, values in ratios.items()
+        },
+        "seconds_without": {
+            kind: round(statistics.median(one.wall_s for one, _ in of), 3) for kind, of in pairs.items()
+        },
+    }
