@@ -175,6 +175,10 @@ bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on 
 bench-apps: root all ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
 	@$(PYTHON) -m bench.apps
 
+.PHONY: bench-sro
+bench-sro: $(VENV)/.ready build ## measure what the Small Read Optimizer costs, and that programs see nothing of it (half an hour)
+	@$(PYTHON) -m bench.sro
+
 .PHONY: bench-collectives
 bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; two hours)
 	@$(PYTHON) -m bench.collectives

@@ -177,11 +177,15 @@ static void remember(struct state *state, struct file *file, const struct access
             ledger_hit(&state->ledger, file->miss_ns);
             file->counters.hits++;
         }
-    } else if (piece == PIECE_ABSENT && slow) {
+    }
+    if (piece == PIECE_ABSENT) {
+        file->recent = (file->recent << 1 | slow) & RECENT_MASK;
+    }
+    if (piece == PIECE_ABSENT && slow) {
         file->counters.misses++;
         ledger_miss(&state->ledger);
         learn_miss(state, file, elapsed_ns);
-        if (count >= (uint64_t)settings->threshold) {
+        if (count >= (uint64_t)settings->threshold && (file->recent & (file->recent - 1))) {
             load_zone(state, file, access);
         }
     }

@@ -62,6 +62,7 @@ static void begin(struct state *state, uint32_t place, const struct stat *status
     file->ino = status->st_ino;
     file->miss_ns = 0;
     file->calm = 0;
+    file->recent = 0;
     file->pieces = state->pieces[place];
     window_begin(&file->window, length, state->windows + place * window_bytes(length));
 }

@@ -26,6 +26,7 @@
 // -- what an access tells --
 
 #define SLOW_NS 20000          // and 1 ns a byte: more, and it waited for the disk
+#define RECENT_MASK 0xffU      // of the last 8 to what is not loaded, two must have been slow: one may be bad luck
 #define SAMPLE_CALLS 64        // of accesses to what was loaded one in so many is timed: was it evicted?
 #define DOZE_AFTER 64          // fast accesses in a row to what was not loaded: all of it is in the cache anyway
 #define DOZE_CALLS 32          // then one in so many is looked at

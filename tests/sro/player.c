@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,18 +98,18 @@ static void keep(struct player *player, int fd)
 static int open_one(struct player *player, const char *own)
 {
     static const int flags[] = {O_RDONLY, O_RDWR, O_WRONLY, O_RDWR | O_APPEND, O_RDONLY | O_CLOEXEC, O_PATH, O_RDONLY};
-    int pair[2];
+    int pair[2] = {-1, -1};
     switch (draw(player, 12)) {
     case 0:
         return open("/proc/version", O_RDONLY);
     case 1:
-        if (pipe(pair) == 0) {
+        if (pipe2(pair, O_NONBLOCK) == 0) {
             note(player, "write", write(pair[1], "a pipe's bytes", 14), 0);
             keep(player, pair[1]);
         }
         return pair[0];
     case 2:
-        if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0) {
             note(player, "send", send(pair[1], "a socket's bytes", 16, MSG_NOSIGNAL), 0);
             note(player, "close", close(pair[1]), 0);
         }
@@ -145,26 +147,16 @@ static void read_vectors(struct player *player, int fd)
         note(player, "preadv2", got, got);
         break;
     default:
-        got = readv(fd, to, -1);
-        note(player, "readv of -1", got, 0);
+        to[1].iov_len = SIZE_MAX;
+        got = readv(fd, to, 2);
+        note(player, "readv of too much", got, 0);
     }
-}
-
-static bool may_block(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) &&
-           fcntl(fd, F_SETFL, O_NONBLOCK) < 0;
 }
 
 static void read_one(struct player *player)
 {
     int fd = one(player);
     ssize_t got = 0;
-    if (may_block(fd)) {
-        return;
-    }
-    errno = UNTOUCHED;
     switch (draw(player, 6)) {
     case 0:
     case 1:
@@ -207,7 +199,7 @@ static void stream_one(struct player *player, const char *own)
     FILE **stream = &player->streams[draw(player, 4)];
     size_t got = 0;
     if (!*stream) {
-        *stream = fopen(draw(player, 3) ? big : own, draw(player, 4) ? "r" : "r+");
+        *stream = draw(player, 3) ? fopen(big, "r") : fopen(own, draw(player, 4) ? "r" : "r+");
         note(player, "fopen", *stream ? fileno(*stream) : -1, 0);
         return;
     }
@@ -422,6 +414,7 @@ int main(int argc, char **argv)
         return 2;
     }
     aloud = argc > 4;
+    signal(SIGPIPE, SIG_IGN);
     const uint64_t first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
     for (uint64_t seed = first; seed < first + count; seed++) {
         if (aloud) {

@@ -80,7 +80,7 @@ def test_a_parameter_without_a_grid_stays_at_its_default() -> None:
 @pytest.mark.parametrize("method", sorted(search.METHODS))
 def test_a_default_outside_of_the_grid_is_legal_and_never_asked(method: str) -> None:
     few = {"SRO_CLUSTER_THRESHOLD": [2, 22], "SRO_DSC_BINSIZE": [262144, 1048576], "SRO_SEQUENCE_LENGTH": [50, 150]}
-    (problem,) = component(shipped("sro"), {"space": few}).problems()
+    (problem,) = component(shipped("fastio"), {"space": few}).problems()
     assert problem.default["SRO_PREFETCH_SIZE"] == 20971520
     assert problem.default not in problem.space.points
     asked = search.build(method, problem.space, 1, 3)
@@ -91,8 +91,9 @@ def test_a_default_outside_of_the_grid_is_legal_and_never_asked(method: str) -> 
         asked.tell(point, 4.0)
 
 
-def test_the_grid_of_the_small_read_optimizer_has_the_1920_points_of_its_source() -> None:
-    (problem,) = component(shipped("sro")).problems()
+@pytest.mark.parametrize("name", ["sro", "fastio"])
+def test_the_grid_of_the_small_read_optimizers_has_the_1920_points_of_its_source(name: str) -> None:
+    (problem,) = component(shipped(name)).problems()
     assert len(problem.space.points) == 1920
 
 
@@ -156,7 +157,7 @@ def test_settings_that_leave_one_point_leave_nothing_to_tune() -> None:
 
 def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
     workload = Workload("/a/run.sh", "#!/bin/bash\n#SBATCH -n 64\nmpirun ./solve\n", "/a")
-    component(shipped("sro"), {}, workload).check({})
+    component(shipped("fastio"), {}, workload).check({})
     component(shipped("romio"), {"nodes": 4}, workload).check({})
     with pytest.raises(TunerError, match="does not say on how many nodes"):
         component(shipped("romio"), {}, workload).check({})
@@ -213,7 +214,7 @@ def test_shaman_defect_13_open_mpis_parameters_without_their_switch_are_refused(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"space": {"SRO_BINSIZE": [1]}}, "'SRO_BINSIZE' is no parameter of sro"),
+        ({"space": {"SRO_BINSIZE": [1]}}, "'SRO_BINSIZE' is no parameter of fastio"),
         ({"space": {"SRO_DSC_BINSIZE": ["x"]}}, "'x' is not of type int"),
         ({"nodes": 0}, "greater than or equal to 1"),
         ({"node": 1}, "did you mean 'nodes'"),
@@ -221,7 +222,7 @@ def test_shaman_defect_13_open_mpis_parameters_without_their_switch_are_refused(
 )
 def test_what_a_campaign_may_not_set_is_refused_in_one_line(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(TunerError, match=words):
-        component(shipped("sro"), settings)
+        component(shipped("fastio"), settings)
 
 
 def test_a_campaign_says_what_the_component_needs() -> None:
@@ -236,4 +237,4 @@ def test_the_size_of_the_job_is_read_from_its_script() -> None:
     assert made.context() == {"nodes": 2}
     plan = made.plan("x", made.problems()[0].default)
     assert (plan.nodes, plan.tasks_per_node, plan.work_directory) == (2, 4, WORKLOAD.directory)
-    assert component(shipped("sro")).context() == {}
+    assert component(shipped("fastio")).context() == {}

@@ -30,7 +30,7 @@ def published(made: ApplicationComponent, directory: Path, gain_low: float = 0.1
 
 
 def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
-    found = published(component(shipped("sro")), place, SRO_PREFETCH_SIZE=1048576)
+    found = published(component(shipped("fastio")), place, SRO_PREFETCH_SIZE=1048576)
     assert found and not found.artifact
     assert found.environment == {
         "SRO_CLUSTER_THRESHOLD": "2",
@@ -53,7 +53,7 @@ def test_hints_become_an_artifact_that_a_variable_names(place: Path) -> None:
 
 
 def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> None:
-    assert published(component(shipped("sro")), place, gain_low=0.0) is None
+    assert published(component(shipped("fastio")), place, gain_low=0.0) is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,19 @@ def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> N
     assert found and found.environment == {"SRO_A": "2"} and "SRO_LOG" in found.note
 
 
-@pytest.mark.parametrize("name", ["sro", "romio", "ompio"])
+def test_a_winner_of_an_accelerator_switches_it_on_in_jobs_that_have_its_library(place: Path) -> None:
+    found = published(component(shipped("sro")), place, disabled=False, SRO_PREFETCH_SIZE=1048576)
+    assert found and found.environment == {
+        "SRO_DISABLE": "0",
+        "SRO_CLUSTER_THRESHOLD": "2",
+        "SRO_DSC_BINSIZE": "1048576",
+        "SRO_PREFETCH_SIZE": "1048576",
+        "SRO_SEQUENCE_LENGTH": "100",
+    }
+    assert found.note == "for jobs that have, of their own, LD_PRELOAD=/usr/local/lib/libreprise_sro.so"
+
+
+@pytest.mark.parametrize("name", ["sro", "fastio", "romio", "ompio"])
 def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> None:
     description = component(shipped(name)).description
     assert all(is_allowed(variable.removesuffix("*") + "x") for variable in variables(description))

@@ -26,7 +26,8 @@ from tuner.executors.script import TrialScript
 GOLDEN = Path(__file__).parents[1] / "golden" / "components"
 DIRECTORY = Path("/shared/campaigns/7/solve.sh/0012")
 POINTS: dict[str, dict[str, Any]] = {
-    "sro": {"SRO_CLUSTER_THRESHOLD": 22, "SRO_PREFETCH_SIZE": 1048576},
+    "sro": {"disabled": False, "SRO_CLUSTER_THRESHOLD": 22, "SRO_PREFETCH_SIZE": 1048576},
+    "fastio": {"SRO_CLUSTER_THRESHOLD": 22, "SRO_PREFETCH_SIZE": 1048576},
     "sbb": {"worker-threads": 8, "ram-cache-threshold": 50},
     "romio": {"io": "^ompio", "romio_cb_write": "enable", "cb_nodes": 2},
     "ompio": {"num_aggregators": 4, "collective": "vulcan"},
@@ -211,7 +212,7 @@ def test_a_script_that_sets_the_variable_itself_is_refused() -> None:
     assert not sets("mpirun --mca io_base 1 --mca btl io ./a\n# --mca io x\n", "OMPI_MCA_io")
     assert not sets("# SRO_X=1\necho $SRO_X\nMY-SRO_X=2 NOSRO_X=3\n", "SRO_X")
     script = SCRIPT.replace("mpirun", "SRO_PREFETCH_SIZE=4096 mpirun")
-    made = component(shipped("sro"), workload=Workload("/a/run.sh", script, "/a"))
+    made = component(shipped("fastio"), workload=Workload("/a/run.sh", script, "/a"))
     with pytest.raises(TunerError, match=r"run\.sh: sets SRO_PREFETCH_SIZE itself"):
         made.check({})
 
@@ -220,7 +221,7 @@ def test_a_variable_that_trials_would_inherit_is_refused() -> None:
     made = component(shipped("romio"))
     with pytest.raises(TunerError, match="ROMIO_HINTS is set here"):
         made.check({"ROMIO_HINTS": "/x"})
-    component(shipped("sro")).check({"SRO_PREFETCH_SIZE": "1"})  # every trial sets that one
+    component(shipped("fastio")).check({"SRO_PREFETCH_SIZE": "1"})  # every trial sets that one
 
 
 def test_hints_are_two_words_a_line() -> None:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Small Read Optimizer costs, and whether programs see anything of it.
+
+    python -m bench.sro [--pairs 9] [--sequences 10000] [--directory /var/tmp/reprise-bench-sro] [--keep]
+
+Needs 4 GiB below the directory, on a disk. Caches are emptied file by file. The last line is a JSON object; each of its
+keys is a function's here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.sro.overhead import Bench, make_file, overhead
+from tests.sro.sequences import different, prepare
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+LIBRARY = ROOT / "accelerators" / "sro" / "build" / "libreprise_sro.so"
+PLAYER = ROOT / "tests" / "sro" / "player.c"
+FILE_BYTES = 4 << 30
+READS = (16_384, 40_000, 2_000_000)  # 1 GiB in order, 4 KiB at random from the disk, and from the cache
+SEED = 1
+
+
+def compiled(source: Path, directory: Path) -> Path:
+    target = directory / source.stem
+    words = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", str(source), "-o", str(target)]
+    subprocess.run(words, check=True)
+    return target
+
+
+def measure_overhead(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    file = directory / "file"
+    make_file(file, FILE_BYTES, SEED)
+    return overhead(Bench(LIBRARY, compiled(HERE / "reader.c", directory), file, READS, given.pairs, SEED))
+
+
+def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    where = directory / "sequences"
+    where.mkdir(exist_ok=True)
+    if not (where / "big").exists():
+        prepare(where)
+    found = list(different(compiled(PLAYER, directory), LIBRARY, where, given.sequences))
+    return {"sequences": given.sequences, "sequences_different": len(found), "different": found[:10]}
+
+
+MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] = {
+    "overhead": measure_overhead,
+    "sequences": measure_sequences,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=9, help="of twice two runs")
+    parser.add_argument("--sequences", type=int, default=10_000)
+    parser.add_argument("--directory", type=Path, default=Path("/var/tmp/reprise-bench-sro"))  # noqa: S108
+    parser.add_argument("--keep", action="store_true", help="leave the directory, for the next time")
+    parser.add_argument("--only", choices=tuple(MEASURES), action="append", help="leave out the others")
+    given = parser.parse_args()
+    given.directory.mkdir(parents=True, exist_ok=True)
+    result: dict[str, Any] = {}
+    try:
+        for name in given.only or MEASURES:
+            result |= MEASURES[name](given.directory, given)
+    finally:
+        if not given.keep:
+            shutil.rmtree(given.directory)
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

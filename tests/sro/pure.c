@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's pure parts, for Python's ctypes.
+#include "ledger.h"
+#include "pieces.h"
+#include "settings.h"
+#include "window.h"
+
+#include <stdlib.h>
+
+struct window *test_window(uint32_t length)
+{
+    struct window *window = calloc(1, sizeof *window);
+    window_begin(window, length, malloc(window_bytes(length)));
+    return window;
+}
+
+void test_window_free(struct window *window)
+{
+    free(window->bins);
+    free(window);
+}
+
+struct piece *test_pieces(void)
+{
+    return calloc(PIECES_MAX, sizeof(struct piece));
+}
+
+int test_piece_state(struct piece *pieces, uint64_t number)
+{
+    return piece_state(pieces, number);
+}
+
+struct ledger *test_ledger(void)
+{
+    return calloc(1, sizeof(struct ledger));
+}
+
+bool test_plan(struct ledger *ledger, int64_t bytes, int64_t now_ns)
+{
+    return ledger_plan(ledger, bytes, now_ns);
+}
+
+void test_spend(struct ledger *ledger, int64_t bytes, int64_t ns)
+{
+    ledger_spend(ledger, bytes, ns);
+}
+
+void test_hit(struct ledger *ledger, int64_t miss_ns)
+{
+    ledger_hit(ledger, miss_ns);
+}
+
+void test_miss(struct ledger *ledger)
+{
+    ledger_miss(ledger);
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random sequences of file operations, played with and without the library, by `player.c`."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+BIG_BYTES = 9 << 20
+SETTINGS: tuple[dict[str, str], ...] = (
+    {},
+    {"SRO_CLUSTER_THRESHOLD": "1", "SRO_DSC_BINSIZE": "65536", "SRO_PREFETCH_SIZE": "262144"},
+    {"SRO_CLUSTER_THRESHOLD": "3", "SRO_DSC_BINSIZE": "4096", "SRO_PREFETCH_SIZE": "1", "SRO_SEQUENCE_LENGTH": "7"},
+)
+
+
+def prepare(directory: Path) -> None:
+    """The file that `player` reads."""
+    big = directory / "big"
+    big.write_bytes(random.Random(7).randbytes(BIG_BYTES))  # noqa: S311
+    big.chmod(0o444)
+
+
+def play(player: Path, directory: Path, first: int, count: int, environment: dict[str, str]) -> list[str]:
+    done = subprocess.run(
+        [player, directory, str(first), str(count)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=1200,
+        env={"PATH": os.defpath, **environment},
+    )
+    return done.stdout.splitlines()
+
+
+def different(player: Path, library: Path, directory: Path, sequences: int, batch: int = 100) -> Iterator[int]:
+    """The numbers of those that are not the same with the library; its settings change from batch to batch."""
+    for first in range(0, sequences, batch):
+        count = min(batch, sequences - first)
+        settings = SETTINGS[first // batch % len(SETTINGS)]
+        bare = play(player, directory, first, count, {})
+        with_it = play(player, directory, first, count, {"LD_PRELOAD": str(library), **settings})
+        assert len(bare) == len(with_it) == count
+        yield from (first + i for i, (one, other) in enumerate(zip(bare, with_it, strict=True)) if one != other)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs behave with the library as without it, and it reads ahead for them where it may."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.sro.conftest import Loaded, build
+
+EAGER = {"SRO_CLUSTER_THRESHOLD": "1", "SRO_DSC_BINSIZE": "262144", "SRO_PREFETCH_SIZE": "524288"}
+NAMES = (
+    *("read", "__read", "__read_chk", "readv", "preadv2_current"),
+    *("pread", "pread64", "__pread64", "__pread_chk", "__pread64_chk", "preadv", "preadv64", "preadv2", "preadv64v2"),
+    *("fread", "fread_unlocked", "__fread_chk", "__fread_unlocked_chk"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reads_by_every_name_are_seen_and_helped(loaded: Loaded, numbers: Path, name: str) -> None:
+    report = loaded.subject(name, numbers).report
+    assert report["zones"] >= 1 and report["bytes"] > 0
+    assert report["accesses"] >= 100
+
+
+CLAIMS = ("handler", "cancel", "threads", "last_thread", "forked", "vforked", "executed", "renumbered", "cut")
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_program_sees_what_it_sees_without_the_library(loaded: Loaded, numbers: Path, claim: str) -> None:
+    reports = loaded.subject(claim, numbers, EAGER).reports
+    assert sum(report["zones"] for report in reports) >= 1, "it was there"
+
+
+@pytest.mark.parametrize("claim", ["no_descriptors", "namespace"])
+def test_a_program_at_its_limits_is_helped_all_the_same(loaded: Loaded, numbers: Path, claim: str) -> None:
+    assert loaded.subject(claim, numbers, EAGER).report["zones"] >= 1
+
+
+def test_a_forked_child_is_helped_by_threads_of_its_own(loaded: Loaded, numbers: Path) -> None:
+    reports = loaded.subject("forked", numbers, EAGER).reports
+    assert len({report["pid"] for report in reports}) == 4
+    assert all(report["zones"] >= 1 for report in reports)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become a user with no process left")
+def test_without_threads_it_is_as_if_it_were_not_there(loaded: Loaded, numbers: Path) -> None:
+    report = loaded.subject("no_threads", numbers).report
+    assert (report["zones"], report["threads"]) == (0, "refused")
+
+
+def test_without_memory_it_is_as_if_it_were_not_there(loaded: Loaded, numbers: Path) -> None:
+    ran = loaded.run(loaded.programs / "subject", "pread", numbers, env={"SRO_SEQUENCE_LENGTH": "100000"},
+                     prefix=("prlimit", "--as=40000000"))  # fmt: skip
+    assert (ran.stdout, ran.stderr, ran.status, ran.reports) == ("done\n", "", 0, [])
+
+
+def test_reads_around_the_cache_are_left_alone(loaded: Loaded, numbers: Path) -> None:
+    assert loaded.subject("direct", numbers).report["accesses"] == 0
+
+
+def test_turned_off_it_does_nothing(loaded: Loaded, numbers: Path) -> None:
+    assert loaded.subject("pread", numbers, {"SRO_DISABLE": "1"}).reports == []
+
+
+def test_nonsense_is_said_once_and_on_one_line(loaded: Loaded, numbers: Path) -> None:
+    ran = loaded.run(loaded.programs / "subject", "pread", numbers, env={"SRO_PREFETCH_SIZE": "20M"})
+    said = {line for line in ran.stderr.splitlines() if "env" not in line}
+    assert said == {
+        'libreprise_sro: SRO_PREFETCH_SIZE="20M" is ignored: give a number of bytes from 1 to 1099511627776; '
+        "it is 20971520 now"
+    }
+    assert ran.report["prefetch"] == 20971520
+
+
+def test_the_report_may_be_a_file_for_each_process(loaded: Loaded, numbers: Path) -> None:
+    loaded.run(loaded.programs / "subject", "forked", numbers, env={"SRO_REPORT": f"{loaded.directory}/r.%p"})
+    assert len(list(loaded.directory.glob("r.*"))) == 4
+
+
+def test_a_file_that_is_in_the_cache_is_left_alone(loaded: Loaded, numbers: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "os.pread(fd, 1 << 25, 0)\n"
+        "for i in range(3000): os.pread(fd, 4096, i * 37 % 6000 * 4096)\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+    )
+    ran = loaded.run("python3", "-c", code, numbers)
+    assert ran.report["zones"] <= 1, "two reads in a row may have been slow, on a busy machine"
+    assert int(ran.stdout) <= 1 + ran.report["zones"]
+    assert ran.report["accesses"] < 1500, "most are not even looked at"
+
+
+def test_a_static_program_runs_without_a_word(loaded: Loaded, numbers: Path, programs: Path) -> None:
+    source = loaded.directory / "static.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = build(loaded.directory / "static", source, flags=("-static",))
+    ran = loaded.run(program, numbers)
+    assert (ran.stdout, ran.stderr, ran.status, ran.reports) == ("", "", 0, [])
+
+
+def test_it_shows_no_name_but_those_that_it_stands_before(programs: Path) -> None:
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", "--format=posix", str(programs / "libreprise_sro.so")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    shown = {line.split()[0] for line in listed.stdout.splitlines()}
+    assert {name for name in NAMES if name != "preadv2_current"} <= shown
+    assert not [name for name in shown if "sro" in name or "state" in name]
+    text = (Path(__file__).parents[2] / "accelerators" / "sro" / "next.h").read_text()
+    assert all(f"with({name})" in text for name in shown)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The window of accesses, what is remembered as loaded, what may be spent, and settings: compared with plain models."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter, deque
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
+
+from tests.examples import examples
+
+ABSENT, LOADING, LOADED = range(3)
+MIB = 1 << 20
+MS = 1_000_000
+
+
+@pytest.fixture(scope="session")
+def pure(programs: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(programs / "pure.so"))
+    for name in ("test_window", "test_pieces", "test_ledger"):
+        getattr(library, name).restype = ctypes.c_void_p
+    library.window_add.restype = ctypes.c_uint64
+    for name in ("test_plan", "pieces_claim", "piece_touch"):
+        getattr(library, name).restype = ctypes.c_bool
+    return library
+
+
+@settings_of(max_examples=examples(100))
+@given(length=st.integers(1, 20), bins=st.lists(st.integers(0, 12) | st.integers(0, 2**44), max_size=200))
+def test_the_window_counts_each_bin_among_the_last_accesses(pure: ctypes.CDLL, length: int, bins: list[int]) -> None:
+    window = ctypes.c_void_p(pure.test_window(length))
+    last: deque[int] = deque(maxlen=length)
+    for one in bins:
+        last.append(one)
+        assert pure.window_add(window, ctypes.c_uint64(one)) == Counter(last)[one]
+    pure.test_window_free(window)
+
+
+def claim(pure: ctypes.CDLL, pieces: ctypes.c_void_p, first: int, last: int) -> tuple[int, int] | None:
+    begin, end = ctypes.c_uint64(first), ctypes.c_uint64(last)
+    claimed = pure.pieces_claim(pieces, ctypes.byref(begin), ctypes.byref(end))
+    return (begin.value, end.value) if claimed else None
+
+
+def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL) -> None:
+    pieces = ctypes.c_void_p(pure.test_pieces())
+    assert claim(pure, pieces, 3, 6) == (3, 6)
+    assert claim(pure, pieces, 3, 6) is None
+    assert claim(pure, pieces, 1, 9) == (1, 9), "in the middle there may be what is loaded"
+    assert claim(pure, pieces, 5, 12) == (9, 12), "at the ends there is not"
+    pure.pieces_settle(pieces, ctypes.c_uint64(1), ctypes.c_uint64(4), True)
+    pure.pieces_settle(pieces, ctypes.c_uint64(4), ctypes.c_uint64(12), False)
+    assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (0, 1, 3, 4, 11)] == [
+        ABSENT,
+        LOADED,
+        LOADED,
+        ABSENT,
+        ABSENT,
+    ]
+    assert [pure.piece_touch(pieces, ctypes.c_uint64(3), part) for part in (0, 0, 63, 63, 5)] == [1, 0, 1, 0, 1]
+
+
+def test_pieces_that_share_a_place_are_not_taken_for_each_other(pure: ctypes.CDLL) -> None:
+    pieces = ctypes.c_void_p(pure.test_pieces())
+    far = 8192 + 3
+    assert claim(pure, pieces, 3, 4) and claim(pure, pieces, far, far + 1)
+    pure.pieces_settle(pieces, ctypes.c_uint64(3), ctypes.c_uint64(4), True)
+    assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (3, far)] == [ABSENT, LOADING]
+
+
+class Ledger:
+    def __init__(self, pure: ctypes.CDLL) -> None:
+        self.pure = pure
+        self.ledger = ctypes.c_void_p(pure.test_ledger())
+
+    def plan(self, size: int, now: int) -> bool:
+        return bool(self.pure.test_plan(self.ledger, ctypes.c_int64(size), ctypes.c_int64(now)))
+
+    def load(self, size: int, now: int, cost: int) -> bool:
+        planned = self.plan(size, now)
+        if planned:
+            self.pure.test_spend(self.ledger, ctypes.c_int64(size), ctypes.c_int64(cost))
+        return planned
+
+    def reads(self, hits: int, misses: int, miss_ns: int = 200_000) -> None:
+        for _ in range(hits):
+            self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns))
+        for _ in range(misses):
+            self.pure.test_miss(self.ledger)
+
+
+def test_zones_that_do_not_help_are_given_up(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    loaded = 0
+    for ms in range(1, 4000):
+        loaded += ledger.load(20 * MIB, ms * MS, 33 * MS)
+        ledger.reads(0, 5)
+    assert loaded == 2, "the first, and one in four seconds"
+
+
+def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    loaded = 0
+    for ms in range(200):
+        loaded += ledger.load(20 * MIB, (100 + ms) * MS, 33 * MS)
+        ledger.reads(9, 1)
+    assert 25 <= loaded <= 40, "nine tenths of a second is what they will save: 27 zones"
+
+
+def test_the_first_zone_is_loaded_whatever_its_size_and_the_next_waits_for_it(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    assert ledger.plan(1 << 40, 1)
+    assert not ledger.plan(1 << 40, 2)
+
+
+NAMES = ("SRO_DSC_BINSIZE", "SRO_CLUSTER_THRESHOLD", "SRO_PREFETCH_SIZE", "SRO_SEQUENCE_LENGTH")
+DEFAULTS = (MIB, 2, 20 * MIB, 100)
+
+
+class Settings(ctypes.Structure):
+    _fields_ = (
+        ("disabled", ctypes.c_bool),
+        *((name, ctypes.c_int64) for name in ("bin", "threshold", "zone", "sequence", "piece")),
+        ("report", ctypes.c_char * 4096),
+    )
+
+
+LOOKUP = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
+COMPLAIN = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+
+
+def settings(pure: ctypes.CDLL, given_: dict[str, str]) -> tuple[Settings, list[str]]:
+    values = {name: ctypes.create_string_buffer(value.encode()) for name, value in given_.items()}
+    read, said = Settings(), list[str]()
+    lookup = LOOKUP(lambda name: ctypes.addressof(values[name.decode()]) if name.decode() in values else None)
+    pure.settings_read(ctypes.byref(read), lookup, COMPLAIN(lambda line: said.append(line.decode(errors="replace"))))
+    return read, said
+
+
+def four(read: Settings) -> tuple[int, ...]:
+    return read.bin, read.threshold, read.zone, read.sequence
+
+
+def test_without_variables_all_is_as_documented(pure: ctypes.CDLL) -> None:
+    read, said = settings(pure, {})
+    assert (four(read), said, read.disabled) == (DEFAULTS, [], False)
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["0", "-1", "x", "1M", " 7", "7 ", "1.5", "99999999999999999999", "0x10", "\n", "é"]
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_nonsense_is_the_default_and_said_only_where_a_report_is_wanted(
+    pure: ctypes.CDLL, name: str, nonsense: str
+) -> None:
+    silent = settings(pure, {name: nonsense})
+    assert (four(silent[0]), silent[1]) == (DEFAULTS, [])
+    read, said = settings(pure, {name: nonsense, "SRO_REPORT": "/tmp/r"})
+    (line,) = said
+    assert four(read) == DEFAULTS
+    assert line.startswith(f'libreprise_sro: {name}="') and "\n" not in line
+    assert f"it is {DEFAULTS[NAMES.index(name)]} now" in line
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_is_the_smallest_value_and_empty_is_as_not_set(pure: ctypes.CDLL, name: str) -> None:
+    assert four(settings(pure, {name: "1"})[0])[NAMES.index(name)] == 1
+    assert four(settings(pure, {name: ""})[0]) == DEFAULTS
+
+
+@pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_one_variable_turns_it_off(pure: ctypes.CDLL, value: str, off: bool) -> None:
+    assert settings(pure, {"SRO_DISABLE": value})[0].disabled is off
