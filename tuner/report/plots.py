@@ -162,9 +162,9 @@ def noise(repeated: Sequence[Json]) -> str:
         for place, one in enumerate(ordered, 1)
         for value in one["values"]
     ]
-    with _figure("Runs of the same settings") as (axes, finish):
+    with figure("Runs of the same settings") as (axes, finish):
         _points(axes, runs, "a run", "o", "search")
-        _level(axes, 0.0, "ink")
+        level(axes, 0.0, "ink")
         axes.set_xlabel("points that were repeated, the quietest first")
         axes.set_ylabel("slower than their mean, %")
         _whole_numbers(axes)
