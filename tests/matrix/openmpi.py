@@ -86,9 +86,12 @@ class Packaged:
     def shell(self, script: str) -> str:
         root = self.work.parents[2]
         (root / "etc/hosts").touch()
-        mounts = (  # without this machine's own name, mpirun asks the network for it, for seconds
+        # Without this machine's own name, mpirun asks the network for it, for seconds; in /tmp it would find what an
+        # earlier one of the same number left behind.
+        mounts = (
             f"mount -t proc proc {root}/proc && mount --rbind /dev {root}/dev && "
-            f"mount -t tmpfs tmpfs {root}/dev/shm && mount --bind /etc/hosts {root}/etc/hosts"
+            f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t tmpfs tmpfs {root}/tmp && "
+            f"mount --bind /etc/hosts {root}/etc/hosts"
         )
         inside = f"cd {self.seen} && {script}"
         return _run([*APART, "sh", "-c", f"{mounts} && exec chroot {root} sh -c {shlex.quote(inside)}"], {})
