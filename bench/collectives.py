@@ -17,7 +17,6 @@ Times are those of the runs, without the proof of the file, which only a campaig
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import random
@@ -46,7 +45,7 @@ from tuner.collectives.component import CollectivesComponent
 from tuner.collectives.settings import read as read_settings
 from tuner.component import TrialOutput, Wanted
 from tuner.errors import ObjectiveError
-from tuner.space import Parametrization, Space
+from tuner.space import Parametrization
 from tuner.statistics import paired_gain
 
 NODES = 4
@@ -166,7 +165,7 @@ class Bench:
     def exhaust(self) -> Exhaustive:
         """Every point of every grid by a run of its own, in random order; one that fails has no value."""
         spaces_of = {problem.key: problem.space for problem in self.component.problems()}
-        wanted = [(key, point) for key, searched in spaces_of.items() for point in grid(searched)]
+        wanted = [(key, point) for key, searched in spaces_of.items() for point in searched.grid()]
         order = random.Random(1)  # noqa: S311 no secret
         order.shuffle(wanted)
         began = time.monotonic()
@@ -228,12 +227,6 @@ class Bench:
     def _launched(self, directory: str) -> Launched:
         began, ended = map(float, self.cluster.path(f"{directory}/times").read_text().split())
         return Launched(self.cluster.path(f"{directory}/output").read_text(), ended - began)
-
-
-def grid(searched: Space) -> list[Parametrization]:
-    """All combinations of the values, also those that behave alike."""
-    values = [parameter.values for parameter in searched.parameters]
-    return [dict(zip([p.name for p in searched.parameters], one, strict=True)) for one in itertools.product(*values)]
 
 
 def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:

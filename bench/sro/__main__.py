@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.sro.overhead import Bench, make_file, overhead
+from bench.small_reads import place_data
+from bench.sro.overhead import Bench, overhead
 from tests.sro.sequences import different, prepare
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ def compiled(source: Path, directory: Path) -> Path:
 
 def measure_overhead(directory: Path, given: argparse.Namespace) -> Mapping[str, Any]:
     file = directory / "file"
-    make_file(file, FILE_BYTES, SEED)
+    place_data(file, FILE_BYTES)
     return overhead(Bench(LIBRARY, compiled(HERE / "reader.c", directory), file, READS, given.pairs, SEED))
 
 

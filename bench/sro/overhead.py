@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import random
 import statistics
 import subprocess
 import time
@@ -12,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.small_reads import make_cold
+
 KINDS = ("sequential", "random", "cached")
-LARGE = 64 << 10
-STEP = 64 << 20
 NOT_SEEN = 1e9  # nanoseconds: `reader` had no round to take the time of
 
 
@@ -39,30 +38,9 @@ class Run:
 Pairs = list[tuple[Run, Run]]  # without and with the library
 
 
-def make_file(path: Path, size: int, seed: int) -> None:
-    """Bytes that no file system makes fewer of; kept where it is there already, with this size."""
-    if path.exists() and path.stat().st_size == size:
-        return
-    source = random.Random(seed)  # noqa: S311
-    block = source.randbytes(STEP)
-    with path.open("wb") as file:
-        for at in range(0, size, STEP):
-            file.write(source.randbytes(8) + block[8 : min(STEP, size - at)])
-        os.fsync(file.fileno())
-
-
-def cool(path: Path) -> None:
-    """Nothing of the file is in the page cache."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(fd)
-
-
 def run(bench: Bench, kind: str, seed: int, library: bool) -> Run:
     if kind != "cached":
-        cool(bench.file)
+        make_cold(bench.file)
     words = [str(bench.reader), str(bench.file), kind, str(bench.reads[KINDS.index(kind)]), str(seed)]
     environment = {"PATH": os.defpath, **({"LD_PRELOAD": str(bench.library)} if library else {})}
     begun = time.perf_counter()
