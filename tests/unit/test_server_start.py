@@ -21,6 +21,7 @@ from matcher.batch import Batch, batch
 from matcher.decide import Knowledge
 from matcher.linkage.model import load as load_model
 from matcher.records import readable
+from tests.processes import lives
 from tests.unit.matcher_daemon import Daemon, job, mine, record, request
 from tests.waiting import wait_for
 
@@ -188,13 +189,6 @@ def ignores_sigint(process: int) -> bool:
     status = Path(f"/proc/{process}/status").read_text()
     (ignored,) = (text.split()[1] for text in status.splitlines() if text.startswith("SigIgn:"))
     return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
-
-
-def lives(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.slow

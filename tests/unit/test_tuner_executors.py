@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from database.model import TrialState
+from tests.processes import lives
 from tests.waiting import wait_for
 from tuner.component import TrialPlan
 from tuner.errors import TunerError
@@ -240,8 +241,8 @@ def test_a_failed_trial_says_its_last_words(tmp_path: Path) -> None:
 def test_a_trial_is_stopped_with_its_children_when_its_time_is_up(tmp_path: Path) -> None:
     result = run_local(tmp_path, plan("sh", "-c", "sleep 60 & echo $!; wait", timeout_s=0.3))
     assert (result.state, result.message) == (TrialState.TIMEOUT, "was stopped after 0.3 s")
-    child = Path(f"/proc/{int(result.output.stdout)}/stat")
-    wait_for("the child's end", lambda: not child.exists() or child.read_text().split()[2] == "Z")
+    child = int(result.output.stdout)
+    wait_for("the child's end", lambda: not lives(child))
 
 
 def test_a_program_that_is_missing_is_an_error_of_the_campaign(tmp_path: Path) -> None:
@@ -571,6 +572,6 @@ def test_local_trials_that_outlived_their_coordinator_are_ended(tmp_path: Path) 
     first.start(trial)
     output = tmp_path / "trial/stdout"
     wait_for("the trial", lambda: output.read_text().endswith("\n"))
-    process = Path(f"/proc/{int(output.read_text())}/stat")
+    process = int(output.read_text())
     assert LocalExecutor().resume([trial]) == []
-    wait_for("its end", lambda: not process.exists() or process.read_text().split()[2] == "Z")
+    wait_for("its end", lambda: not lives(process))
