@@ -51,9 +51,9 @@ from tuner.statistics import paired_gain
 NODES = 4
 COLLECTIVES = "bcast,reduce,allreduce,allgather"
 SIZES = "256,1K,4K,16K,64K,256K"
-SEGMENTS = (0, *(4**power for power in range(3, 9)))
+SEGMENTS = (0, *(2**power for power in range(6, 17)))
 FANOUTS = (2, 3)
-CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.05}
+CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
 TABLES = 100_000

@@ -187,7 +187,7 @@ def most_trials(definition: Definition, problem: Problem) -> int:
     repetitions, searched = definition.repetitions, definition.search.budget
     if definition.noise.policy == "none":
         searched = min(searched, len(problem.space.points))
-    return repetitions.default_runs + searched + 2 * repetitions.final_pairs
+    return repetitions.default_runs + searched + 2 * (repetitions.final_pairs + repetitions.more_pairs)
 
 
 def in_words(result: ProblemResult) -> str:

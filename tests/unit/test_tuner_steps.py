@@ -286,3 +286,40 @@ def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
     machine.to_the_end()
     searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
     assert len(searched) <= 20
+
+
+PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}
+OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # beside the default's 3.3 s
+
+
+def machine_with(first: tuple[float, ...]) -> Machine:
+    """Its winner takes so many seconds when it is run again, and then 1."""
+    machine = Machine(definition(**PAIRS))
+
+    def value(point: Parametrization) -> float:
+        tuned = roles(machine).count("final-tuned")
+        return (*first, *[1.0] * 4)[tuned - 1] if roles(machine)[-1] == "final-tuned" else seconds(point)
+
+    machine.value = value
+    return machine
+
+
+@pytest.mark.parametrize(("first", "pairs"), [(OPEN, 7), (CLEAR, 3), (WORSE, 3)])
+def test_there_are_more_pairs_where_the_winner_seems_better_and_noise_leaves_it_open(
+    first: tuple[float, ...], pairs: int
+) -> None:
+    machine = machine_with(first)
+    found = machine.to_the_end().result.comparison
+    assert found and roles(machine).count("final-tuned") == roles(machine).count("final-default") == pairs
+    assert found.tuned.n == pairs and (found.gain_low > 0) == (first != WORSE)
+
+
+def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
+    pairs = set()
+    for allowance in range(60, 150, 10):
+        machine = machine_with(OPEN)
+        machine.allowance = allowance
+        machine.to_the_end()
+        assert sum(2 * (row.elapsed_s or 0) for row in machine.rows) <= allowance
+        pairs.add(roles(machine).count("final-tuned"))
+    assert {4, 5, 6} & pairs and max(pairs) == 7
