@@ -176,7 +176,7 @@ bench-apps: root all ## measure whether a rules file helps applications, on a vi
 	@$(PYTHON) -m bench.apps
 
 .PHONY: bench-sro
-bench-sro: $(VENV)/.ready build ## measure what the Small Read Optimizer costs, and that programs see nothing of it (half an hour)
+bench-sro: $(VENV)/.ready build ## measure what the Small Read Optimizer gains and costs, and that programs see nothing of it (half an hour)
 	@$(PYTHON) -m bench.sro
 
 .PHONY: bench-collectives

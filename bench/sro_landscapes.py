@@ -93,7 +93,7 @@ def assemble(pattern: str, space: Space, measured: Measured, source: str, full: 
 
 
 def told(landscape: Landscape, none: Sequence[float]) -> dict[str, object]:
-    """What the JSON object has of a pattern. The best of so many is partly luck: `bench.sro_patterns` measures anew."""
+    """What the JSON object has of a pattern. The best of so many is partly luck: `make bench-sro` measures anew."""
     point, best = landscape.optimum
     default = statistics.median(landscape.default_samples)
     without = statistics.median(none)

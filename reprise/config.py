@@ -164,6 +164,9 @@ class Tuner(Section):
     functions: AbsolutePath = Field(
         Path("/etc/reprise/functions"), description="directory of Python modules that read a trial's objective"
     )
+    preload_directory: AbsolutePath = Field(
+        Path("/usr/local/lib"), description="directory of accelerators' libraries, as in the plugin's line"
+    )
 
 
 class OpenMPI(Section):

@@ -17,6 +17,8 @@ ALLOW_LIST = (
     "FASTIO_*",
     "REPRISE_*",
 )
+PRELOAD_VARIABLE = "REPRISE_PRELOAD"
+"""Names a library, `sro` for libreprise_sro.so: the plugin appends it to LD_PRELOAD, from a directory of the site's."""
 _ALLOWED = re.compile("|".join(pattern.replace("*", "[A-Za-z0-9_]+") for pattern in ALLOW_LIST))
 
 

@@ -10,6 +10,7 @@
 
 #include "allowlist.h"
 #include "json.h"
+#include "preload.h"
 
 static const struct {
     enum verdict verdict;
@@ -278,9 +279,20 @@ done:
     return text;
 }
 
-uint32_t decision_unreadable(const struct decision *decision)
+const char *decision_value(const struct decision *decision, const char *name)
 {
-    uint32_t unreadable = 0;
+    for (size_t i = 0; i < decision->count; i++) {
+        if (strcmp(decision->variables[i].name, name) == 0) {
+            return decision->variables[i].value;
+        }
+    }
+    return NULL;
+}
+
+uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory)
+{
+    const char *library = decision_value(decision, PRELOAD_VARIABLE);
+    uint32_t unreadable = library && !preload_is_there(preload_directory, library);
     for (size_t i = 0; i < decision->count; i++) {
         const char *value = decision->variables[i].value;
         unreadable += *value == '/' && !strchr(value, ':') && faccessat(AT_FDCWD, value, R_OK, AT_EACCESS) != 0;

@@ -56,9 +56,13 @@ int decision_from_carried(struct decision *decision, const char *text, size_t si
 // longer than CARRY_MAX, or without memory.
 char *decision_to_carried(const struct decision *decision);
 
-// How many of the files that the settings name this user cannot read here. A program that does not find its file goes
-// on without a word, and with whatever else it was given. Values with a colon are lists of paths or something else.
-uint32_t decision_unreadable(const struct decision *decision);
+// The value that it has for a variable, or NULL.
+const char *decision_value(const struct decision *decision, const char *name);
+
+// How many of the files that the settings name this user cannot read here; a library (preload.h) is one. A program that
+// does not find its file goes on without a word, and with whatever else it was given. Values with a colon are lists of
+// paths or something else.
+uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory);
 
 void decision_free(struct decision *decision);
 

@@ -10,6 +10,7 @@
 #include "collect.h"
 #include "decision.h"
 #include "options.h"
+#include "preload.h"
 
 // What the batch step remembers between its start and its end; slurmstepd is a process of one step.
 static struct {
@@ -157,6 +158,26 @@ static uint32_t apply(spank_t spank, const struct decision *decision)
     return 0;
 }
 
+// In each step anew, and behind whatever its LD_PRELOAD has by then: a script may have given it one of its own. Not
+// where the job has no longer, or never got, what asks for the library.
+static void preload(spank_t spank, const struct settings *settings, const struct decision *decision)
+{
+    const char *library = decision_value(decision, PRELOAD_VARIABLE);
+    char **environment = NULL;
+    if (!library || spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS) {
+        return;
+    }
+    const char *present = environment_value(environment, PRELOAD_VARIABLE);
+    if (!present || strcmp(present, library) != 0) {
+        return;
+    }
+    char *list = preload_added(settings->preload_directory, library, environment_value(environment, LOADER_VARIABLE));
+    if (list) {
+        spank_setenv(spank, LOADER_VARIABLE, list, 1);
+    }
+    free(list);
+}
+
 static void send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {
@@ -176,6 +197,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
 {
     char **environment = NULL;
     const uint32_t applied = apply(spank, decision); // on all nodes alike, whatever one of them can read
+    preload(spank, settings, decision);
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
         return;
@@ -183,7 +205,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
     spank_get_item(spank, S_JOB_ENV, &environment);
     report.job = describe_job(spank, environment, uid);
     const struct outcome_step step = {.present = count_present(spank, decision)};
-    const uint32_t unreadable = decision_unreadable(decision);
+    const uint32_t unreadable = decision_unreadable(decision, settings->preload_directory);
     const struct outcome outcome = {
         .verdict = decision->verdict,
         .decision = decision->id,
@@ -218,11 +240,12 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     if (!carried) {
         result = decide_at_start(spank, settings, deadline, environment, &decision);
     }
-    report.unreadable = decision_unreadable(&decision);
+    report.unreadable = decision_unreadable(&decision, settings->preload_directory);
     if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
         spank_unsetenv(spank, CARRY_VARIABLE);
     } else {
         report.applied = apply(spank, &decision);
+        preload(spank, settings, &decision);
     }
     report.verdict = decision.verdict;
     memcpy(report.decision, decision.id, sizeof report.decision);

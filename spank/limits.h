@@ -30,6 +30,7 @@
 #define PARSE_MEMORY 320        // bytes that json-c may take for a byte it reads (264 seen, for `{},` in an array)
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts get so long)
 #define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; those beyond are left out
+#define PRELOAD_NAME_MAX 64     // characters of a library's name; a longer one: it is taken for missing
 #define SET_NAMES_MAX 16384     // bytes of names of set variables sent; those beyond are left out
 
 #endif

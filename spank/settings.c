@@ -54,6 +54,11 @@ static int set_kill_switch(struct settings *settings, const char *value)
     return copy_path(settings->kill_switch, sizeof settings->kill_switch, value);
 }
 
+static int set_preload_directory(struct settings *settings, const char *value)
+{
+    return copy_path(settings->preload_directory, sizeof settings->preload_directory, value);
+}
+
 static int set_deadline(struct settings *settings, const char *value)
 {
     long number = 0;
@@ -106,6 +111,7 @@ static const struct argument {
     {"default", "on, off or observe", set_mode},
     {"minimum_uid", "a user id, in digits", set_minimum_uid},
     {"kill_switch", "an absolute path of at most 4095 bytes", set_kill_switch},
+    {"preload_directory", "an absolute path of at most 4095 bytes", set_preload_directory},
 };
 
 static const struct argument *find_argument(const char *text, size_t length)
@@ -141,6 +147,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
 {
     *settings = (struct settings){
         .kill_switch = "/etc/reprise/disabled",
+        .preload_directory = "/usr/local/lib",
         .deadline_ms = DEADLINE_MS_DEFAULT,
         .mode = MODE_ON,
     };

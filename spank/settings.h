@@ -14,6 +14,7 @@
 struct settings {
     struct matcher matcher;
     char kill_switch[PATH_MAX];
+    char preload_directory[PATH_MAX];
     int deadline_ms;
     enum mode mode;
     uid_t minimum_uid;

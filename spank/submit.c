@@ -12,6 +12,7 @@
 #include "collect.h"
 #include "decision.h"
 #include "options.h"
+#include "preload.h"
 
 // The name of this command in the protocol; NULL for one that submits nothing which we know (scrontab, scrun).
 static const char *command_name(spank_context_t context)
@@ -40,8 +41,19 @@ static bool is_step(const char *command, const struct submission *submission)
     return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
 }
 
+static void forget_library(const struct settings *settings, const char *library)
+{
+    char *list = library ? getenv(LOADER_VARIABLE) : NULL;
+    if (list) {
+        preload_take_back(settings->preload_directory, library, list);
+        if (*list == '\0') {
+            unsetenv(LOADER_VARIABLE);
+        }
+    }
+}
+
 // Submitted from within a job: what that job was given is not this job's user's choice, and must not pass for it.
-static void forget_inherited(spank_t spank)
+static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};
     const char *carried = getenv(CARRY_VARIABLE);
@@ -52,6 +64,7 @@ static void forget_inherited(spank_t spank)
                 unsetenv(inherited.variables[i].name);
             }
         }
+        forget_library(settings, decision_value(&inherited, PRELOAD_VARIABLE));
     }
     decision_free(&inherited);
     unsetenv(CARRY_VARIABLE);
@@ -222,7 +235,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     if (!command || collect_command(&submission, command, "self", environ) || is_step(command, &submission)) {
         goto done;
     }
-    forget_inherited(spank);
+    forget_inherited(spank, settings);
     enum mode mode = choose_mode(settings, excluded, words);
     if (mode != MODE_OFF && !excluded) {
         collect_script(&submission);

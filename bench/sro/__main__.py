@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Small Read Optimizer costs, and whether programs see anything of it.
+"""What the Small Read Optimizer gains and costs, and whether programs see anything of it.
 
-    python -m bench.sro [--pairs 9] [--sequences 10000] [--directory /var/tmp/reprise-bench-sro] [--keep]
+    python -m bench.sro [--pairs 9] [--sequences 10000] [--rounds 10] [--directory /var/tmp/reprise-bench-sro] [--keep]
 
-Needs 4 GiB below the directory, on a disk. Caches are emptied file by file. The last line is a JSON object; each of its
+Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are emptied file by file. The last line is a JSON object; each of its
 keys is a function's here.
 """
 
@@ -18,9 +18,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.small_reads import place_data
+from bench.small_reads import SmallReadsError, place_data
 from bench.sro.overhead import Bench, overhead
+from bench.sro.patterns import patterns
 from tests.sro.sequences import different, prepare
+from tuner.landscape import LandscapeError
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -53,7 +55,12 @@ def measure_sequences(directory: Path, given: argparse.Namespace) -> Mapping[str
     return {"sequences": given.sequences, "sequences_different": len(found), "different": found[:10]}
 
 
+def measure_patterns(_: Path, given: argparse.Namespace) -> Mapping[str, Any]:
+    return patterns(given.rounds)
+
+
 MEASURES: Mapping[str, Callable[[Path, argparse.Namespace], Mapping[str, Any]]] = {
+    "patterns": measure_patterns,
     "overhead": measure_overhead,
     "sequences": measure_sequences,
 }
@@ -63,15 +70,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.sro", description=__doc__)
     parser.add_argument("--pairs", type=int, default=9, help="of twice two runs")
     parser.add_argument("--sequences", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=10, help="of all patterns in all ways, 2 or more")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp/reprise-bench-sro"))  # noqa: S108
     parser.add_argument("--keep", action="store_true", help="leave the directory, for the next time")
     parser.add_argument("--only", choices=tuple(MEASURES), action="append", help="leave out the others")
     given = parser.parse_args()
+    if given.rounds < 2:
+        parser.error("--rounds takes 2 or more")
     given.directory.mkdir(parents=True, exist_ok=True)
     result: dict[str, Any] = {}
     try:
         for name in given.only or MEASURES:
             result |= MEASURES[name](given.directory, given)
+    except (SmallReadsError, LandscapeError) as error:
+        sys.exit(f"bench.sro: {error}")
     finally:
         if not given.keep:
             shutil.rmtree(given.directory)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../ask.h"
+#include "../preload.h"
 #include "../settings.h"
 #include "batch_step.h"
 
@@ -56,8 +57,8 @@ static void ask(const struct call *call, const struct submission *submission, co
 }
 
 // All at once, or nothing: half an answer would be worse than none.
-static void print_variables(const struct decision *decision, const char *before, const char *after,
-                            const char *forbidden)
+static void print_variables(const struct call *call, const struct decision *decision, const char *before,
+                            const char *after, const char *forbidden)
 {
     char *text = NULL;
     size_t size = 0;
@@ -73,6 +74,13 @@ static void print_variables(const struct decision *decision, const char *before,
             fprintf(out, "%s%s=%s%s", before, variable->name, variable->value, after);
         }
     }
+    const char *library = getenv(PRELOAD_VARIABLE) ? NULL : decision_value(decision, PRELOAD_VARIABLE);
+    char *list = library ? preload_added(call->settings.preload_directory, library, getenv(LOADER_VARIABLE)) : NULL;
+    if (list) {
+        whole = whole && !strpbrk(list, forbidden);
+        fprintf(out, "%s" LOADER_VARIABLE "=%s%s", before, list, after);
+    }
+    free(list);
     fprintf(out, "%s" DECISION_VARIABLE "=%s%s", before, decision->id, after);
     if (fclose(out) == 0 && whole) {
         fwrite(text, 1, size, stdout);
@@ -91,8 +99,8 @@ static void start(const struct call *call)
     char *script = batch_step_script(call->spool, &job);
     if (collect_batch_step(&submission, environ, script) == 0) {
         ask(call, &submission, &job, &decision);
-        if (decision_unreadable(&decision) == 0) {
-            print_variables(&decision, "export ", "\n", "\n");
+        if (decision_unreadable(&decision, call->settings.preload_directory) == 0) {
+            print_variables(call, &decision, "export ", "\n", "\n");
         }
     }
     free(script);
@@ -108,7 +116,7 @@ static void submit_srun(const struct call *call)
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
     if (collect_command(&submission, "srun", parent, environ) == 0) {
         ask(call, &submission, NULL, &decision);
-        print_variables(&decision, ",", "", ",\"'"); // these mean something to srun
+        print_variables(call, &decision, ",", "", ",\"'"); // these mean something to srun
     }
     decision_free(&decision);
     submission_free(&submission);

@@ -15,7 +15,10 @@
 #include "../../spank/allowlist.h"
 #include "../../spank/client.h"
 #include "../../spank/options.h"
+#include "../../spank/preload.h"
 #include "harness.h"
+
+#define LIBRARY LIBRARIES "/libreprise_x.so"
 
 static struct {
     bool batch;
@@ -53,10 +56,24 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buffer, int size
     return snprintf(buffer, (size_t)size, "%s", value) < size ? ESPANK_SUCCESS : ESPANK_NOSPACE;
 }
 
+// It was asked for, what was there is there still, and what is new is a library of the site's.
+static void check_list(const char *list)
+{
+    const char *before = value_of(LOADER_VARIABLE);
+    const size_t length = before ? strlen(before) : 0, whole = strlen(list), ours = strlen(LIBRARY);
+    MUST(value_of(PRELOAD_VARIABLE) && strcmp(value_of(PRELOAD_VARIABLE), "x") == 0);
+    MUST(strncmp(list, before ? before : "", length) == 0);
+    MUST(whole == length + (length > 0) + ours && strcmp(list + whole - ours, LIBRARY) == 0);
+}
+
 spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int overwrite)
 {
     (void)spank;
     struct decision decision = {0};
+    if (strcmp(name, LOADER_VARIABLE) == 0) {
+        check_list(value);
+        return ESPANK_SUCCESS;
+    }
     if (strcmp(name, CARRY_VARIABLE) == 0) {
         MUST(step.batch && decision_from_carried(&decision, value, strlen(value)) == 0);
         decision_free(&decision);
@@ -143,7 +160,8 @@ enum client_result client_exchange(const struct matcher *matcher, nanoseconds de
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct settings settings = {.kill_switch = "/nowhere/reprise", .deadline_ms = 1, .mode = MODE_ON};
+    static const struct settings settings = {
+        .kill_switch = "/nowhere/reprise", .preload_directory = LIBRARIES, .deadline_ms = 1, .mode = MODE_ON};
     const uint8_t *end = size > 0 ? memchr(data + 1, 255, size - 1) : NULL;
     if (!end) {
         return 0;

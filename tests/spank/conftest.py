@@ -78,7 +78,7 @@ def fallback() -> list[Path]:
 
 def build_all(directory: Path) -> None:
     stub = sources()
-    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "sbatch_options")]
+    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "preload", "sbatch_options")]
     programs: list[tuple[str, list[Path], list[str]]] = [
         ("stub", stub, [*SANITIZE, *WRAPPED]),
         ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),

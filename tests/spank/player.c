@@ -109,6 +109,10 @@ static void play(char *line)
         plugstack[plugstack_count++] = strdup(rest);
     } else if (strcmp(line, "job") == 0) {
         put(&stub.job, rest);
+    } else if (strcmp(line, "own") == 0) {
+        char *value = strchr(rest, '=');
+        *value++ = '\0';
+        setenv(rest, value, 1);
     } else if (strcmp(line, "control") == 0) {
         put(&stub.control, rest);
     } else if (strcmp(line, "lacking") == 0) {

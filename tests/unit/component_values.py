@@ -52,7 +52,10 @@ def shipped(name: str) -> dict[str, Any]:
 def component(
     content: Mapping[str, Any], settings: Mapping[str, Any] | None = None, workload: Workload = WORKLOAD
 ) -> ApplicationComponent:
-    return ApplicationComponent(read(content, settings or {}), workload, None, "cluster")
+    description = read(content, settings or {})
+    name = description.activation.library
+    library = [f"/usr/local/lib/libreprise_{name}.so"] if name else []
+    return ApplicationComponent(description, workload, None, "cluster", library)
 
 
 def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:

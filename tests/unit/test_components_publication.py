@@ -98,16 +98,23 @@ def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> N
     assert found and found.environment == {"SRO_A": "2"} and "SRO_LOG" in found.note
 
 
-def test_a_winner_of_an_accelerator_switches_it_on_in_jobs_that_have_its_library(place: Path) -> None:
+def test_a_winner_of_an_accelerator_loads_its_library_and_switches_it_on(place: Path) -> None:
     found = published(component(shipped("sro")), place, disabled=False, SRO_PREFETCH_SIZE=1048576)
     assert found and found.environment == {
+        "REPRISE_PRELOAD": "sro",
         "SRO_DISABLE": "0",
         "SRO_CLUSTER_THRESHOLD": "2",
         "SRO_DSC_BINSIZE": "1048576",
         "SRO_PREFETCH_SIZE": "1048576",
         "SRO_SEQUENCE_LENGTH": "100",
     }
-    assert found.note == "for jobs that have, of their own, LD_PRELOAD=/usr/local/lib/libreprise_sro.so"
+    assert found.note == "" and "REPRISE_PRELOAD" in found.conflicts
+
+
+def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair(place: Path) -> None:
+    made = component(definition({"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"preload": ["/opt/a.so"]}))
+    found = published(made, place, SRO_A=2)
+    assert found and found.environment == {"SRO_A": "2"} and found.note == "for jobs that have, of their own, LD_PRELOAD=/opt/a.so"
 
 
 @pytest.mark.parametrize("name", ["sro", "fastio", "romio", "ompio"])

@@ -44,16 +44,36 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     function = None
     if description.objective.function:
         function = objective.load(description.objective.function, config.tuner.functions)
-    component = ApplicationComponent(description, Workload(**definition[APPLICATION]), function, config.site.cluster)
+    library = _library(description.activation.library, config.tuner.preload_directory)
+    workload = Workload(**definition[APPLICATION])
+    component = ApplicationComponent(description, workload, function, config.site.cluster, library)
     component.check(os.environ)
     return component
+
+
+def _library(name: str, directory: Path) -> list[str]:
+    """Its file, where there is a name. Raises TunerError where there is no file: all trials would be the same."""
+    if not name:
+        return []
+    path = directory / f"libreprise_{name}.so"
+    if not path.exists():
+        raise TunerError(
+            f"{path}: there is no such library: install it there (`make install-accelerators`), or set "
+            "[tuner] preload_directory to where it is"
+        )
+    return [str(path)]
 
 
 class ApplicationComponent:
     """The `Component` of this package. It has one problem, the application."""
 
     def __init__(
-        self, description: Description, workload: Workload, function: objective.Function | None, cluster: str
+        self,
+        description: Description,
+        workload: Workload,
+        function: objective.Function | None,
+        cluster: str,
+        library: Sequence[str] = (),
     ) -> None:
         self.name = description.name
         self.version = description.version
@@ -61,6 +81,7 @@ class ApplicationComponent:
         self.workload = workload
         self._function = function
         self._cluster = cluster
+        self._library = library
         self._default: Parametrization = {p.key: p.default for p in description.parameters}
         try:
             self._space = grid.space(description.parameters, description.forbidden, self._default)
@@ -118,7 +139,7 @@ class ApplicationComponent:
             options=[*self.workload.options, *given.options],
             directives=given.directives,
             before=self.description.before,
-            preload=given.preload,
+            preload=[*given.preload, *self._library],
         )
 
     def read(self, problem: str, output: TrialOutput) -> Sample:

@@ -30,6 +30,8 @@ INJECTABLE = frozenset((Via.ENVIRONMENT, Via.HINT))
 class Activation:
     """How the component is switched on, in the reference run as well. `hints` is the variable that names the file.
 
+    `preload` are files, `library` is one that jobs can be given: the plugin knows where it is by this name.
+
     Parameters that go via a directive or a command are appended to the first of them.
     """
 
@@ -37,6 +39,7 @@ class Activation:
     options: Sequence[str] = ()
     directives: Sequence[str] = ()
     preload: Sequence[str] = ()
+    library: str = ""
     commands: Sequence[str] = ()
     wrapper: Sequence[str] = ()
     hints: str = ""

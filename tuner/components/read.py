@@ -88,6 +88,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
         options=[_filled(option, given) for option in section.options],
         directives=[_filled(line, given) for line in section.directives],
         preload=[_filled(library, given) for library in section.preload],
+        library=section.library or "",
         commands=[_filled(line, given, shlex.quote) for line in section.commands],
         wrapper=[_filled(word, given) for word in section.wrapper],
         hints=section.hints or "",

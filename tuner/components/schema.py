@@ -134,6 +134,9 @@ class ActivationSection(Section):
         default_factory=list, description="lines such as `#SBB ...`, after the #SBATCH lines"
     )
     preload: list[Line] = Field(default_factory=list, description="libraries, appended to LD_PRELOAD")
+    library: str | None = Field(
+        None, pattern=r"^[a-z0-9_-]{1,64}$", description="`sro`: libreprise_sro.so, which jobs can be given"
+    )
     commands: list[Line] = Field(default_factory=list, description="lines at the top of the script")
     wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
     hints: Name | None = Field(None, description="the variable that names the file of hints")

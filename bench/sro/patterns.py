@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Small Read Optimizer gains on the four patterns, with a cold file: none, default and tuned in one run.
 
-    python -m bench.sro_patterns [--rounds 10]
-
 Tuned is the best point of the pattern's stored landscape (`make landscapes-sro`), measured anew: each round has all
 patterns in all three ways, in random order, so that nothing is compared with what ran at another time, and no luck of
-the search is left in it. Each gain is 1 - tuned/other from pairs, with its 95 % bounds. The last line is a JSON object,
-with `patterns` and `faster`: on how many of them tuned is at least 20 % faster than none.
+the search is left in it. Each gain is 1 - tuned/other from pairs, with its 95 % bounds.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import statistics
 import sys
@@ -21,7 +16,7 @@ from typing import Any
 
 from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, machine, place_data
 from bench.sro_landscapes import path_of
-from tuner.landscape import LandscapeError, load
+from tuner.landscape import load
 from tuner.space import Parametrization
 from tuner.statistics import paired_gain
 
@@ -78,24 +73,10 @@ def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]])
 
 
 def patterns(rounds: int) -> dict[str, Any]:
-    """All of it: what the JSON object has."""
+    """`patterns`: all of it; `faster`: on how many of them tuned is at least 20 % faster than none. Raises SmallReadsError
+    where runs cannot be measured, LandscapeError where a landscape is not there."""
     place_data()
     ways = settings(PATTERNS)
     times = measure(ways, rounds, lambda pattern, setting: cold_run(("--pattern", pattern), setting))
     return told(times, ways) | {"machine": machine()}
 
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10)
-    given = parser.parse_args()
-    if given.rounds < 2:
-        parser.error("--rounds takes 2 or more")
-    try:
-        sys.stdout.write(json.dumps(patterns(given.rounds)) + "\n")
-    except (SmallReadsError, LandscapeError) as error:
-        sys.exit(f"bench.sro_patterns: {error}")
-
-
-if __name__ == "__main__":
-    main()

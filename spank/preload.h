@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library that a decision asks for by name. Which file the name stands for is the site's word: it lies in a directory
+// of the plugin's line in plugstack.conf, so that no daemon and no record can load anything else into a job.
+#ifndef REPRISE_PRELOAD_H
+#define REPRISE_PRELOAD_H
+
+#include <stdbool.h>
+
+// A setting like others; `sro` is libreprise_sro.so.
+#define PRELOAD_VARIABLE "REPRISE_PRELOAD"
+#define LOADER_VARIABLE "LD_PRELOAD"
+
+// True where this user can read the library here. If not, the loader would complain in each program of the job.
+bool preload_is_there(const char *directory, const char *name);
+
+// The list `before` (NULL: there is none) with the library at its end, to be freed. NULL where it has it already, where
+// the library cannot be read, and without memory.
+char *preload_added(const char *directory, const char *name, const char *before);
+
+// Take the library from the end of `list`, where preload_added has put it, in place.
+void preload_take_back(const char *directory, const char *name, char *list);
+
+#endif

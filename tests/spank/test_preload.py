@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library that a decision asks for: where it is taken from, behind what it is put, and when it is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spank.conftest import Played, Stub
+from tests.spank.daemon import FakeDaemon, decision
+from tests.spank.test_fallbacks import JOB, Program
+from tests.spank.test_jobstep import BATCH_STEP, given, start
+
+ENV = {"SRO_DISABLE": "0", "REPRISE_PRELOAD": "sro"}
+CARRIED: dict[str, Any] = {"v": 1, "id": "d-9", "verdict": "apply", "env": ENV}
+HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # of the batch script that a step is in
+
+
+@pytest.fixture
+def directory(stub: Stub) -> Path:
+    """Of the site's libraries."""
+    path = stub.directory / "lib"
+    path.mkdir()
+    (path / "libreprise_sro.so").touch()
+    return path
+
+
+def begin(stub: Stub, directory: Path, carried: object = CARRIED, **more: Any) -> Played:
+    return start(stub, carried, settings=[f"preload_directory={directory}"], **more)
+
+
+def asking(name: str) -> dict[str, Any]:
+    return {**CARRIED, "env": {**ENV, "REPRISE_PRELOAD": name}}
+
+
+@pytest.mark.parametrize("step", [BATCH_STEP, 0])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "{ours}"),
+        ("", "{ours}"),
+        ("/a.so", "/a.so:{ours}"),
+        ("/a.so /b.so:", "/a.so /b.so::{ours}"),
+        ("{ours}:/a.so", "{ours}:/a.so"),
+        ("/a.so {ours}", "/a.so {ours}"),
+        ("{ours}x:/x{ours}", "{ours}x:/x{ours}:{ours}"),
+    ],
+)
+def test_the_library_stands_once_and_behind_all_others(
+    stub: Stub, daemon: FakeDaemon, directory: Path, step: int, before: str | None, after: str
+) -> None:
+    ours = str(directory / "libreprise_sro.so")
+    env = [] if before is None else [f"LD_PRELOAD={before.format(ours=ours)}"]
+    played = begin(stub, directory, step=step, env=env)
+    assert played.job["LD_PRELOAD"] == after.format(ours=ours)
+    assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"}
+
+
+def test_a_step_gets_it_though_its_script_has_a_list_of_its_own(
+    stub: Stub, daemon: FakeDaemon, directory: Path
+) -> None:
+    played = begin(stub, directory, step=3, env=[*HAD, "LD_PRELOAD=/of/the/script.so"])
+    assert played.job["LD_PRELOAD"] == f"/of/the/script.so:{directory}/libreprise_sro.so"
+
+
+@pytest.mark.parametrize("had", [HAD[:2], [*HAD[:2], "REPRISE_PRELOAD=other"], [*HAD[:2], "REPRISE_PRELOAD="]])
+def test_a_script_that_takes_the_request_back_has_steps_without_it(
+    stub: Stub, daemon: FakeDaemon, directory: Path, had: list[str]
+) -> None:
+    assert "LD_PRELOAD" not in begin(stub, directory, step=0, env=had).job
+
+
+@pytest.mark.parametrize("step", [BATCH_STEP, 0])
+def test_a_job_that_nothing_is_decided_for_keeps_what_it_has(
+    stub: Stub, daemon: FakeDaemon, directory: Path, step: int
+) -> None:
+    for verdict in ("none", "observe", "holdout"):
+        carried = {**CARRIED, "verdict": verdict, "env": {}}
+        assert "LD_PRELOAD" not in begin(stub, directory, carried, step=step, env=["REPRISE_PRELOAD=sro"]).job
+
+
+@pytest.mark.parametrize(
+    "name", ["gone", "", "../evil", "/tmp/evil", "a.b", "SRO", "x" * 65, "sro,sro", "sro:x", "s\u00f6", "sro "]
+)
+def test_a_library_that_the_site_does_not_have_leaves_the_job_as_it_is_and_that_is_told(
+    stub: Stub, daemon: FakeDaemon, directory: Path, name: str
+) -> None:
+    (stub.directory / "evil.so").touch()
+    played = begin(stub, directory, asking(name), env=["LD_PRELOAD=/a.so"])
+    assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"
+    assert daemon.asked[0].message["applied"] == 0
+    assert daemon.asked[0].message["unreadable"] >= 1
+
+
+def test_a_node_without_the_library_runs_its_tasks_without_it(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+    played = begin(stub, directory / "elsewhere", step=0, env=["LD_PRELOAD=/a.so"])
+    assert played.job["LD_PRELOAD"] == "/a.so"
+    assert given(played)["SRO_DISABLE"] == "0"
+
+
+@pytest.mark.parametrize("name", ["a:b", "a b", "x" * 4000])
+def test_a_directory_that_no_list_can_name_is_as_good_as_empty(stub: Stub, daemon: FakeDaemon, name: str) -> None:
+    directory = stub.directory / name
+    if len(name) < 255:
+        directory.mkdir()
+        (directory / "libreprise_sro.so").touch()
+    assert "LD_PRELOAD" not in begin(stub, directory).job
+
+
+def test_a_longer_path_than_there_can_be_is_no_library(stub: Stub, daemon: FakeDaemon) -> None:
+    assert "LD_PRELOAD" not in begin(stub, Path("/" + "x" * 4090)).job
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{ours}", None),
+        ("/a.so:{ours}", "/a.so"),
+        ("/a.so", "/a.so"),
+        ("{ours}:/a.so", "{ours}:/a.so"),
+        ("/x{ours}", "/x{ours}"),
+        ("", None),
+    ],
+)
+def test_a_job_submitted_from_a_job_does_not_inherit_it(
+    stub: Stub, daemon: FakeDaemon, directory: Path, before: str, after: str | None
+) -> None:
+    ours = str(directory / "libreprise_sro.so")
+    played = stub.submit(
+        settings=[f"preload_directory={directory}"],
+        env={"SLURM_SPANK_REPRISE": json.dumps(CARRIED), "REPRISE_PRELOAD": "sro", "SRO_DISABLE": "0"},
+        before=[f"own LD_PRELOAD={before.format(ours=ours)}"],
+    )
+    assert played.own.get("LD_PRELOAD") == (after and after.format(ours=ours))
+    assert "REPRISE_PRELOAD" not in played.own
+
+
+def test_a_job_that_a_job_without_a_library_submits_keeps_its_list(stub: Stub, daemon: FakeDaemon) -> None:
+    carried = {**CARRIED, "env": {"SRO_DISABLE": "0"}}
+    for env in ({**CARRIED, "env": {"REPRISE_PRELOAD": "No"}}, carried):
+        played = stub.submit(
+            env={"SLURM_SPANK_REPRISE": json.dumps(env)}, before=["own LD_PRELOAD=/usr/local/lib/libreprise_sro.so"]
+        )
+        assert played.own["LD_PRELOAD"] == "/usr/local/lib/libreprise_sro.so"
+
+
+def test_sallocs_shell_is_given_the_request_and_no_library(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+    """Its programs run on the login node; the steps that it starts get the library."""
+    daemon.reply = decision("apply", ENV)
+    played = stub.submit(["salloc"], settings=[f"preload_directory={directory}"])
+    assert played.own["REPRISE_PRELOAD"] == "sro" and "LD_PRELOAD" not in played.own
+
+
+@pytest.mark.parametrize(("words", "form"), [("start", "export {}\n"), ("srun", ",{}")])
+def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, words: str, form: str) -> None:
+    where = directory.parent
+    (where / "job04711").mkdir()
+    (where / "job04711" / "slurm_script").write_text("#!/bin/sh\n")
+    own = [f"spool={where}", f"preload_directory={directory}"]
+    ours = f"{directory}/libreprise_sro.so"
+    with FakeDaemon(where / "m.sock", reply=decision("apply", ENV)).listening() as listening:
+        assert form.format(f"LD_PRELOAD={ours}") in Program(binaries / "reprise-ask", where, arguments=own, env=JOB).ask(
+            words
+        )
+        chosen = {**JOB, "REPRISE_PRELOAD": "mine"}
+        assert "LD_PRELOAD" not in Program(binaries / "reprise-ask", where, arguments=own, env=chosen).ask(words)
+        (directory / "libreprise_sro.so").unlink()
+        assert "LD_PRELOAD" not in Program(binaries / "reprise-ask", where, arguments=own, env=JOB).ask(words)
+        assert listening.refused == []
