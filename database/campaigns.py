@@ -11,7 +11,7 @@ from database.model import Campaign, CampaignState, Json, Trial
 from database.rows import Table, to_json
 from database.store import Store
 
-CAMPAIGN = Table("campaign", Campaign)
+CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on those before them
 TRIAL = Table("trial", Trial)
 
 

@@ -32,10 +32,11 @@ MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement
 class Table(Generic[T]):
     """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite.
 
-    `finite`: in its JSON there is no NaN and no infinity, for certain: not to look for them is quicker.
+    `finite`: in its JSON there is no NaN and no infinity, for certain: not to look for them is quicker. `as_given`:
+    keys stay in the order that they came in, which means something; otherwise equal values are equal texts.
     """
 
-    def __init__(self, name: str, row_type: type[T], *, finite: bool = False) -> None:
+    def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:
         self.name = name
         self._row_type = row_type
         hints = get_type_hints(row_type)
@@ -44,7 +45,7 @@ class Table(Generic[T]):
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
         self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
-        self._to_json = finite_to_json if finite else to_json
+        self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
         self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
@@ -83,8 +84,17 @@ class Table(Generic[T]):
 
 def to_json(value: Any, where: str) -> str:
     """Canonical JSON (ASCII) of a mapping or sequence; raises InvalidValueError that names `where`."""
+    return _encoded(_ENCODER, value, where)
+
+
+def to_json_as_given(value: Any, where: str) -> str:
+    """The same with its keys in the order that they have."""
+    return _encoded(_ORDERED_ENCODER, value, where)
+
+
+def _encoded(encoder: json.JSONEncoder, value: Any, where: str) -> str:
     try:
-        return _ENCODER.encode(value)
+        return encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError(
             f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
@@ -108,6 +118,7 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+_ORDERED_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
 _FAST_ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=_plain)
 
 

@@ -3,8 +3,8 @@
 
     python -m bench.sro [--pairs 9] [--sequences 10000] [--rounds 10] [--directory /var/tmp/reprise-bench-sro] [--keep]
 
-Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are emptied file by file. The last line is a JSON object; each of its
-keys is a function's here.
+Needs 4 GiB below the directory and 5 GiB below build/, on a disk. Caches are emptied file by file. The last line is a
+JSON object; each of its keys is a function's here.
 """
 
 from __future__ import annotations

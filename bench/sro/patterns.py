@@ -73,10 +73,11 @@ def told(times: Times, ways: Mapping[str, Mapping[str, Parametrization | None]])
 
 
 def patterns(rounds: int) -> dict[str, Any]:
-    """`patterns`: all of it; `faster`: on how many of them tuned is at least 20 % faster than none. Raises SmallReadsError
-    where runs cannot be measured, LandscapeError where a landscape is not there."""
+    """`patterns`: all of it; `faster`: on how many of them tuned is at least 20 % faster than none.
+
+    Raises SmallReadsError where runs cannot be measured, LandscapeError where a landscape is not there.
+    """
     place_data()
     ways = settings(PATTERNS)
     times = measure(ways, rounds, lambda pattern, setting: cold_run(("--pattern", pattern), setting))
     return told(times, ways) | {"machine": machine()}
-

@@ -17,20 +17,26 @@ pytestmark = pytest.mark.cluster
 
 LIBRARY = "/usr/local/lib/libreprise_sro.so"
 PLACE = "/home/alice/reader"
-# Each line that it prints says where the library is loaded, and what of the user's own stands before it.
-SCRIPT = f"""\
+FILES = {
+    "reader.sh": """\
 #!/bin/bash
 #SBATCH --job-name=reader --nodes=2 --ntasks-per-node=1 --output=reader-%j.out
-loaded='grep -q {LIBRARY} /proc/$$/maps && echo "loaded in $0"'
-eval "$loaded"
-srun --nodes=1 --ntasks=1 bash -c "$loaded" step
-LD_PRELOAD=$(ls /lib/*/libm.so.6) srun --nodes=1 --ntasks=1 bash -c 'echo "list $LD_PRELOAD"'
-mpirun bash -c "$loaded" rank
+./look script
+srun --nodes=1 --ntasks=1 ./look step
+LD_PRELOAD=$(ls /lib/*/libm.so.6) srun --nodes=1 --ntasks=1 ./list
+mpirun ./look rank
+./more
+""",
+    "look": f'#!/bin/bash\ngrep -q {LIBRARY} /proc/$$/maps && echo "loaded in $1"\nexit 0\n',
+    "list": '#!/bin/bash\necho "list $LD_PRELOAD"\n',
+    "more": """\
+#!/bin/bash
 if [ -e nested ]; then
   sbatch --wait --output=nested.out --wrap='echo "[$LD_PRELOAD] [$REPRISE_PRELOAD] [$SRO_DISABLE]"' >/dev/null
 fi
 [ "$SRO_DISABLE" = 0 ] || sleep 1
-"""
+""",
+}
 CAMPAIGN = {
     "name": "reader",
     "component": "sro-alone",
@@ -55,8 +61,9 @@ def report(cluster: VirtualCluster) -> dict[str, Any]:
     cluster.run(["make", "-s", "-C", SOURCE, "install-accelerators"])
     component = yaml.safe_load(cluster.path("/etc/reprise/components/sro.yaml").read_text())
     component |= {"name": "sro-alone", "before": ""}  # nothing of it is on a disk, and nobody here has sudo
-    cluster.write("/etc/reprise/components/sro-alone.yaml", yaml.safe_dump(component))
-    cluster.write(f"{PLACE}/reader.sh", SCRIPT, user="alice")
+    cluster.write("/etc/reprise/components/sro-alone.yaml", yaml.safe_dump(component, sort_keys=False))
+    for name, text in FILES.items():
+        cluster.write(f"{PLACE}/{name}", text, user="alice", mode=0o755)
     cluster.write("/home/reprise/reader.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
     done = cluster.run(["reprise", "tune", "run", "/home/reprise/reader.yaml", "--yes", "--json"], user="reprise")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -80,13 +87,12 @@ def test_every_trial_had_the_library_loaded_where_its_job_was_to_have_it(
 ) -> None:
     said = [path.read_text() for path in cluster.path(report["directory"]).glob("reader.sh/*/stdout")]
     assert len(said) == 2 + 2 + 6
-    assert all(text.count("loaded in rank\n") == 2 and "loaded in step\n" in text for text in said)
+    assert all(text.count("loaded in rank\n") == 2 and "loaded in step\n" in text for text in said), said
 
 
 def test_the_next_job_has_it_in_its_script_its_steps_and_its_ranks(cluster: VirtualCluster, daemon: Daemon) -> None:
     said = run(cluster)
-    assert sum("loaded in" in line and line.endswith("slurm_script") for line in said) == 1, said
-    assert said.count("loaded in step") == 1 and said.count("loaded in rank") == 2, said
+    assert [said.count(f"loaded in {where}") for where in ("script", "step", "rank")] == [1, 1, 2], said
     (listed,) = [line for line in said if line.startswith("list ")]
     assert listed.endswith(f"/libm.so.6:{LIBRARY}"), "appended, never replaced"
 

@@ -162,9 +162,9 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
     own = [f"spool={where}", f"preload_directory={directory}"]
     ours = f"{directory}/libreprise_sro.so"
     with FakeDaemon(where / "m.sock", reply=decision("apply", ENV)).listening() as listening:
-        assert form.format(f"LD_PRELOAD={ours}") in Program(binaries / "reprise-ask", where, arguments=own, env=JOB).ask(
-            words
-        )
+        assert form.format(f"LD_PRELOAD={ours}") in Program(
+            binaries / "reprise-ask", where, arguments=own, env=JOB
+        ).ask(words)
         chosen = {**JOB, "REPRISE_PRELOAD": "mine"}
         assert "LD_PRELOAD" not in Program(binaries / "reprise-ask", where, arguments=own, env=chosen).ask(words)
         (directory / "libreprise_sro.so").unlink()

@@ -11,9 +11,9 @@ import pytest
 
 from bench import small_reads, sro_landscapes
 from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, make_cold
-from bench.sro_landscapes import DEFAULT_RUN, EXTRA, FULL, NONE, REDUCED, assemble, measure, schedule, told
 from bench.sro import patterns as sro_patterns
 from bench.sro.patterns import WAYS
+from bench.sro_landscapes import DEFAULT_RUN, EXTRA, FULL, NONE, REDUCED, assemble, measure, schedule, told
 from tuner.emulators.sro import DEFAULT
 from tuner.landscape import load
 from tuner.space import Parametrization

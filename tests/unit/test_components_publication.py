@@ -114,7 +114,11 @@ def test_a_winner_of_an_accelerator_loads_its_library_and_switches_it_on(place: 
 def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair(place: Path) -> None:
     made = component(definition({"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"preload": ["/opt/a.so"]}))
     found = published(made, place, SRO_A=2)
-    assert found and found.environment == {"SRO_A": "2"} and found.note == "for jobs that have, of their own, LD_PRELOAD=/opt/a.so"
+    assert (
+        found
+        and found.environment == {"SRO_A": "2"}
+        and found.note == "for jobs that have, of their own, LD_PRELOAD=/opt/a.so"
+    )
 
 
 @pytest.mark.parametrize("name", ["sro", "fastio", "romio", "ompio"])

@@ -48,10 +48,18 @@ def test_what_is_not_json_is_refused(database: Database, spec: dict[str, Any]) -
     assert database.campaigns() == []
 
 
-def test_json_is_canonical(database: Database) -> None:
+def test_a_campaigns_keys_stay_in_the_order_of_its_file(database: Database) -> None:
+    """A parameter may count only where another one, which stands before it, has some value."""
     spec = types.MappingProxyType({"b": (1, 2), "a": "ä"})
-    database.add_campaign(campaign(spec=spec))
-    assert database._read("SELECT spec FROM campaign")[0][0] == '{"a":"\\u00e4","b":[1,2]}'
+    number = database.add_campaign(campaign(spec=spec))
+    assert database._read("SELECT spec FROM campaign")[0][0] == '{"b":[1,2],"a":"\\u00e4"}'
+    assert list(database.campaign(number).spec) == ["b", "a"]
+
+
+def test_json_is_canonical_elsewhere(database: Database) -> None:
+    number = database.add_campaign(campaign())
+    database.add_trial(trial(campaign_id=number, parametrization=types.MappingProxyType({"b": (1, 2), "a": "ä"})))
+    assert database._read("SELECT parametrization FROM trial")[0][0] == '{"a":"\\u00e4","b":[1,2]}'
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,11 @@ def variables(description: Description) -> list[str]:
     """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
     named = [p.name for p in description.parameters if p.via is Via.ENVIRONMENT]
     activation = description.activation
-    own = [*activation.environment, *filter(None, [activation.hints]), *([PRELOAD_VARIABLE] if activation.library else [])]
+    own = [
+        *activation.environment,
+        *filter(None, [activation.hints]),
+        *([PRELOAD_VARIABLE] if activation.library else []),
+    ]
     return list(dict.fromkeys([*own, *named, *description.conflicts]))
 
 
