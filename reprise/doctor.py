@@ -46,7 +46,8 @@ def examine(settings: Settings, run: Run, asker: Callable[[int, str], Ask]) -> l
     except ConfigError as error:
         findings = [from_error("config", error, "correct the file")]
     seen, slurm = doctor_slurm.look(run)
-    stack, entry = doctor_plugstack.examine(slurm.plugstack, config.matcher.socket if config else None)
+    known = (config.matcher.socket, config.tuner.preload_directory) if config else (None, None)
+    stack, entry = doctor_plugstack.examine(slurm.plugstack, *known)
     findings += [*seen, doctor_slurm.plugin(slurm, entry), *stack]
     if not config:
         return findings

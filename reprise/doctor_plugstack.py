@@ -125,10 +125,10 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
             )
 
 
-def examine(path: Path, listened: Path | None) -> tuple[list[Finding], Entry | None]:
+def examine(path: Path, listened: Path | None, libraries: Path | None = None) -> tuple[list[Finding], Entry | None]:
     """What is to be said of the stack at `path`, and our plugin's entry if there is one.
 
-    `listened` is the socket of the daemon, None if unknown.
+    `listened` is the socket of the daemon, `libraries` where campaigns take accelerators from; None if unknown.
     """
     if not path.exists():
         remedy = f"write `include {path.parent}/plugstack.conf.d/*.conf` into it and put our file there"
@@ -142,13 +142,13 @@ def examine(path: Path, listened: Path | None) -> tuple[list[Finding], Entry | N
     if len(ours) > 1:
         places = ", ".join(entry.place for entry in ours)
         findings.append(problem(CHECK, f"{PLUGIN} is loaded {len(ours)} times ({places})", "keep one of the lines"))
-    findings += _judge(ours[0], listened)
+    findings += _judge(ours[0], listened, libraries)
     if not findings:
         findings.append(ok(CHECK, f"{ours[0].place} loads {PLUGIN}"))
     return findings, ours[0]
 
 
-def _judge(entry: Entry, listened: Path | None) -> Iterator[Finding]:
+def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Iterator[Finding]:
     if entry.keyword == "required":
         yield problem(
             CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "write `optional` there"
@@ -160,6 +160,13 @@ def _judge(entry: Entry, listened: Path | None) -> Iterator[Finding]:
             CHECK,
             f"{entry.place}: the plugin asks at {asked[0]}, the daemon listens at {listened}",
             "make endpoint=unix: and matcher.socket the same",
+        )
+    loaded = Path(entry.value("preload_directory") or "/usr/local/lib")
+    if libraries and loaded != libraries:
+        yield problem(
+            CHECK,
+            f"{entry.place}: the plugin takes libraries from {loaded}, campaigns from {libraries}",
+            "make preload_directory= and tuner.preload_directory the same",
         )
     switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
     if switch.exists():

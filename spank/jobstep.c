@@ -124,20 +124,49 @@ static uint32_t count_present(spank_t spank, const struct decision *decision)
     return present;
 }
 
-// All of a decision or, where Slurm cannot set one of its variables, none: nobody has measured half of it. Returns how
-// many were set: those that the job has already are its user's.
-static uint32_t apply(spank_t spank, const struct decision *decision)
+// In each step anew, and behind whatever its LD_PRELOAD has by then: a script may have given it one of its own. Not
+// where the job has no longer, or never got, what asks for the library. Returns 0, or -1 where it could not be added.
+static int preload(spank_t spank, const struct settings *settings, const struct decision *decision)
+{
+    const char *library = decision_value(decision, PRELOAD_VARIABLE);
+    char **environment = NULL;
+    char *list = NULL;
+    if (!library || spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS) {
+        return 0;
+    }
+    const char *present = environment_value(environment, PRELOAD_VARIABLE);
+    if (!present || strcmp(present, library) != 0) {
+        return 0;
+    }
+    const char *before = environment_value(environment, LOADER_VARIABLE);
+    int result = preload_added(settings->preload_directory, library, before, &list);
+    if (list && spank_setenv(spank, LOADER_VARIABLE, list, 1) != ESPANK_SUCCESS) {
+        result = -1;
+    }
+    free(list);
+    return result;
+}
+
+// A step that inherits the batch script's environment has what the script has left of the settings.
+static bool has_seen(spank_t spank, const struct decision *decision)
 {
     char seen[DECISION_ID_MAX + 1];
+    return spank_getenv(spank, DECISION_VARIABLE, seen, sizeof seen) == ESPANK_SUCCESS &&
+           strcmp(seen, decision->id) == 0;
+}
+
+// All of a decision or, where Slurm cannot set one of its variables, none: nobody has measured half of it. Returns how
+// many were set: those that the job has already are its user's.
+static uint32_t apply(spank_t spank, const struct settings *settings, const struct decision *decision)
+{
     bool set[VARIABLES_MAX] = {false};
     bool complete = true;
     uint32_t applied = 0;
     if (decision->verdict != VERDICT_APPLY) {
         return 0;
     }
-    // A step that inherits the batch script's environment has what the script has left of the settings.
-    if (spank_getenv(spank, DECISION_VARIABLE, seen, sizeof seen) == ESPANK_SUCCESS &&
-        strcmp(seen, decision->id) == 0) {
+    if (has_seen(spank, decision)) {
+        preload(spank, settings, decision);
         return 0;
     }
     for (size_t i = 0; complete && i < decision->count; i++) {
@@ -148,7 +177,10 @@ static uint32_t apply(spank_t spank, const struct decision *decision)
         applied += set[i];
     }
     if (complete && spank_setenv(spank, DECISION_VARIABLE, decision->id, 1) == ESPANK_SUCCESS) {
-        return applied;
+        if (preload(spank, settings, decision) == 0) {
+            return applied;
+        }
+        spank_unsetenv(spank, DECISION_VARIABLE);
     }
     for (size_t i = 0; i < decision->count; i++) {
         if (set[i]) {
@@ -156,26 +188,6 @@ static uint32_t apply(spank_t spank, const struct decision *decision)
         }
     }
     return 0;
-}
-
-// In each step anew, and behind whatever its LD_PRELOAD has by then: a script may have given it one of its own. Not
-// where the job has no longer, or never got, what asks for the library.
-static void preload(spank_t spank, const struct settings *settings, const struct decision *decision)
-{
-    const char *library = decision_value(decision, PRELOAD_VARIABLE);
-    char **environment = NULL;
-    if (!library || spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS) {
-        return;
-    }
-    const char *present = environment_value(environment, PRELOAD_VARIABLE);
-    if (!present || strcmp(present, library) != 0) {
-        return;
-    }
-    char *list = preload_added(settings->preload_directory, library, environment_value(environment, LOADER_VARIABLE));
-    if (list) {
-        spank_setenv(spank, LOADER_VARIABLE, list, 1);
-    }
-    free(list);
 }
 
 static void send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
@@ -196,8 +208,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
                        const struct decision *decision)
 {
     char **environment = NULL;
-    const uint32_t applied = apply(spank, decision); // on all nodes alike, whatever one of them can read
-    preload(spank, settings, decision);
+    const uint32_t applied = apply(spank, settings, decision); // on all nodes alike, whatever one of them can read
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
         return;
@@ -244,8 +255,7 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
         spank_unsetenv(spank, CARRY_VARIABLE);
     } else {
-        report.applied = apply(spank, &decision);
-        preload(spank, settings, &decision);
+        report.applied = apply(spank, settings, &decision);
     }
     report.verdict = decision.verdict;
     memcpy(report.decision, decision.id, sizeof report.decision);

@@ -48,15 +48,19 @@ bool preload_is_there(const char *directory, const char *name)
     return find_readable(path, directory, name);
 }
 
-char *preload_added(const char *directory, const char *name, const char *before)
+int preload_added(const char *directory, const char *name, const char *before, char **list)
 {
-    char path[PATH_MAX], *list = NULL;
+    char path[PATH_MAX];
+    *list = NULL;
     before = before ? before : "";
-    if (!find_readable(path, directory, name) || list_has(before, path) ||
-        asprintf(&list, "%s%s%s", before, *before ? ":" : "", path) < 0) {
-        return NULL;
+    if (!find_readable(path, directory, name) || list_has(before, path)) {
+        return 0;
     }
-    return list;
+    if (asprintf(list, "%s%s%s", before, *before ? ":" : "", path) < 0) {
+        *list = NULL;
+        return -1;
+    }
+    return 0;
 }
 
 void preload_take_back(const char *directory, const char *name, char *list)

@@ -13,9 +13,9 @@
 // True where this user can read the library here. If not, the loader would complain in each program of the job.
 bool preload_is_there(const char *directory, const char *name);
 
-// The list `before` (NULL: there is none) with the library at its end, to be freed. NULL where it has it already, where
-// the library cannot be read, and without memory.
-char *preload_added(const char *directory, const char *name, const char *before);
+// The list `before` (NULL: there is none) with the library at its end, to be freed; NULL where the list has it already,
+// or where the library cannot be read. Returns 0, or -1 without memory.
+int preload_added(const char *directory, const char *name, const char *before, char **list);
 
 // Take the library from the end of `list`, where preload_added has put it, in place.
 void preload_take_back(const char *directory, const char *name, char *list);

@@ -75,7 +75,9 @@ static void print_variables(const struct call *call, const struct decision *deci
         }
     }
     const char *library = getenv(PRELOAD_VARIABLE) ? NULL : decision_value(decision, PRELOAD_VARIABLE);
-    char *list = library ? preload_added(call->settings.preload_directory, library, getenv(LOADER_VARIABLE)) : NULL;
+    char *list = NULL;
+    whole = whole &&
+            (!library || preload_added(call->settings.preload_directory, library, getenv(LOADER_VARIABLE), &list) == 0);
     if (list) {
         whole = whole && !strpbrk(list, forbidden);
         fprintf(out, "%s" LOADER_VARIABLE "=%s%s", before, list, after);

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -31,8 +31,9 @@ def start(
     items: Sequence[str] = (),
     settings: Sequence[str] = (),
     then: Sequence[str] = (),
+    own: Mapping[str, str] | None = None,
 ) -> Played:
-    """The start of a step whose job carries this."""
+    """The start of a step whose job carries this; `own` is slurmstepd's environment."""
     text = carried if isinstance(carried, str) else json.dumps(carried)
     lines = [
         "context remote",
@@ -49,7 +50,7 @@ def start(
         "call user_init",
         *then,
     ]
-    return stub.play(*lines, argv=("slurmstepd",))
+    return stub.play(*lines, argv=("slurmstepd",), env=own)
 
 
 def given(played: Played) -> dict[str, str]:

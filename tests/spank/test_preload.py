@@ -170,3 +170,21 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
         (directory / "libreprise_sro.so").unlink()
         assert "LD_PRELOAD" not in Program(binaries / "reprise-ask", where, arguments=own, env=JOB).ask(words)
         assert listening.refused == []
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+def test_where_the_library_cannot_be_added_the_job_gets_nothing(
+    stub: Stub, daemon: FakeDaemon, directory: Path, at: int
+) -> None:
+    """Three variables, the list and the variable that holds it each take an asprintf(3), of the stub's or ours."""
+    failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
+    played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
+    assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"
+
+
+def test_a_step_of_a_job_that_has_it_goes_on_where_it_cannot_be_added(
+    stub: Stub, daemon: FakeDaemon, directory: Path
+) -> None:
+    failing = {"FAIL_CALL": "asprintf", "FAIL_AT": "1", "FAIL_AFTER": "1"}
+    played = begin(stub, directory, step=0, own=failing, env=[*HAD, "LD_PRELOAD=/a.so"])
+    assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"} and played.job["LD_PRELOAD"] == "/a.so"

@@ -155,7 +155,7 @@ def stack(place: Path, line: str, mode: int = 0o644, top: str = "include plugsta
 
 
 def judged(path: Path) -> list[Finding]:
-    return doctor_plugstack.examine(path, SOCKET)[0]
+    return doctor_plugstack.examine(path, SOCKET, Path("/usr/local/lib"))[0]
 
 
 def test_plugin_reached_through_an_include(place: Path) -> None:
@@ -184,6 +184,7 @@ def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
         ("optional spank_reprise.so endpoint=unix:/run/other.sock", Level.PROBLEM, "asks at unix:/run/other.sock"),
         ("optional spank_reprise.so endpoint=tcp:login1:7817 endpoint=unix:/run/a", Level.PROBLEM, "unix:/run/a"),
         ("optional spank_reprise.so" + 5 * " endpoint=tcp:login1:7817", Level.PROBLEM, "after the 4th"),
+        ("optional spank_reprise.so preload_directory=/opt/lib", Level.PROBLEM, "takes libraries from /opt/lib"),
         ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
         ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to switch Reprise on"),
         ("optional spank_reprise.so\noptional /opt/spank_reprise.so", Level.PROBLEM, "is loaded 2 times"),
