@@ -14,6 +14,7 @@ from tuner.collectives.catalogue import CATALOGUE
 # collective: {id: name}; id 0 leaves it to the built-in rules
 Algorithms: TypeAlias = Mapping[str, Mapping[int, str]]
 
+SPLIT_BINARY, PIPELINE = "split_binary_tree", "pipeline"
 FOR_TWO_RANKS = "two_proc"  # in every collective that has it
 
 
@@ -33,6 +34,14 @@ def heeds(collective: str, algorithm: str) -> tuple[bool, bool]:
     if _is_new(collective, algorithm):
         return True, True
     return algorithm in CATALOGUE[collective].segment, algorithm in CATALOGUE[collective].fanout
+
+
+def acts_as(collective: str, algorithm: str, size: int, segment: int) -> str:
+    """The algorithm that carries a call out: a broadcast in two halves, of which one is smaller than a segment, goes by
+    a chain with one branch (ompi_coll_base_bcast_intra_split_bintree, 4.1 and 5.0)."""
+    if (collective, algorithm) == ("bcast", SPLIT_BINARY) and (segment > size // 2 or size < 2):
+        return PIPELINE
+    return algorithm
 
 
 def is_unsafe(collective: str, algorithm: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tuner.collectives.algorithms import heeds, is_unsafe, serves
+from tuner.collectives.algorithms import acts_as, heeds, is_unsafe, serves
 from tuner.collectives.build import OpenMPIBuild
 from tuner.space import Parameter, Parametrization, Space
 
@@ -36,8 +36,13 @@ def space(
     known = {i: name for i, name in build.algorithms[collective].items() if serves(name, comm_size)}
     algorithms = {i: name for i, name in known.items() if unsafe or not is_unsafe(collective, name)}
 
+    ids = {name: i for i, name in algorithms.items()}
+
     def canonical(point: Parametrization) -> Parametrization:
-        return canonical_point(collective, algorithms[int(point["algorithm"])], size, comm_size, point)
+        named = algorithms[int(point["algorithm"])]
+        name = acts_as(collective, named, size, int(point["segment"]))
+        carried_out = {**point, "algorithm": ids.get(name, point["algorithm"])}
+        return canonical_point(collective, name, size, comm_size, carried_out)
 
     return Space(
         (
