@@ -30,14 +30,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bench import collectives_roundtrip
 from bench.measured import trials_of
 from database.model import Trial
 from reprise.config import Config
 from tests.cluster.machine import VirtualCluster
-from tests.cluster.product import install
+from tests.cluster.product import install, tune
 from tuner.collectives import spaces
 from tuner.collectives.benchmarks import ROUND
 from tuner.collectives.build import describe
@@ -148,10 +146,8 @@ class Bench:
     def run(self, strategy: str) -> Campaign:
         """A whole campaign, as an admin starts it."""
         path = f"/home/reprise/{strategy}.yaml"
-        self.cluster.write(path, yaml.safe_dump(self.definition(strategy)), user="reprise")
         began = time.monotonic()
-        done = self.cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=4 * 3600)
-        told = json.loads(done.stdout.splitlines()[-1])
+        told = tune(self.cluster, path, self.definition(strategy), timeout_s=4 * 3600)
         trials = trials_of(self.cluster, told["campaign"])
         seconds = sum(trial.elapsed_s or 0.0 for trial in trials)
         runs = self._launches(told)

@@ -9,7 +9,6 @@ after the other, so that what changes slowly on the machine spreads over all poi
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 import shutil
@@ -19,13 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import yaml
-
 from bench.emulated import path_of
 from database.facade import Database
 from database.model import Trial, TrialRole
 from tests.cluster.machine import VirtualCluster
-from tests.cluster.product import install
+from tests.cluster.product import install, tune
 from tuner.collectives import spaces
 from tuner.collectives.build import OpenMPIBuild, describe
 from tuner.landscape import Landscape
@@ -87,10 +84,8 @@ def measure(cluster: VirtualCluster, name: str) -> Landscape:
     trials: list[Trial] = []
     for seed in range(1, REPETITIONS + 1):
         path = f"/home/reprise/{name}-{seed}.yaml"
-        cluster.write(path, yaml.safe_dump(measured.campaign(len(space.points), seed)), user="reprise")
         _say(f"{name}: campaign {seed} of {REPETITIONS}, {len(space.points)} points")
-        done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
-        told = json.loads(done.stdout.splitlines()[-1])
+        told = tune(cluster, path, measured.campaign(len(space.points), seed), timeout_s=3600)
         trials += trials_of(cluster, told["campaign"])
     return assemble(name, space, trials, _source(build))
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from bench.scenario_plan import Application, Job, options, script
 from bench.small_reads import DATA, LIBRARY, PROGRAM, ROOT, VARIABLES
 from database.facade import Database
 from database.model import Decision, Record
+from tests.cluster import product
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE
 from tuner.space import Space
@@ -84,11 +84,7 @@ def tune(cluster: VirtualCluster, job: Job) -> dict[str, Any]:
             "options": list(options(job)),
         },
     }
-    path = f"/home/reprise/campaigns/{job.number}.yaml"
-    cluster.write(path, yaml.safe_dump(described), user="reprise")
-    done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=3600)
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    return product.tune(cluster, f"/home/reprise/campaigns/{job.number}.yaml", described, timeout_s=3600)
 
 
 def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import yaml
 
 from matcher.client import PING, ask
 from matcher.errors import DaemonUnreachableError
@@ -46,6 +51,14 @@ def install(cluster: VirtualCluster) -> None:
         cluster.run(["install", "-d", "-o", "reprise", "-g", "reprise", "-m", "755", directory])
     cluster.run(["cp", "/usr/local/share/reprise/plugstack.conf", PLUGSTACK])
     cluster.run(["reprise", "db", "init"], user="reprise")
+
+
+def tune(cluster: VirtualCluster, path: str, definition: Mapping[str, Any], timeout_s: float = 120) -> dict[str, Any]:
+    """Run a campaign as an admin does, its file at `path`; what `reprise tune run --json` tells of it."""
+    cluster.write(path, yaml.safe_dump(dict(definition)), user="reprise")
+    done = cluster.run(["reprise", "tune", "run", path, "--yes", "--json"], user="reprise", timeout_s=timeout_s)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 class Daemon:

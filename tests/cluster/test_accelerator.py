@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import yaml
 
 from tests.cluster.machine import VirtualCluster
-from tests.cluster.product import SOURCE, Daemon
+from tests.cluster.product import SOURCE, Daemon, tune
 
 pytestmark = pytest.mark.cluster
 
@@ -64,10 +63,8 @@ def report(cluster: VirtualCluster) -> dict[str, Any]:
     cluster.write("/etc/reprise/components/sro-alone.yaml", yaml.safe_dump(component, sort_keys=False))
     for name, text in FILES.items():
         cluster.write(f"{PLACE}/{name}", text, user="alice", mode=0o755)
-    cluster.write("/home/reprise/reader.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
-    done = cluster.run(["reprise", "tune", "run", "/home/reprise/reader.yaml", "--yes", "--json"], user="reprise")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert result["record"], done.stderr
+    result = tune(cluster, "/home/reprise/reader.yaml", CAMPAIGN)
+    assert result["record"], result
     return result
 
 

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.cluster.machine import VirtualCluster
-from tests.cluster.product import Daemon
+from tests.cluster.product import Daemon, tune
 
 pytestmark = pytest.mark.cluster
 
@@ -53,10 +51,8 @@ TRIALS = 2 + 3 + 6  # the default, what is not the default, the pairs
 def report(cluster: VirtualCluster) -> dict[str, Any]:
     cluster.write("/etc/reprise/components/tempo.yaml", COMPONENT)
     cluster.write(f"{PLACE}/tempo.sh", SCRIPT, user="alice")
-    cluster.write("/home/reprise/tempo.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
-    done = cluster.run(["reprise", "tune", "run", "/home/reprise/tempo.yaml", "--yes", "--json"], user="reprise")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert result["record"], done.stderr
+    result = tune(cluster, "/home/reprise/tempo.yaml", CAMPAIGN)
+    assert result["record"], result
     return result
 
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.cluster.machine import JobEnd, VirtualCluster
-from tests.cluster.product import SOURCE, Daemon, seconds_of
+from tests.cluster.product import SOURCE, Daemon, seconds_of, tune
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -52,10 +51,8 @@ def report(cluster: VirtualCluster) -> dict[str, Any]:
     cluster.write("/home/alice/solver/solve.sh", ALICE, user="alice")
     cluster.write("/home/bob/projects/new mesh/run it.sh", BOB, user="bob")
     cluster.write("/home/carol/words.sh", CAROL, user="carol")
-    cluster.write("/home/reprise/main.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
-    done = cluster.run(["reprise", "tune", "run", "/home/reprise/main.yaml", "--yes", "--json"], user="reprise")
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert result["record"], done.stderr
+    result = tune(cluster, "/home/reprise/main.yaml", CAMPAIGN)
+    assert result["record"], result
     return result
 
 

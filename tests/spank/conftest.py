@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.once import made_once
 from tests.spank.daemon import FakeDaemon
 
 HERE = Path(__file__).parent
@@ -53,15 +53,7 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     allocation can fail; `probe` its pure functions, `reprise-ask` the program for sites without it, and
     `getopt_table.so` is for preloading into sbatch.
     """
-    base = tmp_path_factory.getbasetemp()
-    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "spank-programs"
-    directory.mkdir(exist_ok=True)
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / "built").exists():
-            build_all(directory)
-            (directory / "built").touch()
-    return directory
+    return made_once(tmp_path_factory, "spank-programs", build_all)
 
 
 def sources() -> list[Path]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -16,6 +15,8 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+
+from tests.once import made_once
 
 HERE = Path(__file__).parent
 SRO = HERE.parents[1] / "accelerators" / "sro"
@@ -34,19 +35,15 @@ def build(target: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once for all of pytest's processes."""
-    base = tmp_path_factory.getbasetemp()
-    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "sro-programs"
-    directory.mkdir(exist_ok=True)
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (directory / "built").exists():
-            subprocess.run(["make", "-s", "-C", str(SRO), f"BUILD={directory}"], check=True, capture_output=True)
-            pure = [HERE / "pure.c", *(SRO / f"{name}.c" for name in ("pieces", "settings", "window"))]
-            build(directory / "pure.so", *pure, flags=("-shared", "-fPIC", f"-I{SRO}"))
-            build(directory / "subject", HERE / "subject.c")
-            build(directory / "player", HERE / "player.c")
-            (directory / "built").touch()
-    return directory
+    return made_once(tmp_path_factory, "sro-programs", build_all)
+
+
+def build_all(directory: Path) -> None:
+    subprocess.run(["make", "-s", "-C", str(SRO), f"BUILD={directory}"], check=True, capture_output=True)
+    pure = [HERE / "pure.c", *(SRO / f"{name}.c" for name in ("pieces", "settings", "window"))]
+    build(directory / "pure.so", *pure, flags=("-shared", "-fPIC", f"-I{SRO}"))
+    build(directory / "subject", HERE / "subject.c")
+    build(directory / "player", HERE / "player.c")
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ INJECTABLE = frozenset((Via.ENVIRONMENT, Via.HINT))
 class Activation:
     """How the component is switched on, in the reference run as well. `hints` is the variable that names the file.
 
-    `preload` are files, `library` is one that jobs can be given: the plugin knows where it is by this name.
+    `preload` are files; `library` names one that jobs are given with the environment, and that trials load themselves.
 
     Parameters that go via a directive or a command are appended to the first of them.
     """

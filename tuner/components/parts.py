@@ -7,18 +7,14 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reprise.variables import PRELOAD_VARIABLE
 from tuner.components.grid import counting
-from tuner.components.model import Activation, ComponentParameter, Description, Via
+from tuner.components.model import ComponentParameter, Description, Via
 from tuner.space import Parametrization, Value
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` lines of the hints file.
-
-    A job that is given the environment has the component's library with it, which trials must load themselves.
-    """
+    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` lines of the hints file."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +46,7 @@ def parts(description: Description, point: Parametrization) -> Parts:
 
     activation = description.activation
     return Parts(
-        environment={**activation.environment, **_asked_for(activation), **named(Via.ENVIRONMENT)},
+        environment={**activation.environment, **named(Via.ENVIRONMENT)},
         hints=named(Via.HINT),
         options=[*(f"--{option}" for option in activation.options), *via(Via.OPTION)],
         directives=_appended(activation.directives, via(Via.DIRECTIVE), " ".join),
@@ -59,10 +55,6 @@ def parts(description: Description, point: Parametrization) -> Parts:
         wrapper=[*activation.wrapper, *via(Via.WRAPPER)],
         arguments=via(Via.ARGUMENT),
     )
-
-
-def _asked_for(activation: Activation) -> dict[str, str]:
-    return {PRELOAD_VARIABLE: activation.library} if activation.library else {}
 
 
 def text(parameter: ComponentParameter, value: Value) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reprise.variables import PRELOAD_VARIABLE, is_allowed
+from reprise.variables import is_allowed
 from templates import render
 from tuner import artifacts
 from tuner.component import Comparison, Publication
@@ -65,13 +65,8 @@ def hints_file(description: Description, given: Parts, about: Sequence[str]) -> 
 def variables(description: Description) -> list[str]:
     """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
     named = [p.name for p in description.parameters if p.via is Via.ENVIRONMENT]
-    activation = description.activation
-    own = [
-        *activation.environment,
-        *filter(None, [activation.hints]),
-        *([PRELOAD_VARIABLE] if activation.library else []),
-    ]
-    return list(dict.fromkeys([*own, *named, *description.conflicts]))
+    hints = [description.activation.hints] if description.activation.hints else []
+    return list(dict.fromkeys([*description.activation.environment, *hints, *named, *description.conflicts]))
 
 
 def _can_be_set(name: str, value: str) -> bool:

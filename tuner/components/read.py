@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reprise.config import first_problem
+from reprise.variables import PRELOAD_VARIABLE
 from tuner.components.model import Activation, ComponentParameter, Description, Forbidden, Objective
 from tuner.components.schema import (
     COMPARISON,
@@ -83,8 +84,9 @@ def _filled(text: str, given: Mapping[str, str], quote: Callable[[str], str] = s
 
 def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
     section = file.activation
+    asked = {PRELOAD_VARIABLE: section.library} if section.library else {}
     return Activation(
-        environment={name: _filled(value, given) for name, value in section.environment.items()},
+        environment={**asked, **{name: _filled(value, given) for name, value in section.environment.items()}},
         options=[_filled(option, given) for option in section.options],
         directives=[_filled(line, given) for line in section.directives],
         preload=[_filled(library, given) for library in section.preload],
