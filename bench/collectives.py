@@ -3,10 +3,11 @@
 
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
 
-On a virtual cluster: `reprise tune collectives` as it is, with `--strategy per-size`, and an exhaustive search. All
-measure with as many calls. The exhaustive search is the published one (Sartori 2024): each point of the grid of
-each size has a run of its own, also where an algorithm ignores the segment size or the fan-out. Its five best points of
-each size are measured again, in turn and several times, and the one with the least mean is the best point.
+On a virtual cluster of which each node keeps to one CPU: `reprise tune collectives` as it is, with `--strategy
+per-size`, and an exhaustive search. All measure with as many calls. The exhaustive search is the published one (Sartori
+2024): each point of the grid of each size has a run of its own, also where an algorithm ignores the segment size or the
+fan-out. Its five best points of each size are measured again, in turn and several times, and the one with the least
+mean is the best point.
 
 Last, the best points, the default and what each campaign chose for jobs are measured anew, in turn and as often: of
 several that are alike the luckiest looks best, and that luck is not to be measured. A distance to the best point, in
@@ -320,7 +321,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=int, default=TABLES, help="random tables that are written and read")
     parser.add_argument("--keep", type=Path, help="write all that was measured to this file")
     given = parser.parse_args(argv)
-    with VirtualCluster(nodes=NODES) as cluster:
+    with VirtualCluster(nodes=NODES, pinned=True) as cluster:
         install(cluster)
         bench = Bench(cluster, given.collectives.split(","), given.sizes)
         campaigns = {name: bench.run(name) for name in (SHARED, PER_SIZE)}

@@ -159,7 +159,7 @@ class Repetitions(Section):
 
     default_runs: int = Field(5, ge=1, description="runs of the default, before the search")
     final_pairs: int = Field(10, ge=2, description="pairs of default and winner, after the search")
-    more_pairs: int = Field(0, ge=0, description="as many more where the winner seems better, and noise leaves it open")
+    more_pairs: int = Field(0, ge=0, description="as many more where noise leaves it open, or for the runner-up")
 
 
 class ExecutorSection(Section):

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a campaign: default and winner in turn, in random order within each pair, and what comes of that."""
+"""The end of a campaign: default and winner in turn, in random order within each pair, and what comes of that.
+
+The best of many points that were run once was lucky as well: where the pairs refute it, the runner-up is compared.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -16,50 +21,91 @@ from tuner.statistics import measurement, paired_gain
 from tuner.step import Done, ProblemResult, Start, Step
 
 FEWEST = 2  # pairs that say anything
+FAILED = "the best parametrization failed when it was run again"
+TOO_FEW = "too few of the final runs succeeded"
+NO_ROOM = "the node-hours left no room for a comparison"
+
+
+class Verdict(Enum):
+    """What pairs say of a point."""
+
+    BETTER = "beyond noise"
+    OPEN = "it seems so, and may be noise"
+    NO_BETTER = "it does not even seem so"
+    FAILED = "it failed where the default ran"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`values`: of the default and of the point, of pairs in which both have one. `note`: why they say nothing."""
+
+    values: Sequence[tuple[float, float]]
+    note: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.note == FAILED:
+            return Verdict.FAILED
+        if len(self.values) < FEWEST:
+            return Verdict.OPEN
+        gain, low, _ = paired_gain(*zip(*self.values, strict=True))
+        return Verdict.BETTER if low > 0 else Verdict.OPEN if gain > 0 else Verdict.NO_BETTER
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """`winner`: of the search; None: no point beat the default. `stopped`: why the search ended."""
+    """`ranked`: the points that beat the default in the search, the best of them first, and at least two where there
+    are two. `stopped`: why the search ended.
+
+    Where it is open, the winner is looked at once more, with all pairs; where it is no better, the runner-up has the
+    pairs that are left. With two looks at 2.5 % each, of points that are no better at most 5 % are taken for better.
+    """
 
     evidence: Evidence
     costs: Costs
     seed: int
-    winner: Parametrization | None
+    ranked: Sequence[Parametrization]
     stopped: str
 
     def step(self) -> Step:
         """The next run of a pair where none is under way; in the end the problem's result."""
-        if self.winner is None:
+        if not self.ranked:
             return self._done(None, "no parametrization beat the default")
+        point, *others = self.ranked
         repetitions = self.evidence.definition.repetitions
         first, most = repetitions.final_pairs, repetitions.final_pairs + repetitions.more_pairs
-        points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: self.winner}
-        defaults, tuned = (self.evidence.rows.of(role) for role in points)
-        rng = np.random.default_rng([self.seed, 1])
-        pairs: list[tuple[float, float]] = []
-        for number in range(most):
-            if number == first and not _is_open(pairs):
-                break
-            roles = list(points) if rng.random() >= 0.5 else list(points)[::-1]
-            done = {TrialRole.FINAL_DEFAULT: len(defaults) > number, TrialRole.FINAL_TUNED: len(tuned) > number}
-            if all(done.values()):
-                before, after = defaults[number].value, tuned[number].value
-                if before is not None and after is None:
-                    return self._done(None, "the best parametrization failed when it was run again")
-                if before is not None and after is not None:
-                    pairs.append((before, after))
-                continue
-            if not any(done.values()) and not self.costs.allow_a_pair():
-                break
-            role = next(role for role in roles if not done[role])
-            return Start(role, points[role])
-        if len(pairs) < FEWEST:
-            why = "too few of the final runs succeeded"
-            return self._done(None, why if len(defaults) >= first else "the node-hours left no room for a comparison")
-        return self._done(self._of(pairs, self.winner), "")
+        found = self._pairs(point, range(first))
+        if isinstance(found, Pairs) and found.verdict is Verdict.OPEN:
+            found = self._pairs(point, range(most))
+        elif isinstance(found, Pairs) and found.verdict is Verdict.NO_BETTER and others:
+            of_other = self._pairs(others[0], range(first, most))
+            if isinstance(of_other, Start) or not of_other.note:
+                point, found = others[0], of_other
+        if isinstance(found, Start):
+            return found
+        return self._done(None if found.note else self._of(found.values, point), found.note)
 
-    def _of(self, pairs: list[tuple[float, float]], winner: Parametrization) -> Comparison:
+    def _pairs(self, point: Parametrization, numbers: range) -> Pairs | Start:
+        """The pairs of these numbers, as far as they can be paid for, or the next run that they need."""
+        points = {TrialRole.FINAL_DEFAULT: self.evidence.problem.default, TrialRole.FINAL_TUNED: point}
+        ended = [self.evidence.rows.of(role) for role in points]
+        orders = np.random.default_rng([self.seed, 1]).random(numbers.stop)
+        values: list[tuple[float, float]] = []
+        for number in numbers:
+            missing = [role for role, of in zip(points, ended, strict=True) if len(of) <= number]
+            if len(missing) == 2 and not self.costs.allow_a_pair():
+                return Pairs(values, NO_ROOM if len(values) < FEWEST else "")
+            if missing:
+                role = missing[0] if orders[number] >= 0.5 else missing[-1]
+                return Start(role, points[role])
+            before, after = (of[number].value for of in ended)
+            if before is not None and after is None:
+                return Pairs(values, FAILED)
+            if before is not None and after is not None:
+                values.append((before, after))
+        return Pairs(values, TOO_FEW if len(values) < FEWEST else "")
+
+    def _of(self, pairs: Sequence[tuple[float, float]], winner: Parametrization) -> Comparison:
         defaults, tuned = zip(*pairs, strict=True)
         unit = self.evidence.default.unit
         means = measurement(defaults, unit), measurement(tuned, unit)
@@ -71,12 +117,3 @@ class Comparing:
         pruned = sum(row.state is TrialState.PRUNED for row in ended)
         key, default = self.evidence.problem.key, self.evidence.default
         return Done(ProblemResult(key, default, self.stopped, len(ended), failed, comparison, note, pruned))
-
-
-def _is_open(pairs: list[tuple[float, float]]) -> bool:
-    """Whether the winner seems to be better and this may be noise. Then it is looked at once more, with all pairs: with
-    two looks at 2.5 % each, of winners that are no better at most 5 % are taken for better."""
-    if len(pairs) < FEWEST:
-        return True
-    gain, low, _ = paired_gain(*zip(*pairs, strict=True))
-    return low <= 0 < gain

@@ -52,7 +52,7 @@ class Solver:
             return step
         if rows.pending:  # pairs are run one after the other, however many trials could run
             return Wait()
-        return Comparing(evidence, costs, self._seed, search.winner(), search.why_stopped()).step()
+        return Comparing(evidence, costs, self._seed, search.ranked(), search.why_stopped()).step()
 
 
 def seed_of(definition: Definition, problem: Problem) -> int:

@@ -137,7 +137,14 @@ def start_node(spec: Spec, index: int) -> None:
     DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
     Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
     write(f"/run/cluster/{name}.pid", pid)
-    DAEMONS.start(f"slurmd of {name}", [*inside, "slurmd", "-D", "-N", name], f"/var/log/slurm/slurmd-{name}.out")
+    slurmd = [*inside, *keep_to_cpu(spec, index), "slurmd", "-D", "-N", name]
+    DAEMONS.start(f"slurmd of {name}", slurmd, f"/var/log/slurm/slurmd-{name}.out")
+
+
+def keep_to_cpu(spec: Spec, index: int) -> list[str]:
+    """What a command begins with that shall keep to a node's CPU, with all that it starts."""
+    usable = sorted(os.sched_getaffinity(0))
+    return ["taskset", "--cpu-list", str(usable[index % len(usable)])] if spec.pinned else []
 
 
 def nodes_ready(spec: Spec) -> bool:

@@ -79,6 +79,7 @@ class VirtualCluster:
 
     `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
     `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
+    `pinned`: each node keeps to one CPU of this host; where nodes share one, it is always the same ones that do.
     Use it as a context manager, or `start()` and `stop()`. `running` are those of this process.
     """
 
@@ -90,6 +91,7 @@ class VirtualCluster:
         rate: str = "1gbit",
         users: Sequence[str] = ("alice", "bob", "carol"),
         cpus: int = 2,
+        pinned: bool = False,
         plugstack: str = "",
         root: Path = Path("/"),
     ) -> None:
@@ -104,6 +106,7 @@ class VirtualCluster:
             latency_ms=20,
             users=list(users),
             cpus=cpus,
+            pinned=pinned,
             plugstack=plugstack,
         )
         self._process: subprocess.Popen[str] | None = None

@@ -14,6 +14,7 @@ HEAD_ADDRESS = "10.99.0.254"
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
+    `pinned`: what runs on a node keeps to one CPU of the host.
 
     `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
     all its machines run: "/" for the host's own.
@@ -29,6 +30,7 @@ class Spec:
     latency_ms: int
     users: list[str]
     cpus: int
+    pinned: bool
     plugstack: str
 
 

@@ -68,6 +68,14 @@ def test_a_command_that_does_not_end_is_named() -> None:
         cluster.run(["sleep", "60"], timeout_s=1)
 
 
+def test_nodes_keep_to_a_cpu_each_where_that_is_wanted() -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    with VirtualCluster(nodes=2, pinned=True) as cluster:
+        done = cluster.run(["srun", "-N2", "grep", "Cpus_allowed_list", "/proc/self/status"], user="alice")
+    told = {int(line.split()[1]) for line in done.stdout.splitlines()}
+    assert told == {usable[0], usable[1 % len(usable)]}
+
+
 def test_a_daemon_that_dies_ends_what_waits_for_it_and_is_named() -> None:
     """One slurmd was lost to a fault of its own once, and every test of a run waited for its jobs."""
     with VirtualCluster(nodes=2) as cluster:

@@ -199,6 +199,30 @@ def test_the_benchmark_checks_data_and_measures_every_collective(cluster: Virtua
     assert all(one["checked"] and one["avg_s"] > 0 and len(one["batches_s"]) == 5 for one in told)
 
 
+def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) -> None:
+    """Three calls are too few for five passes, and 25 are not: after each pass all calls up to there are told."""
+    bench = "mpirun /usr/local/libexec/reprise/reprise-collbench --passes 5"
+    wanted = "bcast:4096 bcast:65536:1e-9 reduce:256"
+    commands = [f"{bench} --warmup 7 --repetitions {number} {wanted}" for number in (25, 3)]
+    done = cluster.run([*ALLOCATE, "sh", "-ec", "\n".join(commands)], user="alice")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    given_up = [one for one in told if "above_s" in one]
+    assert [one["size"] for one in given_up] == [65536, 65536]  # once in each run
+    of_bcast = [one for one in told if one["size"] == 4096]
+    assert [(one["pass"], one["warmup"], one["repetitions"], len(one["batches_s"])) for one in of_bcast] == [
+        *[(1, 2, 5, 2), (2, 3, 10, 4), (3, 5, 15, 6), (4, 6, 20, 8), (5, 7, 25, 10)],
+        *[(1, 2, 1, 1), (2, 3, 2, 2), (4, 6, 3, 3)],
+    ]
+    for one in told:
+        if one["size"] != 65536:
+            assert one["min_s"] <= one["avg_s"] <= one["max_s"]
+    whole = of_bcast[4]
+    sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches of 25
+    mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
+    assert abs(mean - whole["avg_s"]) < 1e-8
+    assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]
+
+
 def test_a_benchmark_that_would_take_too_long_repeats_less(cluster: VirtualCluster) -> None:
     bench = "mpirun /usr/local/libexec/reprise/reprise-collbench"
     commands = [
@@ -239,6 +263,7 @@ def test_a_setting_that_is_too_slow_by_far_is_given_up_at_once(cluster: VirtualC
         (["bcast:8:0"], "bcast:8:0: bytes are from 0 to 1073741824, and seconds above 0"),
         (["bcast:8:1:1"], "bcast:8:1:1: bytes"),
         (["--max-seconds", "0", "bcast"], "--max-seconds takes"),
+        (["--passes", "0", "bcast"], "--passes takes a number from 1 to 1000"),
         (["--warmup", "1"], "no collective is named"),
         (["--colective", "bcast"], "usage: reprise-collbench"),
     ],

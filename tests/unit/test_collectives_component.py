@@ -49,7 +49,8 @@ def test_the_default_is_measured_without_any_setting() -> None:
     plan = make(repetitions=50).plan("bcast/1024", DEFAULT)
     assert not plan.environment
     assert not plan.files
-    assert list(plan.argv[1:]) == ["--warmup", "200", "--repetitions", "50", "--max-seconds", "10", "bcast:1024"]
+    calls = ["--warmup", "200", "--repetitions", "50", "--max-seconds", "10", "--passes", "4"]
+    assert list(plan.argv[1:]) == [*calls, "bcast:1024"]
     assert (plan.nodes, plan.tasks_per_node) == (4, 1)
 
 
@@ -108,6 +109,13 @@ def result(size: int = 1024, avg: str = "1.5e-3") -> str:
 def test_the_objective_is_the_mean_over_the_ranks() -> None:
     sample = make().read("bcast/1024", TrialOutput(0, f"noise\n{{no json\n{result()}\n", "", 1.0))
     assert (sample.value, tuple(sample.samples), sample.unit) == (1.5e-3, (1e-3, 2e-3), "s")
+
+
+def test_the_line_of_the_last_pass_counts() -> None:
+    lines = [result(avg=f"{number}e-3").replace('"ranks"', f'"pass": {number}, "ranks"') for number in (1, 2, 3)]
+    assert make().read("bcast/1024", TrialOutput(0, "\n".join(lines), "", 1.0)).value == 3e-3
+    with pytest.raises(ObjectiveError, match="holds 2 times"):
+        make().read("bcast/1024", TrialOutput(0, f"{lines[0]}\n{lines[0]}", "", 1.0))
 
 
 @pytest.mark.parametrize("text", ["", result(size=65536), "{}", result(avg="0"), result(avg="NaN"), "[1]", "{" * 9])

@@ -304,14 +304,68 @@ def machine_with(first: tuple[float, ...]) -> Machine:
     return machine
 
 
-@pytest.mark.parametrize(("first", "pairs"), [(OPEN, 7), (CLEAR, 3), (WORSE, 3)])
+@pytest.mark.parametrize(("first", "pairs"), [(OPEN, 7), (CLEAR, 3)])
 def test_there_are_more_pairs_where_the_winner_seems_better_and_noise_leaves_it_open(
     first: tuple[float, ...], pairs: int
 ) -> None:
     machine = machine_with(first)
     found = machine.to_the_end().result.comparison
     assert found and roles(machine).count("final-tuned") == roles(machine).count("final-default") == pairs
-    assert found.tuned.n == pairs and (found.gain_low > 0) == (first != WORSE)
+    assert found.tuned.n == pairs and found.gain_low > 0
+
+
+def compared(machine: Machine) -> list[Parametrization]:
+    return [row.parametrization for row in machine.rows if row.role is TrialRole.FINAL_TUNED]
+
+
+def test_a_winner_that_was_only_lucky_makes_room_for_the_runner_up() -> None:
+    machine = machine_with(WORSE)
+    found = machine.to_the_end().result.comparison
+    means = {SPACE.key(r.parametrization): r.value for r in machine.rows if r.role is TrialRole.SEARCH}
+    lucky, runner_up = sorted(means, key=lambda key: means[key] or 0.0)[:2]
+    assert [SPACE.key(point) for point in compared(machine)] == [lucky] * 3 + [runner_up] * 4
+    assert found and SPACE.key(found.winner) == runner_up
+    assert found.tuned.n == found.default.n == 4 and found.gain_low > 0
+
+
+def test_without_more_pairs_there_is_no_runner_up() -> None:
+    machine = machine_with(WORSE)
+    machine.definition = definition()
+    found = machine.to_the_end().result.comparison
+    assert found and len(compared(machine)) == 3 and found.gain < 0
+
+
+def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
+    def value(point: Parametrization) -> float:
+        if roles(machine)[-1] == "final-tuned":
+            return 5.0
+        return 1.0 if point == {"size": 6, "kind": "c"} else 3.3
+
+    machine = Machine(definition(**PAIRS, search={"method": "exhaustive", "budget": 24, "window": 0}), value)
+    found = machine.to_the_end().result.comparison
+    assert found and found.winner == {"size": 6, "kind": "c"} and len(compared(machine)) == 3
+
+
+def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() -> None:
+    """It fails when it is run again, or the node-hours pay for one of its pairs only."""
+
+    def fails(point: Parametrization) -> float | None:
+        return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
+
+    machine = machine_with(WORSE)
+    old, machine.value = machine.value, fails
+    failed = machine.to_the_end().result.comparison
+    assert failed and failed.winner == compared(machine)[0] != compared(machine)[-1]
+    seen = set()
+    for allowance in range(60, 150):
+        machine = machine_with(WORSE)
+        machine.allowance = allowance
+        found = machine.to_the_end().result.comparison
+        pairs = len(compared(machine))
+        if pairs > 2:
+            assert found and found.winner == compared(machine)[0 if pairs < 5 else -1]
+            seen.add(pairs)
+    assert {4, 5} & seen and max(seen) == 7
 
 
 def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:

@@ -99,7 +99,7 @@ def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
 
 @dataclass(frozen=True)
 class Own:
-    """`reprise-collbench`: an argument for each call, and a JSON object for each on standard output."""
+    """`reprise-collbench`: an argument for each call, and a JSON object for each on standard output after each pass."""
 
     program: Path
     settings: Settings
@@ -111,13 +111,13 @@ class Own:
         argv = [str(self.program), "--warmup", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["--repetitions", str(self.settings.repetitions)]
-        argv += ["--max-seconds", f"{self.settings.max_seconds:g}"]
+        argv += ["--max-seconds", f"{self.settings.max_seconds:g}", "--passes", str(self.settings.passes)]
         for call in calls:
             argv.append(f"{call.collective}:{call.size}" + ("" if call.most is None else f":{call.most:.9g}"))
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        found = []
+        found: list[Sample] = []
         for line in stdout.splitlines():
             if not line.startswith("{"):
                 continue
@@ -129,8 +129,11 @@ class Own:
                 given_up = "above_s" in result
                 value = float(result["above_s" if given_up else "avg_s"])
                 batches = () if given_up else tuple(float(v) for v in result["batches_s"])
+                later = result.get("pass", 1) > 1
             except (ValueError, KeyError, TypeError):
                 continue
+            if later and found:
+                found.pop()  # all calls up to an earlier pass are in it
             found.append(Sample(value, batches, given_up=given_up))
         return found
 

@@ -64,6 +64,7 @@ class Settings(BaseModel):
     benchmark_path: AbsolutePath | None = Field(None, description="its program, or a directory that holds its programs")
     warmup: int = Field(200, ge=0)
     repetitions: int | None = Field(None, ge=1, description="None: 1000 below 131072 bytes, 100 from there")
+    passes: int = Field(4, ge=1, le=1000, description="over which the calls of a run's measurements are dealt out")
     max_seconds: float = Field(10.0, gt=0, le=86400, description="a measurement that would take longer repeats less")
     timeout_s: float = Field(120.0, gt=0)
 

@@ -73,7 +73,7 @@ def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> di
         "trajectory": _trajectory(known.ended),
         "best_so_far": _best_so_far(searched),
         "effects": _effects(measured(searched), kinds),
-        "best_points": _best_points(measured(searched), known.of(TrialRole.FINAL_TUNED)[:1]),
+        "best_points": _best_points(measured(searched), known.of(TrialRole.FINAL_TUNED)[-1:]),
         "failures": _failures(known.ended),
         "repeated": _repeated(known.ended),
         "drift": _drift(known, begun),
@@ -117,18 +117,19 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """As `tuner.comparison` compares: pairs by their number, those in which one failed left out."""
+    """As `tuner.comparison` compares: pairs by their number, of the point that was compared last, those in which one
+    failed left out."""
     defaults, tuned = known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED)
-    both = zip(defaults, tuned, strict=False)
+    both = [(a, b) for a, b in zip(defaults, tuned, strict=False) if b.parametrization == tuned[-1].parametrization]
     pairs = [(a.value, b.value) for a, b in both if a.value is not None and b.value is not None]
     if len(pairs) < 2 or min(min(pair) for pair in pairs) <= 0:
         return None
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     gain, low, high = paired_gain(first, second)
     return {
-        "winner": dict(tuned[0].parametrization),
-        "default": _measurement(first, tuned[0].unit),
-        "tuned": _measurement(second, tuned[0].unit),
+        "winner": dict(tuned[-1].parametrization),
+        "default": _measurement(first, tuned[-1].unit),
+        "tuned": _measurement(second, tuned[-1].unit),
         "gain": gain,
         "gain_low": low,
         "gain_high": high,

@@ -5,6 +5,9 @@
 // Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
 // repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
 // means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
+// With --passes the calls of each measurement are dealt out over so many passes through all of them: what disturbs a
+// moment then disturbs a part of many measurements and not the whole of one. A line is printed after every pass, for
+// all calls up to there.
 // With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
 // measurement that names a time is given up where the first calls, even the quickest, take longer, and after the very
 // first where that takes longer by far: its line then has the quickest call's time as "above_s" and nothing else is
@@ -26,6 +29,7 @@ enum {
     LARGE_SIZE = 131072,
     BATCHES_MAX = 10,
     REPETITIONS_MAX = 10000000,
+    PASSES_MAX = 1000,
     SECONDS_MAX = 86400,
     TRIAL_CALLS = 3, // before what has a limit; the first one may have to connect
     FAR = 10,        // times its limit: no more calls than the first one
@@ -33,11 +37,23 @@ enum {
 
 static const double connecting_s = 0.1; // no connecting takes longer than that
 
-// One collective at one size; `most_s` is the time above which it is given up, 0 for never.
+// How often one measurement calls the collective.
+struct calls {
+    long long warmup;
+    long long repetitions;
+};
+
+// One collective at one size, and what this rank measured of it; `most_s` is the time above which it is given up, 0 for
+// never.
 struct wanted {
     char *collective;
     long long size;
     double most_s;
+    struct calls calls;
+    bool given_up;
+    long long done; // repetitions
+    double total_s; // of these
+    double batch_s[BATCHES_MAX]; // and of each batch
 };
 
 struct options {
@@ -46,17 +62,12 @@ struct options {
     long long warmup;
     long long repetitions; // 0: by size
     double max_seconds;    // 0: no limit
+    long long passes;
     bool check;
 };
 
-// How often one measurement calls the collective.
-struct calls {
-    long long warmup;
-    long long repetitions;
-};
-
-static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] [--check] "
-                            "COLLECTIVE[:BYTES[:SECONDS]]...";
+static const char usage[] = "usage: reprise-collbench [--warmup N] [--repetitions N] [--max-seconds S] "
+                            "[--passes N] [--check] COLLECTIVE[:BYTES[:SECONDS]]...";
 
 // Rank 0 speaks for all, so that a mistake is one line and not one per rank.
 static int refuse(int rank, const char *what, const char *why)
@@ -110,12 +121,14 @@ static int parse(int argc, char **argv, int rank, struct options *o)
         {"warmup", required_argument, NULL, 'w'},
         {"repetitions", required_argument, NULL, 'r'},
         {"max-seconds", required_argument, NULL, 'm'},
+        {"passes", required_argument, NULL, 'p'},
         {"check", no_argument, NULL, 'k'},
         {NULL, 0, NULL, 0},
     };
     int option;
 
     o->warmup = DEFAULT_WARMUP;
+    o->passes = 1;
     opterr = 0;
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         switch (option) {
@@ -130,6 +143,10 @@ static int parse(int argc, char **argv, int rank, struct options *o)
         case 'm':
             if (parse_seconds(optarg, &o->max_seconds))
                 return refuse(rank, optarg, "--max-seconds takes a number above 0 and at most 86400");
+            break;
+        case 'p':
+            if (parse_number(optarg, 1, PASSES_MAX, &o->passes))
+                return refuse(rank, optarg, "--passes takes a number from 1 to 1000");
             break;
         case 'k':
             o->check = true;
@@ -203,79 +220,107 @@ static void limit(struct calls *calls, double all_s, double max_seconds)
     }
 }
 
-static void measure(struct collective *c, const struct calls *calls, int batches, double *batch_s, double *mean_s)
+// Of `count` calls that are dealt out over `parts`, the first one of a part.
+static long long first_of(long long count, long long part, long long parts)
 {
-    double total = 0;
+    return (count * part + parts - 1) / parts;
+}
 
-    for (long long i = 0; i < calls->warmup; i++) {
+static int batches_of(const struct wanted *w)
+{
+    return w->calls.repetitions < BATCHES_MAX ? (int)w->calls.repetitions : BATCHES_MAX;
+}
+
+static void measure(struct collective *c, struct wanted *w, long long pass, long long passes)
+{
+    long long next = first_of(w->calls.repetitions, pass + 1, passes);
+
+    for (long long i = first_of(w->calls.warmup, pass, passes); i < first_of(w->calls.warmup, pass + 1, passes); i++) {
         collective_call(c);
         MPI_Barrier(c->comm);
     }
-    for (int batch = 0; batch < batches; batch++) {
-        long long first = calls->repetitions * batch / batches;
-        long long next = calls->repetitions * (batch + 1) / batches;
-        double elapsed = 0;
-        for (long long i = first; i < next; i++) {
-            double start = MPI_Wtime();
-            collective_call(c);
-            elapsed += MPI_Wtime() - start;
-            MPI_Barrier(c->comm);
-        }
-        batch_s[batch] = elapsed / (double)(next - first);
-        total += elapsed;
+    for (; w->done < next; w->done++) {
+        double start = MPI_Wtime();
+        collective_call(c);
+        double elapsed = MPI_Wtime() - start;
+        MPI_Barrier(c->comm);
+        w->total_s += elapsed;
+        w->batch_s[w->done * batches_of(w) / w->calls.repetitions] += elapsed;
     }
-    *mean_s = total / (double)calls->repetitions;
 }
 
-static void report(const struct collective *c, const struct wanted *wanted, const struct calls *calls, bool checked,
-                   int batches, double *batch_s, double mean_s)
+// How many repetitions of a batch are done.
+static long long done_of(const struct wanted *w, int batch)
 {
-    double over_ranks[BATCHES_MAX];
-    double sum = 0;
-    double low = 0;
-    double high = 0;
+    long long first = first_of(w->calls.repetitions, batch, batches_of(w));
+    long long next = first_of(w->calls.repetitions, batch + 1, batches_of(w));
 
-    MPI_Reduce(batch_s, over_ranks, batches, MPI_DOUBLE, MPI_SUM, 0, c->comm);
-    MPI_Reduce(&mean_s, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, c->comm);
-    MPI_Reduce(&mean_s, &low, 1, MPI_DOUBLE, MPI_MIN, 0, c->comm);
-    MPI_Reduce(&mean_s, &high, 1, MPI_DOUBLE, MPI_MAX, 0, c->comm);
+    next = next < w->done ? next : w->done;
+    return next > first ? next - first : 0;
+}
+
+static void report(const struct collective *c, const struct wanted *w, long long pass, const struct options *o)
+{
+    double mean_s = w->total_s / (double)w->done;
+    double mine[BATCHES_MAX + 1] = {0};
+    double sums[BATCHES_MAX + 1] = {0};
+    double extremes[2] = {mean_s, -mean_s};
+    double greatest[2] = {0, 0};
+
+    for (int batch = 0; batch < batches_of(w); batch++)
+        mine[batch] = w->batch_s[batch];
+    mine[BATCHES_MAX] = mean_s;
+    MPI_Reduce(mine, sums, BATCHES_MAX + 1, MPI_DOUBLE, MPI_SUM, 0, c->comm);
+    MPI_Reduce(extremes, greatest, 2, MPI_DOUBLE, MPI_MAX, 0, c->comm);
     if (c->rank != 0)
         return;
-    printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"warmup\": %lld, \"repetitions\": %lld, "
-           "\"checked\": %s, \"avg_s\": %.9f, \"min_s\": %.9f, \"max_s\": %.9f, \"batches_s\": [",
-           wanted->collective, wanted->size, c->ranks, calls->warmup, calls->repetitions, checked ? "true" : "false",
-           sum / c->ranks, low, high);
-    for (int batch = 0; batch < batches; batch++)
-        printf("%s%.9f", batch ? ", " : "", over_ranks[batch] / c->ranks);
+    printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"pass\": %lld, \"passes\": %lld, "
+           "\"warmup\": %lld, \"repetitions\": %lld, \"checked\": %s, \"avg_s\": %.9f, \"min_s\": %.9f, "
+           "\"max_s\": %.9f, \"batches_s\": [",
+           w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes), w->done,
+           o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1], greatest[0]);
+    for (int batch = 0; batch < batches_of(w) && done_of(w, batch); batch++)
+        printf("%s%.9f", batch ? ", " : "", sums[batch] / c->ranks / (double)done_of(w, batch));
     printf("]}\n");
 }
 
-static void measure_and_report(struct collective *c, const struct wanted *wanted, const struct options *o)
+// Decide how often it is called; it may be given up instead.
+static void plan(struct collective *c, struct wanted *w, const struct options *o)
 {
-    struct calls calls = {.warmup = o->warmup, .repetitions = o->repetitions};
-    double batch_s[BATCHES_MAX] = {0};
-    double mean_s = 0;
-    int batches;
-
-    if (!calls.repetitions)
-        calls.repetitions = wanted->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
-    if (o->max_seconds > 0 || wanted->most_s > 0) {
-        struct quickest tried = try_calls(c, wanted->most_s);
-        if (wanted->most_s > 0 && tried.call_s > wanted->most_s) {
-            if (c->rank == 0)
-                printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"calls\": %d, \"above_s\": %.9f}\n",
-                       wanted->collective, wanted->size, c->ranks, tried.calls, tried.call_s);
-            return;
-        }
+    w->calls = (struct calls){.warmup = o->warmup, .repetitions = o->repetitions};
+    if (!w->calls.repetitions)
+        w->calls.repetitions = w->size < LARGE_SIZE ? REPETITIONS_SMALL : REPETITIONS_LARGE;
+    if (o->max_seconds > 0 || w->most_s > 0) {
+        struct quickest tried = try_calls(c, w->most_s);
+        w->given_up = w->most_s > 0 && tried.call_s > w->most_s;
+        if (w->given_up && c->rank == 0)
+            printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"calls\": %d, \"above_s\": %.9f}\n",
+                   w->collective, w->size, c->ranks, tried.calls, tried.call_s);
         if (o->max_seconds > 0)
-            limit(&calls, tried.all_s, o->max_seconds);
+            limit(&w->calls, tried.all_s, o->max_seconds);
     }
-    batches = calls.repetitions < BATCHES_MAX ? (int)calls.repetitions : BATCHES_MAX;
-    measure(c, &calls, batches, batch_s, &mean_s);
-    report(c, wanted, &calls, o->check, batches, batch_s, mean_s);
 }
 
-static int run_one(const struct wanted *wanted, const struct options *o, int rank)
+// Whether the first pass is over and has left nothing for the later ones.
+static bool is_over(const struct wanted *w)
+{
+    return w->given_up || (w->done && w->done == w->calls.repetitions);
+}
+
+static void measure_and_report(struct collective *c, struct wanted *w, long long pass, const struct options *o)
+{
+    long long before = w->done;
+
+    if (pass == 0)
+        plan(c, w, o);
+    if (w->given_up)
+        return;
+    measure(c, w, pass, o->passes);
+    if (w->done > before)
+        report(c, w, pass, o);
+}
+
+static int run_one(struct wanted *wanted, long long pass, const struct options *o, int rank)
 {
     struct collective c;
     enum collective_status status = collective_open(&c, wanted->collective, (size_t)wanted->size, MPI_COMM_WORLD);
@@ -291,12 +336,12 @@ static int run_one(const struct wanted *wanted, const struct options *o, int ran
         refuse(rank, wanted->collective, collective_message(status));
     if (status != COLLECTIVE_OK)
         return 2;
-    if (o->check && check(&c)) {
+    if (pass == 0 && o->check && check(&c)) {
         refuse(rank, wanted->collective, "wrong data arrived: this parametrization must not be used");
         collective_close(&c);
         return 1;
     }
-    measure_and_report(&c, wanted, o);
+    measure_and_report(&c, wanted, pass, o);
     collective_close(&c);
     fflush(stdout); // what was measured is known, whatever becomes of the next
     return 0;
@@ -313,8 +358,10 @@ static int run(int argc, char **argv, int rank)
     }
     if (parse(argc, argv, rank, &o))
         status = 2;
-    for (int i = 0; i < o.count && !status; i++)
-        status = run_one(&o.wanted[i], &o, rank);
+    for (long long pass = 0; pass < o.passes && !status; pass++)
+        for (int i = 0; i < o.count && !status; i++)
+            if (!is_over(&o.wanted[i]))
+                status = run_one(&o.wanted[i], pass, &o, rank);
     free(o.wanted);
     return status;
 }
