@@ -180,7 +180,7 @@ bench-sro: $(VENV)/.ready build ## measure what the Small Read Optimizer gains a
 	@$(PYTHON) -m bench.sro
 
 .PHONY: bench-collectives
-bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; two hours)
+bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; an hour)
 	@$(PYTHON) -m bench.collectives
 
 .PHONY: bench-scenario

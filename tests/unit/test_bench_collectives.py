@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -88,3 +89,18 @@ def test_the_last_line_has_every_key() -> None:
     assert (result["time_vs_exhaustive"], result["runs_ratio"], result["distance_mean"]) == (2, 4, 0)
     assert (result["time_vs_distinct"], result["distinct"], result["runs"]["exhaustive"]) == (50, 2, 50)
     assert result["distance_median"] == result["slower_rules"] == 0
+
+
+def test_what_hung_is_launched_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most once: what hangs again has no value."""
+    asked: list[list[int]] = []
+
+    def once(_: bench.Bench, place: str, launches: Mapping[int, object]) -> dict[int, bench.Launched]:
+        asked.append(list(launches))
+        hangs = {0: (0, 2), 1: (2,)}[int(place[-1])]
+        return {n: bench.Launched("", 60.0) if n in hangs else bench.Launched(f"{n}", 0.5) for n in launches}
+
+    monkeypatch.setattr(bench.Bench, "_launch_once", once)
+    done = object.__new__(bench.Bench)._launch("every", [[("bcast/4", DEFAULT)]] * 4)
+    assert asked == [[0, 1, 2, 3], [0, 2]]
+    assert [one.output for one in done] == ["0", "1", "", "3"]

@@ -182,6 +182,19 @@ def test_an_unfinished_comparison_is_what_the_campaign_will_say(site: Site) -> N
         assert known[key] == told[key]
 
 
+def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
+    """And while it has too few of them, the figures are the winner's."""
+    campaign = searched(site)
+    lucky, runner_up = {"size": 4, "kind": "c"}, {"size": 5, "kind": "c"}
+    campaign.compared([(2.0, 2.2), (2.0, 2.4), (2.0, 2.3)], lucky)
+    seen = []
+    for _ in range(3):
+        campaign.compared([(2.0, 1.0)], runner_up)
+        found = analysis.standing("p/1", site.trials(campaign.number), over=True)["comparison"]
+        seen.append((found["winner"], found["tuned"]["n"], found["gain"] > 0))
+    assert seen == [(lucky, 3, False), (runner_up, 2, True), (runner_up, 3, True)]
+
+
 def details(campaign: Written) -> dict[str, object]:
     described = campaign.described()
     return dict(described["details"]["problems"]["p/1"])

@@ -11,6 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from database.model import Json, Trial, TrialRole, TrialState
@@ -117,19 +118,24 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """As `tuner.comparison` compares: pairs by their number, of the point that was compared last, those in which one
-    failed left out."""
-    defaults, tuned = known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED)
-    both = [(a, b) for a, b in zip(defaults, tuned, strict=False) if b.parametrization == tuned[-1].parametrization]
+    """As `tuner.comparison` compares: pairs by their number, those in which one failed left out, of the point that was
+    compared last; of the winner where these say nothing."""
+    both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
+    points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]
+    return next((found for point, of in reversed(points) if (found := _compared(point, of))), None)
+
+
+def _compared(point: Mapping[str, Any], both: Sequence[tuple[Trial, Trial]]) -> dict[str, Any] | None:
     pairs = [(a.value, b.value) for a, b in both if a.value is not None and b.value is not None]
     if len(pairs) < 2 or min(min(pair) for pair in pairs) <= 0:
         return None
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     gain, low, high = paired_gain(first, second)
+    unit = both[0][1].unit
     return {
-        "winner": dict(tuned[-1].parametrization),
-        "default": _measurement(first, tuned[-1].unit),
-        "tuned": _measurement(second, tuned[-1].unit),
+        "winner": dict(point),
+        "default": _measurement(first, unit),
+        "tuned": _measurement(second, unit),
         "gain": gain,
         "gain_low": low,
         "gain_high": high,

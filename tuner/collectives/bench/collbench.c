@@ -51,8 +51,8 @@ struct wanted {
     double most_s;
     struct calls calls;
     bool given_up;
-    long long done; // repetitions
-    double total_s; // of these
+    long long done;              // repetitions
+    double total_s;              // of these
     double batch_s[BATCHES_MAX]; // and of each batch
 };
 
@@ -277,8 +277,8 @@ static void report(const struct collective *c, const struct wanted *w, long long
     printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"pass\": %lld, \"passes\": %lld, "
            "\"warmup\": %lld, \"repetitions\": %lld, \"checked\": %s, \"avg_s\": %.9f, \"min_s\": %.9f, "
            "\"max_s\": %.9f, \"batches_s\": [",
-           w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes), w->done,
-           o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1], greatest[0]);
+           w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes),
+           w->done, o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1], greatest[0]);
     for (int batch = 0; batch < batches_of(w) && done_of(w, batch); batch++)
         printf("%s%.9f", batch ? ", " : "", sums[batch] / c->ranks / (double)done_of(w, batch));
     printf("]}\n");
