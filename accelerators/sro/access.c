@@ -119,14 +119,17 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     }
     const int64_t begin = access->offset / piece * piece;
     const int64_t wanted = settings->zone_bytes > piece ? settings->zone_bytes : piece;
-    const int64_t end = wanted < status.st_size - begin ? begin + wanted : status.st_size;
-    job.first = (uint64_t)(begin / piece);
-    job.last = (uint64_t)(end / piece) + (end == status.st_size && end % piece != 0);
-    job.last = job.last > job.first + CLAIM_MAX ? job.first + CLAIM_MAX : job.last;
-    if (!ledger_plan(&state->ledger, end - begin, now_ns())) {
+    int64_t end = wanted < status.st_size - begin ? begin + wanted : status.st_size;
+    const int64_t least = piece < end - begin ? piece : end - begin;
+    const int64_t granted = ledger_plan(&state->ledger, end - begin, least, now_ns());
+    if (!granted) {
         file->counters.held_back++;
         return;
     }
+    end = begin + granted;
+    job.first = (uint64_t)(begin / piece);
+    job.last = (uint64_t)(end / piece) + (end == status.st_size && end % piece != 0);
+    job.last = job.last > job.first + CLAIM_MAX ? job.first + CLAIM_MAX : job.last;
     const uint64_t all = job.last;
     if (!pieces_claim(file->pieces, &job.first, &job.last)) {
         ledger_cancel(&state->ledger, end - begin);

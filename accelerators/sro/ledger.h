@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loading zones has cost and what it has saved, both as time. A zone is loaded only if what it costs, with all
-// before, was saved already or will be within the time that is looked ahead, if loaded zones go on to help as they do.
-// So a program that zones do not help, or that would have to load too much, loses little more than the advance. Pure.
+// What loading zones has cost and what it has saved, both as time. As much of a zone is loaded as costs no more, with
+// all before, than was saved already or will be within the time that is looked ahead, if loaded zones go on to help as
+// they do. So a program that zones do not help, or that would have to load too much, loses little more than the
+// advance; and one that they do help begins with short ones, which show it, and soon has whole ones. Pure.
 #ifndef SRO_LEDGER_H
 #define SRO_LEDGER_H
 
@@ -30,8 +31,8 @@ static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
     return ADVANCE_NS + run_ns / SHARE_OF_RUN + (saved > expected ? saved : expected);
 }
 
-// May so many bytes be loaded? If so they are planned.
-static inline bool ledger_plan(struct ledger *ledger, int64_t bytes, int64_t now_ns)
+// How many of so many bytes may be loaded, in whole pieces or all of them; these are planned.
+static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t now_ns)
 {
     int64_t begun = 0;
     atomic_compare_exchange_strong(&ledger->begun_ns, &begun, now_ns);
@@ -39,11 +40,15 @@ static inline bool ledger_plan(struct ledger *ledger, int64_t bytes, int64_t now
     const int64_t planned = atomic_load(&ledger->planned_bytes);
     const double rate = loaded ? (double)spent / (double)loaded : FIRST_RATE;
     const int64_t allowed = ledger_allowed(ledger, begun ? now_ns - begun : 0);
-    if ((loaded || planned) && (double)spent + rate * (double)(planned + bytes) > (double)allowed) {
-        return false; // the first is always allowed: nothing else would tell what it does
+    const double left_ns = (double)(allowed - spent) - rate * (double)planned;
+    if (left_ns < rate * (double)bytes) {
+        bytes = left_ns > 0 ? (int64_t)(left_ns / rate / (double)piece) * piece : 0;
+    }
+    if (!bytes && !loaded && !planned) {
+        bytes = piece; // nothing else would tell what it does
     }
     atomic_fetch_add(&ledger->planned_bytes, bytes);
-    return true;
+    return bytes;
 }
 
 // A read that has waited, or would have.

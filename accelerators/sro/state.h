@@ -39,7 +39,7 @@ struct counters {
     uint64_t evicted;  // pieces that were loaded and found gone
     uint64_t zones;
     uint64_t bytes;
-    uint64_t held_back; // zones that were not loaded, since loading saved too little so far
+    uint64_t held_back; // zones of which nothing was loaded, since loading saved too little so far
     uint64_t dropped;   // zones that were not loaded: the queue was full, or there was no thread
 };
 

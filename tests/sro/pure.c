@@ -35,9 +35,9 @@ struct ledger *test_ledger(void)
     return calloc(1, sizeof(struct ledger));
 }
 
-bool test_plan(struct ledger *ledger, int64_t bytes, int64_t now_ns)
+int64_t test_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t now_ns)
 {
-    return ledger_plan(ledger, bytes, now_ns);
+    return ledger_plan(ledger, bytes, piece, now_ns);
 }
 
 void test_spend(struct ledger *ledger, int64_t bytes, int64_t ns)

@@ -25,8 +25,9 @@ def pure(programs: Path) -> ctypes.CDLL:
     for name in ("test_window", "test_pieces", "test_ledger"):
         getattr(library, name).restype = ctypes.c_void_p
     library.window_add.restype = ctypes.c_uint64
-    for name in ("test_plan", "pieces_claim", "piece_touch"):
+    for name in ("pieces_claim", "piece_touch"):
         getattr(library, name).restype = ctypes.c_bool
+    library.test_plan.restype = ctypes.c_int64
     return library
 
 
@@ -78,14 +79,18 @@ class Ledger:
         self.pure = pure
         self.ledger = ctypes.c_void_p(pure.test_ledger())
 
-    def plan(self, size: int, now: int) -> bool:
-        return bool(self.pure.test_plan(self.ledger, ctypes.c_int64(size), ctypes.c_int64(now)))
+    def plan(self, size: int, now: int) -> int:
+        """Bytes, in pieces of a MiB."""
+        now_ns, piece = ctypes.c_int64(now), ctypes.c_int64(MIB)
+        return int(self.pure.test_plan(self.ledger, ctypes.c_int64(size), piece, now_ns))
 
-    def load(self, size: int, now: int, cost: int) -> bool:
+    def load(self, size: int, now: int, ms_per_mib: float) -> int:
+        """MiB that were loaded."""
         planned = self.plan(size, now)
+        cost = int(planned / MIB * ms_per_mib * MS)
         if planned:
-            self.pure.test_spend(self.ledger, ctypes.c_int64(size), ctypes.c_int64(cost))
-        return planned
+            self.pure.test_spend(self.ledger, ctypes.c_int64(planned), ctypes.c_int64(cost))
+        return planned // MIB
 
     def reads(self, hits: int, misses: int, miss_ns: int = 200_000) -> None:
         for _ in range(hits):
@@ -98,24 +103,34 @@ def test_zones_that_do_not_help_are_given_up(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     loaded = 0
     for ms in range(1, 4000):
-        loaded += ledger.load(20 * MIB, ms * MS, 33 * MS)
+        loaded += ledger.load(20 * MIB, ms * MS, 1.6)
         ledger.reads(0, 5)
-    assert loaded == 2, "the first, and one in four seconds"
+    assert 15 <= loaded <= 18, "10 ms and a 200th of four seconds, at 1.6 ms a MiB"
 
 
 def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
-    loaded = 0
+    loaded = []
     for ms in range(200):
-        loaded += ledger.load(20 * MIB, (100 + ms) * MS, 33 * MS)
+        loaded.append(ledger.load(20 * MIB, (100 + ms) * MS, 1.6))
         ledger.reads(9, 1)
-    assert 25 <= loaded <= 40, "nine tenths of a second is what they will save: 27 zones"
+    assert loaded[0] == 4, "of a MiB 2 ms are expected at first"
+    assert loaded[1:10] == [20] * 9
+    assert 500 <= sum(loaded) <= 800, "nine tenths of a second is what they will save"
 
 
-def test_the_first_zone_is_loaded_whatever_its_size_and_the_next_waits_for_it(pure: ctypes.CDLL) -> None:
+def test_a_zone_is_cut_to_what_may_be_spent_in_whole_pieces(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
-    assert ledger.plan(1 << 40, 1)
-    assert not ledger.plan(1 << 40, 2)
+    assert ledger.plan(3 * MIB + 5, 1) == 3 * MIB + 5, "all of it"
+    assert ledger.plan(20 * MIB, 2) == MIB
+    assert ledger.plan(20 * MIB, 3) == 0
+
+
+def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    piece = ctypes.c_int64(1 << 40)
+    assert pure.test_plan(ledger.ledger, piece, piece, ctypes.c_int64(1)) == 1 << 40
+    assert not ledger.plan(MIB, 2)
 
 
 NAMES = ("SRO_DSC_BINSIZE", "SRO_CLUSTER_THRESHOLD", "SRO_PREFETCH_SIZE", "SRO_SEQUENCE_LENGTH")
