@@ -35,7 +35,7 @@
 // -- what may be spent on loading: as much as was saved or is about to be, and an advance --
 
 #define ADVANCE_NS 10000000LL     // 10 ms, to find out whether zones help
-#define SHARE_OF_RUN 200          // and a 200th of the time since the first zone
+#define SHARE_OF_RUN 1000         // and a 1000th of the time since the first zone
 #define AHEAD_NS_MIN 1000000000LL // how far ahead is looked: 1 s
 #define AHEAD_SHARE 16            // or a 16th of that time
 #define RECENT_READS 512          // that tell what share of the time is saved
