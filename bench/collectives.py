@@ -56,6 +56,7 @@ FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
+STOPPED = 124  # the exit status of `timeout`
 ATTEMPTS = 2  # at a launch: about one in 500 hangs, whatever it measures
 TABLES = 100_000
 DEFAULT, EXHAUSTIVE, SHARED, PER_SIZE = "default", "exhaustive", "shared", "per-size"
@@ -77,10 +78,11 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Launched:
-    """A run of the benchmark; `seconds`: with its launch."""
+    """A run of the benchmark; `seconds`: with its launch; `hung`: it was stopped."""
 
     output: str
     seconds: float
+    hung: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ class Bench:
         """Run the benchmark so many times, one after the other in one allocation, as alice; what hung once more."""
         found: dict[int, Launched] = {}
         for attempt in range(ATTEMPTS):
-            missing = [number for number in range(len(launches)) if not (number in found and found[number].output)]
+            missing = [number for number in range(len(launches)) if number not in found or found[number].hung]
             found |= self._launch_once(f"/home/alice/{name}.{attempt}", {n: launches[n] for n in missing})
         return [found[number] for number in range(len(launches))]
 
@@ -224,7 +226,7 @@ class Bench:
             lines += [
                 "began=$EPOCHREALTIME",
                 f"{given} timeout 60 srun --mpi=pmix {shlex.join(plan.argv)} >{directory}/output 2>&1",
-                f"echo $began $EPOCHREALTIME >{directory}/times",
+                f"echo $began $EPOCHREALTIME $? >{directory}/times",
             ]
         self.cluster.write(f"{place}/all.sh", "\n".join(lines) + "\n", user="alice")
         allocate = ["salloc", "-Q", f"-N{NODES}", "--ntasks-per-node=1", "env", "REPRISE=off"]
@@ -232,8 +234,9 @@ class Bench:
         return {number: self._launched(f"{place}/{number}") for number in launches}
 
     def _launched(self, directory: str) -> Launched:
-        began, ended = map(float, self.cluster.path(f"{directory}/times").read_text().split())
-        return Launched(self.cluster.path(f"{directory}/output").read_text(), ended - began)
+        began, ended, status = self.cluster.path(f"{directory}/times").read_text().split()
+        output = self.cluster.path(f"{directory}/output").read_text()
+        return Launched(output, float(ended) - float(began), int(status) == STOPPED)
 
 
 def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:

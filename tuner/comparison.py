@@ -77,7 +77,7 @@ class Comparing:
         found = self._pairs(point, range(first))
         if isinstance(found, Pairs) and found.verdict is Verdict.OPEN:
             found = self._pairs(point, range(most))
-        elif isinstance(found, Pairs) and found.verdict is Verdict.NO_BETTER and others:
+        elif isinstance(found, Pairs) and found.verdict is Verdict.NO_BETTER and others and most - first >= FEWEST:
             of_other = self._pairs(others[0], range(first, most))
             if isinstance(of_other, Start) or not of_other.note:
                 point, found = others[0], of_other

@@ -98,9 +98,12 @@ def test_what_hung_is_launched_once_more(monkeypatch: pytest.MonkeyPatch) -> Non
     def once(_: bench.Bench, place: str, launches: Mapping[int, object]) -> dict[int, bench.Launched]:
         asked.append(list(launches))
         hangs = {0: (0, 2), 1: (2,)}[int(place[-1])]
-        return {n: bench.Launched("", 60.0) if n in hangs else bench.Launched(f"{n}", 0.5) for n in launches}
+        return {
+            n: bench.Launched("srun: forced", 60.0, hung=True) if n in hangs else bench.Launched(f"{n}", 0.5)
+            for n in launches
+        }
 
     monkeypatch.setattr(bench.Bench, "_launch_once", once)
     done = object.__new__(bench.Bench)._launch("every", [[("bcast/4", DEFAULT)]] * 4)
     assert asked == [[0, 1, 2, 3], [0, 2]]
-    assert [one.output for one in done] == ["0", "1", "", "3"]
+    assert [one.output for one in done] == ["0", "1", "srun: forced", "3"]

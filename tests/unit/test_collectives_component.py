@@ -118,6 +118,39 @@ def test_the_line_of_the_last_pass_counts() -> None:
         make().read("bcast/1024", TrialOutput(0, f"{lines[0]}\n{lines[0]}", "", 1.0))
 
 
+def line(size: int, number: int, repetitions: int, planned: int = 8) -> str:
+    counts = f'"pass": {number}, "repetitions": {repetitions}, "planned": {planned}, "ranks"'
+    return result(size, f"{number}e-3").replace('"ranks"', counts)
+
+
+FIRST = [line(1024, 1, 2), line(65536, 1, 1, 1), line(1048576, 1, 2)]
+SECOND = ['{"begins": 2}', line(1024, 2, 4), line(1048576, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "values"),
+    [
+        (FIRST, (1e-3, 1e-3, 1e-3)),
+        ([*FIRST, SECOND[0]], (None, 1e-3, 1e-3)),
+        ([*FIRST, *SECOND[:2]], (2e-3, 1e-3, None)),
+        ([*FIRST, *SECOND], (2e-3, 1e-3, 2e-3)),
+        ([*FIRST, *SECOND, '{"begins": 3}', line(1024, 3, 8)], (3e-3, 1e-3, None)),
+        (['{"begins": [1]}', '{"begins": 1, "collective": {}}', *FIRST], (1e-3, 1e-3, 1e-3)),
+    ],
+)
+def test_of_a_call_that_a_run_ended_in_earlier_passes_do_not_count(
+    lines: list[str], values: tuple[float | None, ...]
+) -> None:
+    """Nor is the one to blame that had made all its calls before."""
+    found: list[float | None] = []
+    for problem in ("bcast/1024", "bcast/65536", "bcast/1048576"):
+        try:
+            found.append(make().read(problem, TrialOutput(-9, "\n".join(lines), "", 1.0)).value)
+        except ObjectiveError:
+            found.append(None)
+    assert tuple(found) == values
+
+
 @pytest.mark.parametrize("text", ["", result(size=65536), "{}", result(avg="0"), result(avg="NaN"), "[1]", "{" * 9])
 def test_an_output_without_the_time_is_an_error_and_no_zero(text: str) -> None:
     with pytest.raises(ObjectiveError, match="bcast/1024"):

@@ -193,6 +193,9 @@ def test_a_runner_up_is_compared_by_its_own_pairs(site: Site) -> None:
         found = analysis.standing("p/1", site.trials(campaign.number), over=True)["comparison"]
         seen.append((found["winner"], found["tuned"]["n"], found["gain"] > 0))
     assert seen == [(lucky, 3, False), (runner_up, 2, True), (runner_up, 3, True)]
+    campaign.compared([(2.0, None)], runner_up)  # type: ignore[list-item]
+    found = analysis.standing("p/1", site.trials(campaign.number), over=True)["comparison"]
+    assert found["winner"] == lucky, "one that fails at last says nothing"
 
 
 def details(campaign: Written) -> dict[str, object]:

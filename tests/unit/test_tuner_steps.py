@@ -328,6 +328,13 @@ def test_a_winner_that_was_only_lucky_makes_room_for_the_runner_up() -> None:
     assert found.tuned.n == found.default.n == 4 and found.gain_low > 0
 
 
+def test_one_pair_more_would_say_nothing_of_a_runner_up() -> None:
+    machine = machine_with(WORSE)
+    machine.definition = definition(repetitions={"default_runs": 2, "final_pairs": 3, "more_pairs": 1})
+    machine.to_the_end()
+    assert len(compared(machine)) == 3
+
+
 def test_without_more_pairs_there_is_no_runner_up() -> None:
     machine = machine_with(WORSE)
     machine.definition = definition()

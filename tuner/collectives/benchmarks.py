@@ -8,13 +8,14 @@ their documentation and sources.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from reprise.config import Config
 from tuner.collectives.catalogue import takes_data
@@ -117,25 +118,53 @@ class Own:
         return Command(argv)
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
+        """Of a call that a run ended in, after an earlier pass, nothing: who hangs now and then is no winner."""
         found: list[Sample] = []
-        for line in stdout.splitlines():
-            if not line.startswith("{"):
-                continue
+        lines = list(_objects(stdout))
+        for line in lines:
             try:
-                result = json.loads(line)
                 # Barriers have one size, which the benchmark may name as it likes.
-                if (result["collective"], result["size"], result["ranks"]) != (call.collective, call.size, ranks):
+                if (line["collective"], line["size"], line["ranks"]) != (call.collective, call.size, ranks):
                     continue
-                given_up = "above_s" in result
-                value = float(result["above_s" if given_up else "avg_s"])
-                batches = () if given_up else tuple(float(v) for v in result["batches_s"])
-                later = result.get("pass", 1) > 1
+                given_up = "above_s" in line
+                value = float(line["above_s" if given_up else "avg_s"])
+                batches = () if given_up else tuple(float(v) for v in line["batches_s"])
+                later = line.get("pass", 1) > 1
             except (ValueError, KeyError, TypeError):
                 continue
             if later and found:
                 found.pop()  # all calls up to an earlier pass are in it
             found.append(Sample(value, batches, given_up=given_up))
-        return found
+        return [] if _ended_in(lines) == _name(call.collective, call.size) else found
+
+
+def _objects(stdout: str) -> Iterator[dict[str, Any]]:
+    for line in stdout.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            if line.startswith("{") and isinstance(found := json.loads(line), dict):
+                yield found
+
+
+def _name(collective: object, size: object) -> str:
+    return f"{collective}:{size}"
+
+
+def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
+    """The call that was under way when a run ended in its second pass or later: the first, in the order
+    of the calls, that has calls to make and no line since that pass began. None where all have."""
+    waiting: dict[str, None] = {}
+    behind: list[str] = []
+    for line in lines:
+        call = _name(line.get("collective"), line.get("size"))
+        if "begins" in line:
+            behind = list(waiting)
+        elif line.get("repetitions") == line.get("planned"):
+            waiting.pop(call, None)
+            behind = [one for one in behind if one != call]
+        else:
+            waiting[call] = None
+            behind = [one for one in behind if one != call]
+    return behind[0] if behind else None
 
 
 # A table's header; `-f` adds columns behind the mean, and osu_barrier has no size.

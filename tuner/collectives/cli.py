@@ -95,6 +95,8 @@ def collectives(settings: Settings, /, **given: Any) -> None:
     told = session.cost(definition, settings.config)
     if not given["yes"] and sys.stdin.isatty():
         click.confirm(f"Run it ({told})?", err=True, abort=True)
+    else:
+        click.echo(told, err=True)
     with Database.open(settings.config.database.path) as database:
         begun = session.begin(database, definition, settings.config, time.time())
         cli.go(database, begun, settings, given["as_json"])

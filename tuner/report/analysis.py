@@ -74,7 +74,7 @@ def details(rows: Sequence[Trial], begun: float, kinds: Mapping[str, str]) -> di
         "trajectory": _trajectory(known.ended),
         "best_so_far": _best_so_far(searched),
         "effects": _effects(measured(searched), kinds),
-        "best_points": _best_points(measured(searched), known.of(TrialRole.FINAL_TUNED)[-1:]),
+        "best_points": _best_points(measured(searched), _winner(known)),
         "failures": _failures(known.ended),
         "repeated": _repeated(known.ended),
         "drift": _drift(known, begun),
@@ -127,7 +127,8 @@ def _comparison(known: Rows) -> dict[str, Any] | None:
 
 def _compared(point: Mapping[str, Any], both: Sequence[tuple[Trial, Trial]]) -> dict[str, Any] | None:
     pairs = [(a.value, b.value) for a, b in both if a.value is not None and b.value is not None]
-    if len(pairs) < 2 or min(min(pair) for pair in pairs) <= 0:
+    failed = any(a.value is not None and b.value is None for a, b in both)
+    if failed or len(pairs) < 2 or min(min(pair) for pair in pairs) <= 0:
         return None
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     gain, low, high = paired_gain(first, second)
@@ -212,9 +213,15 @@ def _spread(value: Any, values: Sequence[float]) -> dict[str, Any]:
     return {"value": value, "points": len(values), "median": middle, "low": low, "high": high, "best": min(values)}
 
 
-def _best_points(searched: Sequence[Trial], winner: Sequence[Trial]) -> list[dict[str, Any]]:
+def _winner(known: Rows) -> Mapping[str, Any] | None:
+    """The point that was compared; while there are too few pairs, the one that is run again."""
+    compared, tuned = _comparison(known), known.of(TrialRole.FINAL_TUNED)
+    return compared["winner"] if compared else tuned[0].parametrization if tuned else None
+
+
+def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The points with the best means of the search, and the winner, whose mean need not be among them."""
-    won = {point_of(row) for row in winner}
+    won = {tuple(sorted(winner.items()))} if winner else set()
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
     ordered = sorted(means, key=lambda key: means[key])
     shown = [key for place, key in enumerate(ordered) if place < BEST_POINTS or key in won]

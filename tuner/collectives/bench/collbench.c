@@ -7,7 +7,7 @@
 // means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
 // With --passes the calls of each measurement are dealt out over so many passes through all of them: what disturbs a
 // moment then disturbs a part of many measurements and not the whole of one. A line is printed after every pass, for
-// all calls up to there.
+// all calls up to there, and one before each later pass: who is without a line since then is where a run has ended.
 // With --max-seconds, a setting so slow that its measurement would take longer is measured with fewer repetitions. A
 // measurement that names a time is given up where the first calls, even the quickest, take longer, and after the very
 // first where that takes longer by far: its line then has the quickest call's time as "above_s" and nothing else is
@@ -235,6 +235,8 @@ static void measure(struct collective *c, struct wanted *w, long long pass, long
 {
     long long next = first_of(w->calls.repetitions, pass + 1, passes);
 
+    if (w->done == next)
+        return;
     for (long long i = first_of(w->calls.warmup, pass, passes); i < first_of(w->calls.warmup, pass + 1, passes); i++) {
         collective_call(c);
         MPI_Barrier(c->comm);
@@ -275,10 +277,12 @@ static void report(const struct collective *c, const struct wanted *w, long long
     if (c->rank != 0)
         return;
     printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"pass\": %lld, \"passes\": %lld, "
-           "\"warmup\": %lld, \"repetitions\": %lld, \"checked\": %s, \"avg_s\": %.9f, \"min_s\": %.9f, "
+           "\"warmup\": %lld, \"repetitions\": %lld, \"planned\": %lld, \"checked\": %s, \"avg_s\": %.9f, \"min_s\": "
+           "%.9f, "
            "\"max_s\": %.9f, \"batches_s\": [",
            w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes),
-           w->done, o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1], greatest[0]);
+           w->done, w->calls.repetitions, o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1],
+           greatest[0]);
     for (int batch = 0; batch < batches_of(w) && done_of(w, batch); batch++)
         printf("%s%.9f", batch ? ", " : "", sums[batch] / c->ranks / (double)done_of(w, batch));
     printf("]}\n");
@@ -309,15 +313,12 @@ static bool is_over(const struct wanted *w)
 
 static void measure_and_report(struct collective *c, struct wanted *w, long long pass, const struct options *o)
 {
-    long long before = w->done;
-
     if (pass == 0)
         plan(c, w, o);
     if (w->given_up)
         return;
     measure(c, w, pass, o->passes);
-    if (w->done > before)
-        report(c, w, pass, o);
+    report(c, w, pass, o);
 }
 
 static int run_one(struct wanted *wanted, long long pass, const struct options *o, int rank)
@@ -358,10 +359,14 @@ static int run(int argc, char **argv, int rank)
     }
     if (parse(argc, argv, rank, &o))
         status = 2;
-    for (long long pass = 0; pass < o.passes && !status; pass++)
+    for (long long pass = 0; pass < o.passes && !status; pass++) {
+        if (pass > 0 && rank == 0)
+            printf("{\"begins\": %lld}\n", pass + 1);
+        fflush(stdout);
         for (int i = 0; i < o.count && !status; i++)
             if (!is_over(&o.wanted[i]))
                 status = run_one(&o.wanted[i], pass, &o, rank);
+    }
     free(o.wanted);
     return status;
 }
