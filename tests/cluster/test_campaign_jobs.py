@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,7 @@ def test_a_requeued_job_runs_its_trial_again_and_has_one_result(site: Site) -> N
         site.cluster.run(["scontrol", "requeue", job])
         waits = ["squeue", "--noheader", f"--job={job}", "--format=%T %r"]
         wait_for("the queue", lambda: site.cluster.run(waits).stdout.strip() == "PENDING BeginTime", 60)
+        time.sleep(1.5)  # slurmd starts no job in the second in which it has killed the same one
         site.cluster.run(["scontrol", "update", f"job={job}", "starttime=now"])  # it would wait for two minutes
         assert process.wait(120) == 0
     assert site.status()["states"] == {"complete": 7} and site.status()["record"] == 1
