@@ -6,9 +6,8 @@ The best of many points that were run once was lucky as well: where the pairs re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
@@ -26,15 +25,6 @@ TOO_FEW = "too few of the final runs succeeded"
 NO_ROOM = "the node-hours left no room for a comparison"
 
 
-class Verdict(Enum):
-    """What pairs say of a point."""
-
-    BETTER = "beyond noise"
-    OPEN = "it seems so, and may be noise"
-    NO_BETTER = "it does not even seem so"
-    FAILED = "it failed where the default ran"
-
-
 @dataclass(frozen=True)
 class Pairs:
     """`values`: of the default and of the point, of pairs in which both have one. `note`: why they say nothing."""
@@ -43,44 +33,48 @@ class Pairs:
     note: str = ""
 
     @property
-    def verdict(self) -> Verdict:
-        if self.note == FAILED:
-            return Verdict.FAILED
+    def is_open(self) -> bool:
+        """Whether the point seems to be better and this may be noise."""
         if len(self.values) < FEWEST:
-            return Verdict.OPEN
+            return self.note != FAILED
         gain, low, _ = paired_gain(*zip(*self.values, strict=True))
-        return Verdict.BETTER if low > 0 else Verdict.OPEN if gain > 0 else Verdict.NO_BETTER
+        return not self.note and low <= 0 < gain
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the point does not even seem to be better."""
+        return not self.note and paired_gain(*zip(*self.values, strict=True))[0] <= 0
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """`ranked`: the points that beat the default in the search, the best of them first, and at least two where there
-    are two. `stopped`: why the search ended.
+    """`winner`: of the search; None: no point beat the default. `runner_up`: tells which point would be the winner
+    without it. `stopped`: why the search ended.
 
-    Where it is open, the winner is looked at once more, with all pairs; where it is no better, the runner-up has the
+    Where it is open, the winner is looked at once more, with all pairs; where it is refuted, the runner-up has the
     pairs that are left. With two looks at 2.5 % each, of points that are no better at most 5 % are taken for better.
     """
 
     evidence: Evidence
     costs: Costs
     seed: int
-    ranked: Sequence[Parametrization]
+    winner: Parametrization | None
+    runner_up: Callable[[], Parametrization | None]
     stopped: str
 
     def step(self) -> Step:
         """The next run of a pair where none is under way; in the end the problem's result."""
-        if not self.ranked:
+        if self.winner is None:
             return self._done(None, "no parametrization beat the default")
-        point, *others = self.ranked
         repetitions = self.evidence.definition.repetitions
         first, most = repetitions.final_pairs, repetitions.final_pairs + repetitions.more_pairs
-        found = self._pairs(point, range(first))
-        if isinstance(found, Pairs) and found.verdict is Verdict.OPEN:
+        point, found = self.winner, self._pairs(self.winner, range(first))
+        if isinstance(found, Pairs) and found.is_open:
             found = self._pairs(point, range(most))
-        elif isinstance(found, Pairs) and found.verdict is Verdict.NO_BETTER and others and most - first >= FEWEST:
-            of_other = self._pairs(others[0], range(first, most))
+        elif isinstance(found, Pairs) and found.is_refuted and most - first >= FEWEST and (other := self.runner_up()):
+            of_other = self._pairs(other, range(first, most))
             if isinstance(of_other, Start) or not of_other.note:
-                point, found = others[0], of_other
+                point, found = other, of_other
         if isinstance(found, Start):
             return found
         return self._done(None if found.note else self._of(found.values, point), found.note)

@@ -17,8 +17,6 @@ from tuner.space import Parametrization
 from tuner.statistics import measurement
 from tuner.step import Start, Step, Wait
 
-COMPARED = 2  # points that may be compared with the default in the end
-
 
 @dataclass
 class Stops:
@@ -67,18 +65,17 @@ class Searching:
             "every point was tried" if self.costs.allow_a_trial() else "its share of the node-hours is spent"
         )
 
-    def ranked(self) -> Sequence[Parametrization]:
-        """The best point, on average, and the one that would be it without that one, as far as their means beat the
-        default's."""
-        history, key = list(self.evidence.history), self.evidence.problem.space.key
-        found: list[Parametrization] = []
-        while len(found) < COMPARED and (winner := self.resampling.winner(history)) is not None:
-            mean = self.evidence.mean(winner)
-            if mean is None or mean >= self.evidence.default.mean:
-                break
-            found.append(winner)
-            history = [one for one in history if key(one.point) != key(winner)]
-        return found
+    def winner(self, without: Parametrization | None = None) -> Parametrization | None:
+        """The best point, on average, or the one that would be it `without` that one; None where it does not beat the
+        default's mean."""
+        history, key = self.evidence.history, self.evidence.problem.space.key
+        if without is not None:
+            history = [one for one in history if key(one.point) != key(without)]
+        winner = self.resampling.winner(history)
+        if winner is None:
+            return None
+        mean = self.evidence.mean(winner)
+        return winner if mean is not None and mean < self.evidence.default.mean else None
 
     def _stop(self) -> tuple[int | None, str]:
         """After how many trials a rule other than the budget ended the search, and why; None where none did."""

@@ -52,7 +52,10 @@ class Solver:
             return step
         if rows.pending:  # pairs are run one after the other, however many trials could run
             return Wait()
-        return Comparing(evidence, costs, self._seed, search.ranked(), search.why_stopped()).step()
+        winner = search.winner()
+        return Comparing(
+            evidence, costs, self._seed, winner, lambda: search.winner(without=winner), search.why_stopped()
+        ).step()
 
 
 def seed_of(definition: Definition, problem: Problem) -> int:

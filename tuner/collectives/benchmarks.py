@@ -158,12 +158,12 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
         call = _name(line.get("collective"), line.get("size"))
         if "begins" in line:
             behind = list(waiting)
-        elif line.get("repetitions") == line.get("planned"):
+            continue
+        behind = [one for one in behind if one != call]
+        if line.get("repetitions") == line.get("planned"):
             waiting.pop(call, None)
-            behind = [one for one in behind if one != call]
         else:
             waiting[call] = None
-            behind = [one for one in behind if one != call]
     return behind[0] if behind else None
 
 

@@ -25,9 +25,9 @@ BEST_POINTS = 5  # that are listed
 MESSAGES = 5  # of failures that are listed
 
 
-def point_of(trial: Trial) -> Point:
+def point_of(parametrization: Mapping[str, Any]) -> Point:
     """What tells points apart: their names and values, in the order of the names."""
-    return tuple(sorted(trial.parametrization.items()))
+    return tuple(sorted(parametrization.items()))
 
 
 def standing(problem: str, rows: Sequence[Trial], *, over: bool) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _means(rows: Sequence[Trial]) -> dict[Point, list[float]]:
     values: dict[Point, list[float]] = {}
     for row in rows:
         if row.value is not None:
-            values.setdefault(point_of(row), []).append(row.value)
+            values.setdefault(point_of(row.parametrization), []).append(row.value)
     return values
 
 
@@ -166,7 +166,7 @@ def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
     runs: Counter[Point] = Counter()
     found = []
     for row in ended:
-        runs[point_of(row)] += 1
+        runs[point_of(row.parametrization)] += 1
         found.append(
             {
                 "number": row.number,
@@ -174,7 +174,7 @@ def _trajectory(ended: Sequence[Trial]) -> list[dict[str, Any]]:
                 "state": str(row.state),
                 "value": row.value,
                 "bound": row.state is TrialState.PRUNED,
-                "run": runs[point_of(row)],
+                "run": runs[point_of(row.parametrization)],
             }
         )
     return found
@@ -221,7 +221,7 @@ def _winner(known: Rows) -> Mapping[str, Any] | None:
 
 def _best_points(searched: Sequence[Trial], winner: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The points with the best means of the search, and the winner, whose mean need not be among them."""
-    won = {tuple(sorted(winner.items()))} if winner else set()
+    won = {point_of(winner)} if winner else set()
     means = {key: (statistics.fmean(values), len(values)) for key, values in _means(searched).items()}
     ordered = sorted(means, key=lambda key: means[key])
     shown = [key for place, key in enumerate(ordered) if place < BEST_POINTS or key in won]

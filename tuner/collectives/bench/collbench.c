@@ -277,9 +277,8 @@ static void report(const struct collective *c, const struct wanted *w, long long
     if (c->rank != 0)
         return;
     printf("{\"collective\": \"%s\", \"size\": %lld, \"ranks\": %d, \"pass\": %lld, \"passes\": %lld, "
-           "\"warmup\": %lld, \"repetitions\": %lld, \"planned\": %lld, \"checked\": %s, \"avg_s\": %.9f, \"min_s\": "
-           "%.9f, "
-           "\"max_s\": %.9f, \"batches_s\": [",
+           "\"warmup\": %lld, \"repetitions\": %lld, \"planned\": %lld, \"checked\": %s, \"avg_s\": %.9f, "
+           "\"min_s\": %.9f, \"max_s\": %.9f, \"batches_s\": [",
            w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes),
            w->done, w->calls.repetitions, o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1],
            greatest[0]);
