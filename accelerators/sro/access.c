@@ -146,7 +146,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     }
     atomic_fetch_sub(&file->jobs, 1);
     ledger_cancel(&state->ledger, job.end - job.begin);
-    pieces_settle(file->pieces, job.first, job.last, false);
+    pieces_give_up(file->pieces, job.first, job.last);
     file->counters.dropped++;
 }
 
@@ -167,6 +167,7 @@ static void remember(struct state *state, struct file *file, const struct access
     const uint64_t number = (uint64_t)(access->offset / settings->piece_bytes);
     const uint64_t count = window_add(&file->window, (uint64_t)(access->offset / settings->bin_bytes));
     enum piece_state piece = piece_state(file->pieces, number);
+    bool helps = false;
     file->counters.accesses++;
     if (piece == PIECE_LOADED && slow) { // one of SAMPLE_CALLS was looked at
         piece_forget(file->pieces, number);
@@ -177,8 +178,9 @@ static void remember(struct state *state, struct file *file, const struct access
     if (piece == PIECE_LOADED) {
         const int64_t into = access->offset % settings->piece_bytes;
         if (piece_touch(file->pieces, number, (unsigned)((double)into * 64 / (double)settings->piece_bytes))) {
-            ledger_hit(&state->ledger, file->miss_ns);
+            ledger_hit(&state->ledger, file->miss_ns, piece_since(file->pieces, number));
             file->counters.hits++;
+            helps = true;
         }
     }
     if (piece == PIECE_ABSENT) {
@@ -192,7 +194,11 @@ static void remember(struct state *state, struct file *file, const struct access
             load_zone(state, file, access);
         }
     }
-    file->calm = piece == PIECE_ABSENT && !slow ? file->calm + 1 : 0;
+    if (slow || helps || piece == PIECE_LOADING) {
+        file->calm = 0;
+    } else {
+        file->calm += piece == PIECE_ABSENT ? CALM_READ : CALM_AGAIN;
+    }
 }
 
 // Where it was: of a read() that was slow, or whose place is not known, the kernel is asked.
@@ -206,12 +212,16 @@ static void settle_position(struct access *access, int64_t bytes, bool slow)
     STORE(access->descriptor->position, position);
 }
 
-// Of a descriptor whose reads are passed over, all but a few. One that is slow ends that.
+// Of a descriptor whose reads are passed over, all but a few, and fewer the longer it goes on. One that is slow ends
+// that; where it was bad luck, not for long.
 static void end_dozing(struct access *access, struct file *file, bool slow)
 {
+    const uint32_t mask = LOAD(access->descriptor->passed_over);
     if (slow) {
-        file->calm = 0;
+        file->calm = DOZE_AFTER - DOZE_DOUBT;
         STORE(access->descriptor->passed_over, 0);
+    } else if (mask && mask < DOZE_CALLS_MAX - 1) {
+        STORE(access->descriptor->passed_over, mask << 1 | 1);
     }
     STORE(access->descriptor->position, -1);
 }
@@ -230,12 +240,12 @@ static void end_awake(struct access *access, struct state *state, struct file *f
     if (is_current(file, access->watched)) {
         const int kept = errno;
         if (on) {
-            file->calm++;
+            file->calm += CALM_READ;
         } else {
             remember(state, file, access, elapsed_ns, slow);
         }
         if (file->calm >= DOZE_AFTER) {
-            STORE(access->descriptor->passed_over, DOZE_CALLS - 1);
+            STORE(access->descriptor->passed_over, DOZE_CALLS_MIN - 1);
         }
         errno = kept;
     }

@@ -2,7 +2,9 @@
 // What loading zones has cost and what it has saved, both as time. As much of a zone is loaded as costs no more, with
 // all before, than was saved already or will be within the time that is looked ahead, if loaded zones go on to help as
 // they do. So a program that zones do not help, or that would have to load too much, loses little more than the
-// advance; and one that they do help begins with short ones, which show it, and soon has whole ones. Pure.
+// advance; and one that they do help begins with short ones, which show it, and soon has whole ones. What a zone saves
+// right after it was loaded says nothing of what it will: a program may go from place to place, and be done with each
+// before its zone has paid. Pure.
 #ifndef SRO_LEDGER_H
 #define SRO_LEDGER_H
 
@@ -18,16 +20,18 @@ struct ledger {
     _Atomic int64_t saved_ns;
     _Atomic int64_t spent_bytes;
     _Atomic int64_t planned_bytes; // asked for, and not loaded yet
-    _Atomic uint32_t hits;         // of the last reads, about: those that zones have saved from waiting
-    _Atomic uint32_t misses;       // and those that have waited
+    _Atomic uint32_t loading;      // threads, now
+    _Atomic uint32_t reads;        // that have waited, or would have
+    _Atomic uint32_t lasting;      // of the last ones, about: those that zones of some time ago have saved from waiting
+    _Atomic uint32_t others;
 };
 
 static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
 {
-    const uint32_t hits = atomic_load(&ledger->hits), misses = atomic_load(&ledger->misses);
+    const uint32_t lasting = atomic_load(&ledger->lasting), others = atomic_load(&ledger->others);
     const int64_t ahead = run_ns / AHEAD_SHARE < AHEAD_NS_MIN ? AHEAD_NS_MIN : run_ns / AHEAD_SHARE;
     const int64_t saved = atomic_load(&ledger->saved_ns);
-    const int64_t expected = hits ? (int64_t)((double)ahead * hits / ((double)hits + misses)) : 0;
+    const int64_t expected = lasting ? (int64_t)((double)ahead * lasting / ((double)lasting + others)) : 0;
     return ADVANCE_NS + run_ns / SHARE_OF_RUN + (saved > expected ? saved : expected);
 }
 
@@ -51,14 +55,21 @@ static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t 
     return bytes;
 }
 
-// A read that has waited, or would have.
+// What it counts now, for `ledger_hit`.
+static inline uint32_t ledger_now(struct ledger *ledger)
+{
+    return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
+}
+
+// A read that has waited, or would have. One that is lost among threads does not matter.
 static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
 {
     const uint32_t count = atomic_load_explicit(which, memory_order_relaxed) + 1;
-    atomic_store_explicit(which, count, memory_order_relaxed); // one that is lost does not matter
+    atomic_store_explicit(&ledger->reads, ledger_now(ledger) + 1, memory_order_relaxed);
+    atomic_store_explicit(which, count, memory_order_relaxed);
     if (count >= RECENT_READS) {
-        atomic_store(&ledger->hits, atomic_load(&ledger->hits) / 2);
-        atomic_store(&ledger->misses, atomic_load(&ledger->misses) / 2);
+        atomic_store(&ledger->lasting, atomic_load(&ledger->lasting) / 2);
+        atomic_store(&ledger->others, atomic_load(&ledger->others) / 2);
     }
 }
 
@@ -67,22 +78,37 @@ static inline void ledger_cancel(struct ledger *ledger, int64_t bytes)
     atomic_fetch_sub(&ledger->planned_bytes, bytes);
 }
 
-static inline void ledger_spend(struct ledger *ledger, int64_t bytes, int64_t ns)
+// A thread begins to load what was planned.
+static inline void ledger_begin(struct ledger *ledger)
 {
+    atomic_fetch_add(&ledger->loading, 1);
+}
+
+// What a part of its time counts: threads that load at the same time share what the program can lose by it.
+static inline int64_t ledger_share(struct ledger *ledger, int64_t ns)
+{
+    const uint32_t loading = atomic_load(&ledger->loading);
+    return loading > 1 ? ns / loading : ns;
+}
+
+static inline void ledger_end(struct ledger *ledger, int64_t bytes, int64_t ns)
+{
+    atomic_fetch_sub(&ledger->loading, 1);
     atomic_fetch_add(&ledger->spent_ns, ns);
     atomic_fetch_add(&ledger->spent_bytes, bytes);
     ledger_cancel(ledger, bytes);
 }
 
-static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns)
+// A read of what was loaded at `since`.
+static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {
     atomic_fetch_add_explicit(&ledger->saved_ns, miss_ns, memory_order_relaxed);
-    ledger_count(ledger, &ledger->hits);
+    ledger_count(ledger, ledger_now(ledger) - since >= LASTING_READS ? &ledger->lasting : &ledger->others);
 }
 
 static inline void ledger_miss(struct ledger *ledger)
 {
-    ledger_count(ledger, &ledger->misses);
+    ledger_count(ledger, &ledger->others);
 }
 
 // What was loaded is gone.

@@ -28,8 +28,12 @@
 #define SLOW_NS 20000          // and 1 ns a byte: more, and it waited for the disk
 #define RECENT_MASK 0xffU      // of the last 8 to what is not loaded, two must have been slow: one may be bad luck
 #define SAMPLE_CALLS 64        // of accesses to what was loaded one in so many is timed: was it evicted?
-#define DOZE_AFTER 64          // fast accesses in a row to what was not loaded: all of it is in the cache anyway
-#define DOZE_CALLS 32          // then one in so many is looked at
+#define CALM_READ 16           // what a fast read counts, of what was not loaded or where the last one has ended
+#define CALM_AGAIN 1           // and one of what was loaded and read before: others soon may not be
+#define DOZE_AFTER 1024        // so much in a row: nobody needs help. Of 16 reads one is looked at then,
+#define DOZE_CALLS_MIN 16      // a power of 2
+#define DOZE_CALLS_MAX 256     // of twice as many each time that this one is fast, of so many at last
+#define DOZE_DOUBT 128         // and once it is not, all are, until so much in a row has been fast
 #define MISS_NS_MAX 50000000LL // more, and something else was slow
 
 // -- what may be spent on loading: as much as was saved or is about to be, and an advance --
@@ -39,6 +43,7 @@
 #define AHEAD_NS_MIN 1000000000LL // how far ahead is looked: 1 s
 #define AHEAD_SHARE 16            // or a 16th of that time
 #define RECENT_READS 512          // that tell what share of the time is saved
+#define LASTING_READS 128         // after a zone was loaded: what it saves then, it may save again
 #define FIRST_RATE 2              // ns a byte, until a zone has been loaded: 500 MB/s
 
 // -- the threads --

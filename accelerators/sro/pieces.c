@@ -28,11 +28,25 @@ bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
     return *first < *last;
 }
 
-void pieces_settle(struct piece *pieces, uint64_t first, uint64_t last, bool loaded)
+// Another one may be in its place by now.
+static void settle(struct piece *piece, uint64_t number, bool loaded)
+{
+    uint64_t loading = (number + 1) << 1;
+    atomic_compare_exchange_strong_explicit(&piece->tag, &loading, loaded ? loading | 1 : 0, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+void pieces_loaded(struct piece *pieces, uint64_t first, uint64_t last, uint32_t now)
 {
     for (uint64_t number = first; number < last; number++) {
-        uint64_t loading = (number + 1) << 1; // another one may be in its place by now
-        atomic_compare_exchange_strong_explicit(&piece_place(pieces, number)->tag, &loading, loaded ? loading | 1 : 0,
-                                                memory_order_relaxed, memory_order_relaxed);
+        atomic_store_explicit(&piece_place(pieces, number)->since, now, memory_order_relaxed);
+        settle(piece_place(pieces, number), number, true);
+    }
+}
+
+void pieces_give_up(struct piece *pieces, uint64_t first, uint64_t last)
+{
+    for (uint64_t number = first; number < last; number++) {
+        settle(piece_place(pieces, number), number, false);
     }
 }

@@ -12,6 +12,7 @@
 
 struct piece {
     _Atomic uint64_t tag;     // 0: none; twice the piece's number and 2, and 1 if it is loaded
+    _Atomic uint32_t since;   // when it was loaded
     _Atomic uint64_t touched; // a bit for each 64th part of it that was read since
 };
 
@@ -47,7 +48,13 @@ bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 // loaded. Returns false if none is left.
 bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last);
 
-// Of those that are being loaded: they are loaded now, or not after all.
-void pieces_settle(struct piece *pieces, uint64_t first, uint64_t last, bool loaded);
+static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
+{
+    return atomic_load_explicit(&piece_place(pieces, number)->since, memory_order_relaxed);
+}
+
+// Of those that are being loaded: they are loaded now, at a time as the caller counts it, or not after all.
+void pieces_loaded(struct piece *pieces, uint64_t first, uint64_t last, uint32_t now);
+void pieces_give_up(struct piece *pieces, uint64_t first, uint64_t last);
 
 #endif

@@ -48,7 +48,7 @@ struct file {
     _Atomic uint32_t generation;
     _Atomic uint32_t used; // since somebody looked for room
     _Atomic uint32_t jobs; // under way
-    uint32_t calm;         // accesses in a row that were fast, to what is not loaded, or read on from the last one
+    uint32_t calm;         // accesses in a row that needed no help, see limits.h
     uint32_t recent;       // a bit for each access to what is not loaded, the last one lowest: was it slow?
     dev_t dev;
     ino_t ino;

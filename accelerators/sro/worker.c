@@ -58,10 +58,12 @@ static void load(struct worker *self, const struct job *job)
     struct state *state = self->state;
     struct file *file = state_file(state, job->watched);
     const int64_t piece = state_settings()->piece_bytes;
-    const int64_t begun = now_ns();
+    int64_t spent = 0;
     uint64_t settled = job->first;
     bool going = true;
+    ledger_begin(&state->ledger);
     for (int64_t at = job->begin; going && at < job->end; at = step_from(job, at)) {
+        const int64_t begun = now_ns();
         atomic_store(&self->calling, (uint32_t)job->fd + 1);
         going = is_same(state, job) && !atomic_load(&state->pool.stopped);
         if (going && at == job->begin) {
@@ -69,15 +71,16 @@ static void load(struct worker *self, const struct job *job)
         }
         going = going && end_step(job, at);
         atomic_store(&self->calling, 0);
+        spent += ledger_share(&state->ledger, now_ns() - begun);
         uint64_t loaded = going ? (uint64_t)(step_from(job, at) / piece) : settled;
         loaded = step_from(job, at) == job->end && going ? job->last : loaded;
         if (loaded > settled) {
-            pieces_settle(file->pieces, settled, loaded, true);
+            pieces_loaded(file->pieces, settled, loaded, ledger_now(&state->ledger));
             settled = loaded;
         }
     }
-    pieces_settle(file->pieces, settled, job->last, false);
-    ledger_spend(&state->ledger, job->end - job->begin, now_ns() - begun);
+    pieces_give_up(file->pieces, settled, job->last);
+    ledger_end(&state->ledger, job->end - job->begin, spent);
     atomic_fetch_sub(&file->jobs, 1);
 }
 

@@ -16,81 +16,39 @@ ssize_t __pread64_chk(int fd, void *to, size_t bytes, off64_t offset, size_t roo
 
 _Static_assert(sizeof(off_t) == sizeof(off64_t), "pread and pread64 are the same on this system");
 
-#define READ(position, call)                                                                                           \
-    if (__builtin_expect(!access_is_due(fd), 1)) {                                                                     \
-        return call;                                                                                                   \
+// In two functions, so that a read that is not looked at costs a jump.
+#define READ(name, parameters, arguments, position)                                                                    \
+    static __attribute__((noinline)) ssize_t name##_looked_at parameters                                               \
+    {                                                                                                                  \
+        struct access access;                                                                                          \
+        access_begin(&access, fd, position);                                                                           \
+        const ssize_t got = NEXT(name) arguments;                                                                      \
+        access_end(&access, got);                                                                                      \
+        return got;                                                                                                    \
     }                                                                                                                  \
-    struct access access;                                                                                              \
-    access_begin(&access, fd, position);                                                                               \
-    const ssize_t got = call;                                                                                          \
-    access_end(&access, got);                                                                                          \
-    return got
+    EXPORTED ssize_t name parameters                                                                                   \
+    {                                                                                                                  \
+        return __builtin_expect(access_is_due(fd), 0) ? name##_looked_at arguments : NEXT(name) arguments;             \
+    }
 
 // A negative offset is an error of pread's, and is not to be taken for the position.
 #define AT(offset) ((offset) < 0 ? 0 : (offset))
 
-EXPORTED ssize_t read(int fd, void *to, size_t bytes)
-{
-    READ(OFFSET_CURRENT, NEXT(read)(fd, to, bytes));
-}
-
-EXPORTED ssize_t __read(int fd, void *to, size_t bytes)
-{
-    READ(OFFSET_CURRENT, NEXT(__read)(fd, to, bytes));
-}
-
-EXPORTED ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room)
-{
-    READ(OFFSET_CURRENT, NEXT(__read_chk)(fd, to, bytes, room));
-}
-
-EXPORTED ssize_t readv(int fd, const struct iovec *to, int count)
-{
-    READ(OFFSET_CURRENT, NEXT(readv)(fd, to, count));
-}
-
-EXPORTED ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
-{
-    READ(AT(offset), NEXT(pread)(fd, to, bytes, offset));
-}
-
-EXPORTED ssize_t pread64(int fd, void *to, size_t bytes, off64_t offset)
-{
-    READ(AT(offset), NEXT(pread64)(fd, to, bytes, offset));
-}
-
-EXPORTED ssize_t __pread64(int fd, void *to, size_t bytes, off64_t offset)
-{
-    READ(AT(offset), NEXT(__pread64)(fd, to, bytes, offset));
-}
-
-EXPORTED ssize_t __pread_chk(int fd, void *to, size_t bytes, off_t offset, size_t room)
-{
-    READ(AT(offset), NEXT(__pread_chk)(fd, to, bytes, offset, room));
-}
-
-EXPORTED ssize_t __pread64_chk(int fd, void *to, size_t bytes, off64_t offset, size_t room)
-{
-    READ(AT(offset), NEXT(__pread64_chk)(fd, to, bytes, offset, room));
-}
-
-EXPORTED ssize_t preadv(int fd, const struct iovec *to, int count, off_t offset)
-{
-    READ(AT(offset), NEXT(preadv)(fd, to, count, offset));
-}
-
-EXPORTED ssize_t preadv64(int fd, const struct iovec *to, int count, off64_t offset)
-{
-    READ(AT(offset), NEXT(preadv64)(fd, to, count, offset));
-}
-
+READ(read, (int fd, void *to, size_t bytes), (fd, to, bytes), OFFSET_CURRENT)
+READ(__read, (int fd, void *to, size_t bytes), (fd, to, bytes), OFFSET_CURRENT)
+READ(__read_chk, (int fd, void *to, size_t bytes, size_t room), (fd, to, bytes, room), OFFSET_CURRENT)
+READ(readv, (int fd, const struct iovec *to, int count), (fd, to, count), OFFSET_CURRENT)
+READ(pread, (int fd, void *to, size_t bytes, off_t offset), (fd, to, bytes, offset), AT(offset))
+READ(pread64, (int fd, void *to, size_t bytes, off64_t offset), (fd, to, bytes, offset), AT(offset))
+READ(__pread64, (int fd, void *to, size_t bytes, off64_t offset), (fd, to, bytes, offset), AT(offset))
+READ(__pread_chk, (int fd, void *to, size_t bytes, off_t offset, size_t room), (fd, to, bytes, offset, room),
+     AT(offset))
+READ(__pread64_chk, (int fd, void *to, size_t bytes, off64_t offset, size_t room), (fd, to, bytes, offset, room),
+     AT(offset))
+READ(preadv, (int fd, const struct iovec *to, int count, off_t offset), (fd, to, count, offset), AT(offset))
+READ(preadv64, (int fd, const struct iovec *to, int count, off64_t offset), (fd, to, count, offset), AT(offset))
 // Here -1 is the position.
-EXPORTED ssize_t preadv2(int fd, const struct iovec *to, int count, off_t offset, int flags)
-{
-    READ(offset == -1 ? OFFSET_CURRENT : AT(offset), NEXT(preadv2)(fd, to, count, offset, flags));
-}
-
-EXPORTED ssize_t preadv64v2(int fd, const struct iovec *to, int count, off64_t offset, int flags)
-{
-    READ(offset == -1 ? OFFSET_CURRENT : AT(offset), NEXT(preadv64v2)(fd, to, count, offset, flags));
-}
+READ(preadv2, (int fd, const struct iovec *to, int count, off_t offset, int flags), (fd, to, count, offset, flags),
+     offset == -1 ? OFFSET_CURRENT : AT(offset))
+READ(preadv64v2, (int fd, const struct iovec *to, int count, off64_t offset, int flags), (fd, to, count, offset, flags),
+     offset == -1 ? OFFSET_CURRENT : AT(offset))

@@ -58,8 +58,8 @@ def overhead(bench: Bench) -> dict[str, object]:
     """`overhead_pct`: of wall time, the median of the pairs' ratios, of the worst kind. `call_ns`: what a read from the
     cache takes longer, the median of the pairs."""
     pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    for number in range(bench.pairs):
-        for kind in KINDS:
+    for kind in KINDS:  # one after the other: what a kind has left in the host's cache is nothing to the next one
+        for number in range(bench.pairs):
             ran: dict[bool, list[Run]] = {False: [], True: []}
             for library in (False, True, True, False) if number % 2 else (True, False, False, True):
                 ran[library].append(run(bench, kind, bench.seed + number, library))

@@ -42,12 +42,21 @@ int64_t test_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t n
 
 void test_spend(struct ledger *ledger, int64_t bytes, int64_t ns)
 {
-    ledger_spend(ledger, bytes, ns);
+    ledger_begin(ledger);
+    ledger_end(ledger, bytes, ledger_share(ledger, ns));
 }
 
-void test_hit(struct ledger *ledger, int64_t miss_ns)
+void test_hit(struct ledger *ledger, int64_t miss_ns, uint32_t age)
 {
-    ledger_hit(ledger, miss_ns);
+    ledger_hit(ledger, miss_ns, ledger_now(ledger) - age);
+}
+
+int64_t test_share(struct ledger *ledger, int threads, int64_t ns)
+{
+    for (int i = 0; i < threads; i++) {
+        ledger_begin(ledger);
+    }
+    return ledger_share(ledger, ns);
 }
 
 void test_miss(struct ledger *ledger)

@@ -212,7 +212,15 @@ static void cancel(void)
         pthread_cancel(thread);
         pthread_join(thread, &result);
     }
-    read_some(fd, 0, 400);
+    read_some(fd, 0, 1000); // of the first ones few are looked at: there were so many in order
+}
+
+static void again(void)
+{
+    int fd = open_cold();
+    for (int i = 0; i < 50; i++) {
+        read_some(fd, 0, 400);
+    }
 }
 
 static void threads(void)
@@ -416,6 +424,7 @@ static const struct {
 } claims[] = {
     {"handler", handler},
     {"cancel", cancel},
+    {"again", again},
     {"threads", threads},
     {"last_thread", last_thread},
     {"forked", forked},

@@ -35,6 +35,12 @@ def test_a_program_sees_what_it_sees_without_the_library(loaded: Loaded, numbers
     assert sum(report["zones"] for report in reports) >= 1, "it was there"
 
 
+def test_reads_of_what_was_loaded_and_read_before_are_soon_left_alone(loaded: Loaded, numbers: Path) -> None:
+    report = loaded.subject("again", numbers, EAGER).report
+    assert report["hits"] >= 1
+    assert report["accesses"] < 10_000, "of 20,000"
+
+
 @pytest.mark.parametrize("claim", ["no_descriptors", "namespace"])
 def test_a_program_at_its_limits_is_helped_all_the_same(loaded: Loaded, numbers: Path, claim: str) -> None:
     assert loaded.subject(claim, numbers, EAGER).report["zones"] >= 1

@@ -28,6 +28,7 @@ def pure(programs: Path) -> ctypes.CDLL:
     for name in ("pieces_claim", "piece_touch"):
         getattr(library, name).restype = ctypes.c_bool
     library.test_plan.restype = ctypes.c_int64
+    library.test_share.restype = ctypes.c_int64
     return library
 
 
@@ -54,8 +55,8 @@ def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL
     assert claim(pure, pieces, 3, 6) is None
     assert claim(pure, pieces, 1, 9) == (1, 9), "in the middle there may be what is loaded"
     assert claim(pure, pieces, 5, 12) == (9, 12), "at the ends there is not"
-    pure.pieces_settle(pieces, ctypes.c_uint64(1), ctypes.c_uint64(4), True)
-    pure.pieces_settle(pieces, ctypes.c_uint64(4), ctypes.c_uint64(12), False)
+    pure.pieces_loaded(pieces, ctypes.c_uint64(1), ctypes.c_uint64(4), 7)
+    pure.pieces_give_up(pieces, ctypes.c_uint64(4), ctypes.c_uint64(12))
     assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (0, 1, 3, 4, 11)] == [
         ABSENT,
         LOADED,
@@ -70,7 +71,7 @@ def test_pieces_that_share_a_place_are_not_taken_for_each_other(pure: ctypes.CDL
     pieces = ctypes.c_void_p(pure.test_pieces())
     far = 8192 + 3
     assert claim(pure, pieces, 3, 4) and claim(pure, pieces, far, far + 1)
-    pure.pieces_settle(pieces, ctypes.c_uint64(3), ctypes.c_uint64(4), True)
+    pure.pieces_loaded(pieces, ctypes.c_uint64(3), ctypes.c_uint64(4), 7)
     assert [pure.test_piece_state(pieces, ctypes.c_uint64(n)) for n in (3, far)] == [ABSENT, LOADING]
 
 
@@ -92,9 +93,10 @@ class Ledger:
             self.pure.test_spend(self.ledger, ctypes.c_int64(planned), ctypes.c_int64(cost))
         return planned // MIB
 
-    def reads(self, hits: int, misses: int, miss_ns: int = 200_000) -> None:
+    def reads(self, hits: int, misses: int, miss_ns: int = 200_000, age: int = 1000) -> None:
+        """`age`: how many reads ago what is hit was loaded."""
         for _ in range(hits):
-            self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns))
+            self.pure.test_hit(self.ledger, ctypes.c_int64(miss_ns), age)
         for _ in range(misses):
             self.pure.test_miss(self.ledger)
 
@@ -117,6 +119,20 @@ def test_zones_that_help_are_loaded_one_after_the_other(pure: ctypes.CDLL) -> No
     assert loaded[0] == 4, "of a MiB 2 ms are expected at first"
     assert loaded[1:10] == [20] * 9
     assert 500 <= sum(loaded) <= 800, "nine tenths of a second is what they will save"
+
+
+def test_zones_that_help_for_a_moment_only_are_loaded_as_far_as_they_have_paid(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    loaded = 0
+    for ms in range(1, 1000):
+        now = ledger.load(20 * MIB, ms * MS, 1.6)
+        ledger.reads(4 * now, 10, age=10)  # half of what it has cost
+        loaded += now
+    assert 10 <= loaded <= 16, "10 ms and a 1000th of a second, twice"
+
+
+def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDLL) -> None:
+    assert [pure.test_share(ctypes.c_void_p(pure.test_ledger()), n, ctypes.c_int64(600)) for n in (1, 2)] == [600, 300]
 
 
 def test_a_zone_is_cut_to_what_may_be_spent_in_whole_pieces(pure: ctypes.CDLL) -> None:
