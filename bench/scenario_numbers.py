@@ -52,8 +52,7 @@ class Result:
 
     @property
     def is_slowed(self) -> bool:
-        """Beyond noise: even the upper bound of the gain is below 0."""
-        return len(self.defaults) > 1 and paired_gain(self.defaults, self.given)[2] < 0
+        return is_slowed(self.defaults, self.given)
 
     @property
     def score(self) -> float:
@@ -64,6 +63,11 @@ class Result:
 
     def is_right_nodes(self, match: Match | None) -> bool:
         return match is not None and match.applied and match.nodes == self.nodes
+
+
+def is_slowed(defaults: Sequence[float], given: Sequence[float]) -> bool:
+    """Beyond noise: even the upper 95 % bound of the gain is below 0."""
+    return len(defaults) > 1 and paired_gain(defaults, given)[2] < 0
 
 
 def gains(results: Iterable[Result]) -> dict[str, float | int | None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the best setting would have gained an application: its whole grid measured, and the best ones again."""
+"""What the best setting would have gained an application: its whole grid, the best ones again, the best in pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tuner.space import Parametrization, Space
 from tuner.statistics import paired_gain
 
 FINALISTS = 3
-ROUNDS = 3
+ROUNDS = 2
+PAIRS = 3
 
 Measure = Callable[[Parametrization], float]
 """Seconds of a run with this setting."""
@@ -20,16 +21,17 @@ Measure = Callable[[Parametrization], float]
 def oracle_gain(space: Space, default: Parametrization, one: Measure, rng: random.Random) -> float:
     """The gain over the default of the best point; 0 where none is better.
 
-    Every point is run once, in random order. The best of so many single runs is partly luck: the first `FINALISTS` are
-    run again beside the default, in rounds, and only that counts.
+    Every point is run once, in random order, the first `FINALISTS` again in rounds; the best by its median is then run
+    beside the default in pairs, and only these count: the best of many is partly luck, by the runs that chose it.
     """
-    points = rng.sample(list(space.points), len(space.points))
-    times = [one(point) for point in points]
-    finalists = [points[index] for index in sorted(range(len(points)), key=lambda index: times[index])[:FINALISTS]]
-    ways = [default, *finalists]
-    again: list[list[float]] = [[] for _ in ways]
+    times = {number: [one(space.points[number])] for number in rng.sample(range(len(space.points)), len(space.points))}
+    finalists = sorted(times, key=lambda number: times[number])[:FINALISTS]
     for _ in range(ROUNDS):
-        for number in rng.sample(range(len(ways)), len(ways)):
-            again[number].append(one(ways[number]))
-    best = min(again[1:], key=statistics.median)
-    return max(0.0, paired_gain(again[0], best)[0])
+        for number in rng.sample(finalists, len(finalists)):
+            times[number].append(one(space.points[number]))
+    best = space.points[min(finalists, key=lambda number: statistics.median(times[number]))]
+    pairs: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(PAIRS):
+        for tuned in rng.sample((False, True), 2):
+            pairs[tuned].append(one(best if tuned else default))
+    return max(0.0, paired_gain(pairs[False], pairs[True])[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import statistics
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from random import Random
 
 import pytest
 
-from bench.scenario_numbers import Match, Result, by_quality, by_score, summary
-from bench.scenario_oracle import FINALISTS, ROUNDS, oracle_gain
+from bench.scenario import MORE_PAIRS, assure
+from bench.scenario_numbers import Match, Result, by_quality, by_score, is_slowed, summary
+from bench.scenario_oracle import FINALISTS, PAIRS, ROUNDS, oracle_gain
 from bench.scenario_page import render
 from bench.scenario_plan import NODES, SCALES, SMALL, THESIS, plan, script
 from bench.small_reads import PROGRAM
@@ -157,6 +159,32 @@ def test_groups_by_score_hold_every_matched_job_once() -> None:
     assert by_score([job()], steps=3)[0]["jobs"] == 1 and by_score([]) == []
 
 
+# -- more pairs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "pairs", "slowed"),
+    [
+        ((1.0, 0.9), (2.0, 1.0), 2, False),  # faster: nobody asks again
+        ((1.0, 2.0), (2.0, 1.0), MORE_PAIRS, False),  # it was luck
+        ((1.0, 1.5), (1.0, 1.5), MORE_PAIRS, True),
+    ],
+)
+def test_a_job_that_seems_slower_is_run_again(
+    before: tuple[float, float], later: tuple[float, float], pairs: int, slowed: bool
+) -> None:
+    defaults, givens = [before[0], before[0] + 0.01], [before[1], before[1] + 0.012]
+
+    def pair() -> None:
+        defaults.append(later[0] + 0.001 * len(defaults))
+        givens.append(later[1] + 0.002 * len(givens))
+
+    assure(defaults, givens, pair)
+    assert (len(defaults), len(givens), is_slowed(defaults, givens)) == (pairs, pairs, slowed)
+    if slowed:
+        assert defaults[0] == later[0], "the first ones do not count"
+
+
 # -- the oracle ------------------------------------------------------------------------------------------------------
 
 SPACE = Space((Parameter("x", tuple(range(10))),))
@@ -178,7 +206,14 @@ def test_luck_is_no_gain() -> None:
         return 0.1 if point["x"] == 3 and runs[3] == 1 else 1.0
 
     assert oracle_gain(SPACE, DEFAULT, one, rng()) == pytest.approx(0.0)
-    assert runs[3] == 1 + ROUNDS and sum(runs.values()) == 10 + (FINALISTS + 1) * ROUNDS
+    assert sum(runs.values()) == 10 + FINALISTS * ROUNDS + 2 * PAIRS
+
+
+def test_luck_of_the_choice_does_not_count() -> None:
+    """All points are alike, and vary: the best by the runs that chose it is not better."""
+    noise = rng()
+    found = [oracle_gain(SPACE, DEFAULT, lambda _: noise.uniform(0.5, 1.5), rng()) for _ in range(200)]
+    assert statistics.fmean(found) < 0.15, "below 0 is 0"
 
 
 def test_where_the_default_is_best_nothing_is_gained() -> None:
