@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -393,11 +394,15 @@ def test_a_stopped_campaign_cancels_its_jobs(site: Site, slurm: FakeSlurm, monke
 
 
 def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, slurm: FakeSlurm) -> None:
-    """About 0.2 s on 2 nodes each: room for the defaults, the final pairs and a few more, not for all."""
+    """About 0.5 s on 2 nodes each: room for the defaults, the final pairs and a few more, not for all.
+
+    No pair is begun that there is no room for, were it as long as the defaults; what takes longer nobody knows.
+    """
     campaign = begin(site, "sleep 0.5", search={"method": "random", "budget": 50}, budget={"node_hours": 12 / 3600})
     run(site, campaign, slurm)
     trials = site.trials(campaign)
-    spent = sum((trial.elapsed_s or 0) * trial.nodes for trial in trials)
-    assert spent <= 12 and {trial.role for trial in trials} >= {"default", "search"}
+    costs = [(trial.elapsed_s or 0) * trial.nodes for trial in trials]
+    default = fmean(cost for cost, trial in zip(costs, trials, strict=True) if trial.role == "default")
+    assert sum(costs[:-2]) + 2 * default <= 12 and {trial.role for trial in trials} >= {"default", "search"}
     assert site.campaign(campaign).summary["problems"][0]["stopped"] == "its share of the node-hours is spent"
     assert site.campaign(campaign).state is CampaignState.COMPLETE
