@@ -177,7 +177,7 @@ static void remember(struct state *state, struct file *file, const struct access
     }
     if (piece == PIECE_LOADED) {
         const int64_t into = access->offset % settings->piece_bytes;
-        if (piece_touch(file->pieces, number, (unsigned)((double)into * 64 / (double)settings->piece_bytes))) {
+        if (piece_touch(file->pieces, number, (unsigned)(into / settings->part_bytes))) {
             ledger_hit(&state->ledger, file->miss_ns, piece_since(file->pieces, number));
             file->counters.hits++;
             helps = true;

@@ -9,7 +9,8 @@
 #define FILES_MAX 32          // watched at a time; one that is not read any more makes room
 #define PIECES_MAX 8192       // remembered as loaded, for each file; one more replaces another one
 #define CLAIM_MAX 4096        // pieces of one zone that are remembered
-#define PIECE_MIN 4096        // bytes: a page
+#define PAGE_BYTES 4096       // what one read loads, at least: no piece is smaller
+#define PARTS_MAX 256         // of a piece: of each is remembered whether it was read; a page, or more of larger pieces
 
 // -- settings: other values are replaced by the default --
 

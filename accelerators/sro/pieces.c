@@ -4,9 +4,10 @@
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part)
 {
     struct piece *piece = piece_place(pieces, number);
-    uint64_t touched = atomic_load_explicit(&piece->touched, memory_order_relaxed);
-    uint64_t bit = 1ULL << (part & 63);
-    atomic_store_explicit(&piece->touched, touched | bit, memory_order_relaxed);
+    _Atomic uint64_t *word = &piece->touched[part / 64 % (PARTS_MAX / 64)];
+    const uint64_t touched = atomic_load_explicit(word, memory_order_relaxed);
+    const uint64_t bit = 1ULL << part % 64;
+    atomic_store_explicit(word, touched | bit, memory_order_relaxed);
     return !(touched & bit);
 }
 
@@ -21,7 +22,9 @@ bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
     for (uint64_t number = *first; number < *last; number++) {
         if (piece_state(pieces, number) == PIECE_ABSENT) {
             struct piece *piece = piece_place(pieces, number);
-            atomic_store_explicit(&piece->touched, 0, memory_order_relaxed);
+            for (int i = 0; i < PARTS_MAX / 64; i++) {
+                atomic_store_explicit(&piece->touched[i], 0, memory_order_relaxed);
+            }
             atomic_store_explicit(&piece->tag, (number + 1) << 1, memory_order_relaxed);
         }
     }

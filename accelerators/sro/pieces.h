@@ -11,9 +11,9 @@
 #include "limits.h"
 
 struct piece {
-    _Atomic uint64_t tag;     // 0: none; twice the piece's number and 2, and 1 if it is loaded
-    _Atomic uint32_t since;   // when it was loaded
-    _Atomic uint64_t touched; // a bit for each 64th part of it that was read since
+    _Atomic uint64_t tag;                     // 0: none; twice the piece's number and 2, and 1 if it is loaded
+    _Atomic uint32_t since;                   // when it was loaded
+    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part of it that was read since
 };
 
 enum piece_state {
@@ -41,7 +41,7 @@ static inline void piece_forget(struct piece *pieces, uint64_t number)
     atomic_store_explicit(&piece_place(pieces, number)->tag, 0, memory_order_relaxed);
 }
 
-// Was this 64th part of a loaded piece never read before?
+// Was this part of a loaded piece never read before?
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 
 // Take the pieces from `*first` to before `*last`, without those at both ends that are loaded or being loaded, as being

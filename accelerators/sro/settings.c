@@ -81,5 +81,7 @@ void settings_read(struct settings *settings, settings_lookup *lookup, settings_
         read_variable(settings, &variables[i], lookup, complain);
     }
     int64_t piece = settings->bin_bytes < settings->zone_bytes ? settings->bin_bytes : settings->zone_bytes;
-    settings->piece_bytes = piece < PIECE_MIN ? PIECE_MIN : piece;
+    settings->piece_bytes = piece < PAGE_BYTES ? PAGE_BYTES : piece;
+    const int64_t part = (settings->piece_bytes + PARTS_MAX - 1) / PARTS_MAX;
+    settings->part_bytes = part < PAGE_BYTES ? PAGE_BYTES : part;
 }

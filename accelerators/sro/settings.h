@@ -15,6 +15,7 @@ struct settings {
     int64_t zone_bytes;
     int64_t sequence;
     int64_t piece_bytes;     // what is remembered as loaded or not: a bin, or a zone where that is smaller
+    int64_t part_bytes;      // of a piece, PARTS_MAX at most
     char report[PATH_BYTES]; // "" where none is wanted
 };
 

@@ -64,7 +64,7 @@ def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL
         ABSENT,
         ABSENT,
     ]
-    assert [pure.piece_touch(pieces, ctypes.c_uint64(3), part) for part in (0, 0, 63, 63, 5)] == [1, 0, 1, 0, 1]
+    assert [pure.piece_touch(pieces, ctypes.c_uint64(3), part) for part in (0, 0, 63, 63, 64, 255, 255)] == [1, 0, 1, 0, 1, 1, 0]
 
 
 def test_pieces_that_share_a_place_are_not_taken_for_each_other(pure: ctypes.CDLL) -> None:
@@ -156,7 +156,7 @@ DEFAULTS = (MIB, 2, 20 * MIB, 100)
 class Settings(ctypes.Structure):
     _fields_ = (
         ("disabled", ctypes.c_bool),
-        *((name, ctypes.c_int64) for name in ("bin", "threshold", "zone", "sequence", "piece")),
+        *((name, ctypes.c_int64) for name in ("bin", "threshold", "zone", "sequence", "piece", "part")),
         ("report", ctypes.c_char * 4096),
     )
 
@@ -202,6 +202,23 @@ def test_nonsense_is_the_default_and_said_only_where_a_report_is_wanted(
 def test_one_is_the_smallest_value_and_empty_is_as_not_set(pure: ctypes.CDLL, name: str) -> None:
     assert four(settings(pure, {name: "1"})[0])[NAMES.index(name)] == 1
     assert four(settings(pure, {name: ""})[0]) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("sizes", "piece", "part"),
+    [
+        ((MIB, 20 * MIB), MIB, 4096),
+        ((20 * MIB, MIB), MIB, 4096),
+        ((4 * MIB + 1, 20 * MIB), 4 * MIB + 1, 16385),
+        ((65536, MIB), 65536, 4096),
+        ((1, 1), 4096, 4096),
+    ],
+)
+def test_pieces_have_256_parts_at_most_and_none_is_smaller_than_a_page(
+    pure: ctypes.CDLL, sizes: tuple[int, int], piece: int, part: int
+) -> None:
+    read, _ = settings(pure, {"SRO_DSC_BINSIZE": str(sizes[0]), "SRO_PREFETCH_SIZE": str(sizes[1])})
+    assert (read.piece, read.part) == (piece, part) and (piece - 1) // part < 256
 
 
 @pytest.mark.parametrize(("value", "off"), [("1", True), ("yes", True), ("0", False), ("", False)])
