@@ -68,8 +68,14 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
     found = {}
     for number, job in enumerate(jobs, 1):
         told = scenario_site.tune(cluster, job)
-        what = f"gain {told['gain']['gain']:.1%}" if told["record"] else f"no record: {told['note']}"
-        _say(f"campaign {number} of {len(jobs)}: {job.application.label} on {job.nodes}: {told['state']}, {what}")
+        compared = told["problems"][0]["comparison"]
+        gain = (
+            "gain {gain:.0%} ({gain_low:.0%} to {gain_high:.0%})".format_map(compared)
+            if compared
+            else "no better point"
+        )
+        record = "a record" if told["record"] else f"no record {told['note']}".strip()
+        _say(f"campaign {number} of {len(jobs)}: {job.application.label} on {job.nodes}: {gain}, {record}")
         if told["record"]:
             found[told["record"]] = job
     return found

@@ -150,16 +150,6 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     file->counters.dropped++;
 }
 
-static void learn_miss(struct state *state, struct file *file, int64_t elapsed_ns)
-{
-    const int64_t seen = elapsed_ns > MISS_NS_MAX ? MISS_NS_MAX : elapsed_ns;
-    if (!file->miss_ns) {
-        file->miss_ns = seen;
-    } else if (seen < file->miss_ns || !atomic_load(&state->ledger.planned_bytes)) { // else zones may be why
-        file->miss_ns += (seen - file->miss_ns) / 8;
-    }
-}
-
 // Remember the access, and load a zone if a bin has become hot and is not in the cache. The file's lock is held.
 static void remember(struct state *state, struct file *file, const struct access *access, int64_t elapsed_ns, bool slow)
 {
@@ -189,7 +179,7 @@ static void remember(struct state *state, struct file *file, const struct access
     if (piece == PIECE_ABSENT && slow) {
         file->counters.misses++;
         ledger_miss(&state->ledger);
-        learn_miss(state, file, elapsed_ns);
+        file->miss_ns = ledger_wait(&state->ledger, file->miss_ns, elapsed_ns);
         if (count >= (uint64_t)settings->threshold && (file->recent & (file->recent - 1))) {
             load_zone(state, file, access);
         }

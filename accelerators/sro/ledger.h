@@ -99,6 +99,24 @@ static inline void ledger_end(struct ledger *ledger, int64_t bytes, int64_t ns)
     ledger_cancel(ledger, bytes);
 }
 
+// What a read waits where nothing is loaded, as far as is known (0: not at all) and after one that waited this long.
+// One that waited less tells more: zones, of other processes too, make reads wait.
+static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64_t seen_ns)
+{
+    const int64_t seen = seen_ns < MISS_NS_MAX ? seen_ns : MISS_NS_MAX;
+    if (!known_ns) {
+        return seen;
+    }
+    if (seen < known_ns) {
+        return known_ns - (known_ns - seen) / MISS_FASTER;
+    }
+    if (atomic_load(&ledger->planned_bytes)) {
+        return known_ns;
+    }
+    const int64_t more = seen - known_ns;
+    return known_ns + (more < known_ns ? more : known_ns) / MISS_SLOWER;
+}
+
 // A read of what was loaded at `since`.
 static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {

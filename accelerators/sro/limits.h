@@ -36,6 +36,8 @@
 #define DOZE_CALLS_MAX 256     // of twice as many each time that this one is fast, of so many at last
 #define DOZE_DOUBT 128         // and once it is not, all are, until so much in a row has been fast
 #define MISS_NS_MAX 50000000LL // more, and something else was slow
+#define MISS_FASTER 8          // what a read waits is less by such a share of what one waited less,
+#define MISS_SLOWER 128        // and more by such a share of what one waited longer
 
 // -- what may be spent on loading: as much as was saved or is about to be, and an advance --
 

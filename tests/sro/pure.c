@@ -46,6 +46,11 @@ void test_spend(struct ledger *ledger, int64_t bytes, int64_t ns)
     ledger_end(ledger, bytes, ledger_share(ledger, ns));
 }
 
+int64_t test_wait(struct ledger *ledger, int64_t known_ns, int64_t seen_ns)
+{
+    return ledger_wait(ledger, known_ns, seen_ns);
+}
+
 void test_hit(struct ledger *ledger, int64_t miss_ns, uint32_t age)
 {
     ledger_hit(ledger, miss_ns, ledger_now(ledger) - age);

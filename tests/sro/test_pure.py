@@ -28,6 +28,7 @@ def pure(programs: Path) -> ctypes.CDLL:
     for name in ("pieces_claim", "piece_touch"):
         getattr(library, name).restype = ctypes.c_bool
     library.test_plan.restype = ctypes.c_int64
+    library.test_wait.restype = ctypes.c_int64
     library.test_share.restype = ctypes.c_int64
     return library
 
@@ -147,6 +148,28 @@ def test_the_first_piece_is_loaded_whatever_it_costs_and_the_next_waits_for_it(p
     piece = ctypes.c_int64(1 << 40)
     assert pure.test_plan(ledger.ledger, piece, piece, ctypes.c_int64(1)) == 1 << 40
     assert not ledger.plan(MIB, 2)
+
+
+def test_what_a_read_waits_is_told_by_those_that_nothing_kept_waiting(pure: ctypes.CDLL) -> None:
+    """Every second read waits for what other processes load, forty times as long."""
+    ledger, known = Ledger(pure), 0
+    for number in range(1000):
+        seen = 4_000_000 if number % 2 else 100_000
+        known = pure.test_wait(ledger.ledger, ctypes.c_int64(known), ctypes.c_int64(seen))
+    assert 100_000 <= known < 115_000
+    for _ in range(1000):
+        known = pure.test_wait(ledger.ledger, ctypes.c_int64(known), ctypes.c_int64(4_000_000))
+    assert known > 3_900_000, "but if all of them do, it is so"
+
+
+def test_what_reads_wait_while_the_program_itself_loads_says_nothing_of_how_much_longer_they_would(
+    pure: ctypes.CDLL,
+) -> None:
+    ledger = Ledger(pure)
+    assert ledger.plan(MIB, 1) == MIB
+    waits = [pure.test_wait(ledger.ledger, ctypes.c_int64(800), ctypes.c_int64(seen)) for seen in (8000, 800, 80)]
+    assert waits == [800, 800, 710]
+    assert pure.test_wait(ledger.ledger, ctypes.c_int64(0), ctypes.c_int64(1 << 60)) == 50 * MS, "and is bounded"
 
 
 NAMES = ("SRO_DSC_BINSIZE", "SRO_CLUSTER_THRESHOLD", "SRO_PREFETCH_SIZE", "SRO_SEQUENCE_LENGTH")
