@@ -65,7 +65,15 @@ def test_a_piece_is_loaded_once_and_again_when_it_is_forgotten(pure: ctypes.CDLL
         ABSENT,
         ABSENT,
     ]
-    assert [pure.piece_touch(pieces, ctypes.c_uint64(3), part) for part in (0, 0, 63, 63, 64, 255, 255)] == [1, 0, 1, 0, 1, 1, 0]
+    assert [pure.piece_touch(pieces, ctypes.c_uint64(3), part) for part in (0, 0, 63, 63, 64, 255, 255)] == [
+        1,
+        0,
+        1,
+        0,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_pieces_that_share_a_place_are_not_taken_for_each_other(pure: ctypes.CDLL) -> None:
