@@ -22,7 +22,8 @@ NOT_SEEN = 1e9  # nanoseconds: `reader` had no round to take the time of
 
 @dataclass(frozen=True)
 class Bench:
-    """The built things and what is read. `reads`: of each kind, in the order of `KINDS`; `pairs` of each, times its `TIMES_PAIRS`."""
+    """The built things and what is read. `reads`: of each kind, in the order of `KINDS`; `pairs`: of each, times its
+    `TIMES_PAIRS`."""
 
     library: Path
     reader: Path
