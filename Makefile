@@ -25,7 +25,8 @@ PYTEST := $(PYTHON) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/spank tests/sro tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/sro demo bench/apps bench/fakeapp
+C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
+  tuner/components/witness
 
 .PHONY: help
 help: ## list what there is to do
@@ -89,8 +90,9 @@ install-accelerators: ## install the accelerators that jobs can be given (activa
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro install
 
 .PHONY: install-tools
-install-tools: ## install the benchmark programs for campaigns
+install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench install
+	@$(MAKE) --no-print-directory --silent -C tuner/components/witness install
 
 .PHONY: install-etc
 install-etc: ## install configuration (never over yours), components and systemd units
@@ -119,6 +121,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
+	@$(MAKE) --no-print-directory --silent -C tuner/components/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
@@ -186,6 +189,10 @@ bench-collectives: root all ## measure campaigns over collectives beside an exha
 .PHONY: bench-scenario
 bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
 	@$(PYTHON) -m bench.scenario
+
+.PHONY: bench-mpiio
+bench-mpiio: root all ## measure MPI-IO tuned by running and by prediction, on a virtual cluster (needs root; an hour)
+	@$(PYTHON) -m bench.mpiio
 
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner

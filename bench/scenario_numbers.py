@@ -79,6 +79,7 @@ def gains(results: Iterable[Result]) -> dict[str, float | int | None]:
         "gain_median": _round(statistics.median, [one.gain for one in chosen]),
         "gain_mean": _round(statistics.fmean, [one.gain for one in chosen]),
         "oracle_gain_median": _round(statistics.median, [one.oracle for one in chosen]),
+        "oracle_gain_mean": _round(statistics.fmean, [one.oracle for one in chosen]),
         "score_median": _round(statistics.median, scores),
         "score_mean": _round(statistics.fmean, scores),
     }
@@ -140,6 +141,7 @@ def summary(results: Sequence[Result], strangers: Sequence[Match | None]) -> dic
         "right_application": of_known["right_application"],
         "unknown_matched": _share(match is not None and match.applied for match in strangers),
         "gain_mean": of_all["gain_mean"],
+        "oracle_gain_mean": of_all["oracle_gain_mean"],
         "slower_at_all": sum(one.gain < 0 for one in results),
         "right_nodes": of_known["right_nodes"],
         "all": of_all,

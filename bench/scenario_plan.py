@@ -11,6 +11,7 @@ Beyond the thesis: `strangers`, jobs of applications that nobody tuned, submitte
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from matcher.evaluation.scenario import distinct_words
 from matcher.evaluation.thesis import ADJECTIVES
 
 NODES = (1, 2, 4)
+PATTERNS = "abcd"
 KIB, MIB = 1024, 1024 * 1024
 STAMPS = (1_500_000_000, 1_600_000_000)
 SYLLABLES = (2, 4)
@@ -137,7 +139,7 @@ def pool(rng: random.Random, count: int, operations: int) -> list[Application]:
     names = distinct_words(rng, count, SYLLABLES)
     found = []
     for number, name in enumerate(names):
-        pattern = "abcd"[number % 4]
+        pattern = PATTERNS[number % len(PATTERNS)]
         found.append(Application(name, rng.randint(*STAMPS), pattern, variation(rng, pattern, operations)))
     return found
 
@@ -150,13 +152,16 @@ def job_name(rng: random.Random, application: Application, nodes: int) -> str:
 
 
 def plan(scale: Scale, seed: int, operations: int) -> Plan:
-    """One scenario. Users take turns at random; a user's own jobs come in the order of draws."""
+    """One scenario. Users take turns at random; a user's own jobs come in the order of draws. Draws go round the four
+    patterns, in an order of the seed's: of few draws, too, each pattern has its share."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     applications = pool(rng, scale.pool, operations)
     waiting: dict[str, list[tuple[Application, bool]]] = {user: [] for user in scale.profiles}
     drawn: set[Application] = set()
+    patterns = itertools.cycle(rng.sample(PATTERNS, len(PATTERNS)))
     for user, profile in scale.profiles.items():
-        for application in rng.choices(applications, k=profile.draws):
+        for pattern in itertools.islice(patterns, profile.draws):
+            application = rng.choice([one for one in applications if one.pattern == pattern])
             drawn.add(application)
             count = rng.randint(*profile.jobs)
             tuned = min(count, rng.randint(*profile.tuned))

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from database.campaigns import CAMPAIGN, TRIAL, Campaigns
 from database.decisions import DECISION, Decisions
 from database.outcomes import OUTCOME, Outcomes
+from database.predictions import PREDICTION, Predictions
 from database.records import ARTIFACT, RECORD, Records
 from database.service_runs import SERVICE_RUN, ServiceRuns
 
-TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN)
+TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
-class Database(Campaigns, Records, Decisions, Outcomes, ServiceRuns):
+class Database(Campaigns, Records, Decisions, Outcomes, ServiceRuns, Predictions):
     """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
 
     def counts(self) -> Mapping[str, int]:

@@ -88,7 +88,8 @@ class Trial:
     (PRUNED: a lower bound of it). `samples` are single measurements, where the benchmark tells them.
     `attempt` counts from 1 the times that it was begun: again only where what was begun was lost with its coordinator.
     `limit_s`: run time after which it is pruned. `elapsed_s`: run time, on `nodes`, also where it failed.
-    `ordinal` orders the trials of a campaign by their ends, whatever the clock did; None while it is open.
+    `ordinal` orders the trials of a campaign by their ends, whatever the clock did; None while it is open. `metrics`:
+    what the objective is made of, by name, where it is made of several.
     """
 
     campaign_id: int
@@ -109,6 +110,7 @@ class Trial:
     nodes: int = 0
     elapsed_s: float | None = None
     ordinal: int | None = None
+    metrics: Json = field(default_factory=dict)
     id: int = 0
 
 
@@ -245,4 +247,29 @@ class ServiceRun:
     seen_at: float
     stopped_at: float | None = None
     version: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A model of what a part (`target`, e.g. `read`) takes in jobs of a family, trained on `rows`, from which it is
+    fitted anew: nothing of it has to be unpacked. `engine` names the library and its release, `settings` what it was
+    told.
+
+    `mdape` (percent) and `r2` are of configurations held out; None where there were too few. `refused` says in a line
+    why it must not be asked, and is empty where it may.
+    """
+
+    family: str
+    component: str
+    component_version: str
+    target: str
+    created_at: float
+    engine: str
+    settings: Json
+    rows: Sequence[Json]
+    configurations: int
+    mdape: float | None = None
+    r2: float | None = None
+    refused: str = ""
     id: int = 0

@@ -285,6 +285,7 @@ def _verdict(
     what = (
         f"{_named(first, question.user)}: {count} variable{'s' * (count != 1)} of "
         f"{', '.join(c.record.component for c in used)}, "
+        f"{'predicted, and then ' if first.record.terms.context.predicted else ''}"
         f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
     )
     if policy.mode == "observe":

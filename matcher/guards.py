@@ -23,12 +23,13 @@ MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
 @dataclass(frozen=True)
 class Policy:
     """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load; `access`
-    whose jobs get anything."""
+    whose jobs get anything; `predicted`: also what a model chose and one comparison confirmed."""
 
     cluster: str
     mode: str = "on"
     openmpi: tuple[str, ...] = ()
     access: Access = EVERYONE
+    predicted: bool = False
 
 
 def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
@@ -36,6 +37,7 @@ def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Poli
     final = (
         _standing(record)
         or _place(record, policy)
+        or _prediction(record, policy)
         or _openmpi(record, policy)
         or _users_choice(record, chosen)
         or _launcher(record, job)
@@ -56,6 +58,12 @@ def _place(record: Known, policy: Policy) -> str | None:
     return (
         None if cluster in (None, policy.cluster) else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
     )
+
+
+def _prediction(record: Known, policy: Policy) -> str | None:
+    if record.terms.context.predicted and not policy.predicted:
+        return "was predicted, and the site gives none of these (set [matcher] predicted)"
+    return None
 
 
 def _openmpi(record: Known, policy: Policy) -> str | None:

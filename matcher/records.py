@@ -42,6 +42,7 @@ class Context:
     tasks_per_node: int | None = None
     placement: str | None = None
     openmpi: tuple[str, ...] | None = None
+    predicted: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +129,7 @@ class _Context(_Strict):
     tasks_per_node: int = 1
     placement: str = ""
     openmpi: tuple[str, ...] = ()
+    predicted: bool = False
 
 
 class _Shared(_Strict):

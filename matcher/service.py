@@ -63,7 +63,13 @@ def declared_releases(config: Config) -> tuple[str, ...]:
 
 def policy_of(config: Config) -> Policy:
     """What the configuration says about decisions."""
-    return Policy(config.site.cluster, config.matcher.mode, declared_releases(config), access_of(config.access))
+    return Policy(
+        config.site.cluster,
+        config.matcher.mode,
+        declared_releases(config),
+        access_of(config.access),
+        config.matcher.predicted,
+    )
 
 
 def model_of(config: Config) -> Model:

@@ -12,6 +12,7 @@ ALLOW_LIST = (
     "PMIX_MCA_*",
     "ROMIO_HINTS",
     "ROMIO_*",
+    "PNETCDF_HINTS",
     "SRO_*",
     "SBB_*",
     "FASTIO_*",

@@ -6,7 +6,8 @@
 // As in docs/protocol.md, which a test compares with this table: a `*` at the end stands for one or more of
 // A-Z a-z 0-9 _.
 static const char *const patterns[] = {
-    "OMPI_MCA_*", "PRTE_MCA_*", "PMIX_MCA_*", "ROMIO_HINTS", "ROMIO_*", "SRO_*", "SBB_*", "FASTIO_*", "REPRISE_*",
+    "OMPI_MCA_*",    "PRTE_MCA_*", "PMIX_MCA_*", "ROMIO_HINTS", "ROMIO_*",
+    "PNETCDF_HINTS", "SRO_*",      "SBB_*",      "FASTIO_*",    "REPRISE_*",
 };
 
 static bool is_name_character(char c)

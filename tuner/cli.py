@@ -15,6 +15,7 @@ import click
 
 from tuner import mca_cli
 from tuner.collectives.cli import collectives
+from tuner.predict.cli import predict
 from tuner.shaman import cli as shaman
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
 tune.add_command(shaman.import_)
 tune.add_command(mca_cli.mca)
 tune.add_command(collectives)
+tune.add_command(predict)
 
 
 def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:

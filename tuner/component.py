@@ -76,13 +76,14 @@ class Wanted:
 class Sample:
     """What a trial's output says: the objective (mean), single measurements where known, in `unit`.
 
-    `given_up`: it was, and `value` is a lower bound.
+    `given_up`: it was, and `value` is a lower bound. `metrics`: what the objective is made of, by name, in `unit` each.
     """
 
     value: float
     samples: Sequence[float] = ()
     unit: str = "s"
     given_up: bool = False
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ class Component(Protocol):
         """How to evaluate one parametrization of a problem."""
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        """The objective from a trial's output. Raises ObjectiveError where the output does not hold it."""
+        """The objective from a trial's output. Raises ObjectiveError where the output does not hold it, and
+        CampaignFailedError where it shows that no trial can tell anything."""
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         """Compile, prove and publish what was found: a publication for each record; none where nothing is better than

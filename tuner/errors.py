@@ -15,4 +15,4 @@ class ObjectiveError(TunerError):
 
 
 class CampaignFailedError(TunerError):
-    """A campaign has no result and would have none if it were resumed."""
+    """A campaign has no result and would have none if it were resumed; a trial that shows it is failed."""

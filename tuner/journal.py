@@ -74,7 +74,13 @@ class Journal:
         last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
         ended = dataclasses.replace(trial, ended_at=self._clock(), ordinal=last + 1)
         if sample:
-            ended = dataclasses.replace(ended, value=sample.value, samples=tuple(sample.samples), unit=sample.unit)
+            ended = dataclasses.replace(
+                ended,
+                value=sample.value,
+                samples=tuple(sample.samples),
+                unit=sample.unit,
+                metrics=dict(sample.metrics),
+            )
         return self._write(ended)
 
     def beat(self, monotonic: float) -> None:

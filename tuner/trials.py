@@ -14,7 +14,7 @@ from pathlib import Path
 
 from database.model import Trial, TrialState
 from tuner.component import Component, RoundComponent, Sample, TrialOutput, TrialPlan, Wanted
-from tuner.errors import ObjectiveError, TunerError
+from tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from tuner.executors.base import UNKNOWN, Begun, Executor, TrialResult
 from tuner.journal import Journal
 from tuner.rows import INTERRUPTED, OPEN
@@ -162,7 +162,13 @@ class Trials:
     def _end(self, key: str, result: TrialResult) -> list[Trial]:
         """The final rows of what a run evaluated. What it cost is shared out evenly."""
         together = self._under_way[key]
-        found = [self._judged(trial, result) for trial in together]
+        found, hopeless = [], None
+        for trial in together:
+            try:
+                found.append(self._judged(trial, result))
+            except CampaignFailedError as error:
+                found.append((TrialState.FAILED, " ".join(str(error).split()), None))
+                hopeless = error
         if result.state is not TrialState.COMPLETE and len(together) > 1:
             found = _one_to_blame(found)
         if any(state is TrialState.FAILED for state, _, _ in found):
@@ -179,6 +185,8 @@ class Trials:
             )
             ended.append(self._journal.ended(row, sample))
         del self._under_way[key]
+        if hopeless:
+            raise hopeless
         return ended
 
     def _judged(self, trial: Trial, result: TrialResult) -> _Judged:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "number.h"
 
 static const uint64_t NUMBER_MAX = 1000000000;
 static const uint64_t LENGTH_MAX = (uint64_t)1 << 50; // far from the end of 64 bits, whatever is added
@@ -39,47 +39,13 @@ makes --repeat reads within --scatter bytes around its lead, and moves the lead 
       --show [--size BYTES]      print lead, offset and size of each read, and make none\n\
 ";
 
-static int take_number(const char *text, int suffixes, uint64_t high, uint64_t *number, const char **end)
-{
-    static const char SUFFIXES[] = "kmg";
-    uint64_t value = 0;
-
-    if (!isdigit((unsigned char)*text))
-        return -1;
-    for (; isdigit((unsigned char)*text); text++) {
-        value = value * 10 + (uint64_t)(*text - '0');
-        if (value > high)
-            return -1;
-    }
-    const char *suffix = suffixes && *text ? strchr(SUFFIXES, tolower((unsigned char)*text)) : NULL;
-    if (suffix) {
-        value <<= 10 * (suffix - SUFFIXES + 1);
-        text++;
-    }
-    *number = value;
-    *end = text;
-    return value > high ? -1 : 0;
-}
-
-static int read_number(const char *name, const char *text, int suffixes, uint64_t low, uint64_t high, uint64_t *number,
-                       char *problem)
-{
-    const char *end = NULL;
-
-    if (take_number(text, suffixes, high, number, &end) == 0 && !*end && *number >= low)
-        return 0;
-    snprintf(problem, PROBLEM_BYTES, "--%s takes a number from %llu to %llu, not %.60s", name, (unsigned long long)low,
-             (unsigned long long)high, text);
-    return -1;
-}
-
 static int read_range(const char *name, const char *text, int suffixes, uint64_t high, struct range *range,
                       char *problem)
 {
     const char *end = NULL;
 
-    if (take_number(text, suffixes, high, &range->low, &end) == 0 && *end == ',' &&
-        take_number(end + 1, suffixes, high, &range->high, &end) == 0 && !*end && range->low <= range->high)
+    if (number_take(text, suffixes, high, &range->low, &end) == 0 && *end == ',' &&
+        number_take(end + 1, suffixes, high, &range->high, &end) == 0 && !*end && range->low <= range->high)
         return 0;
     snprintf(problem, PROBLEM_BYTES,
              "--%s takes two numbers up to %llu, the smaller one first, e.g. 100,500, not %.60s", name,
@@ -91,8 +57,8 @@ static int read_share(const char *text, struct options *options, char *problem)
 {
     const char *end = NULL;
 
-    if (take_number(text, 0, LEADS_MAX, &options->share, &end) == 0 && *end == '/' &&
-        take_number(end + 1, 0, LEADS_MAX, &options->shares, &end) == 0 && !*end && options->share &&
+    if (number_take(text, 0, LEADS_MAX, &options->share, &end) == 0 && *end == '/' &&
+        number_take(end + 1, 0, LEADS_MAX, &options->shares, &end) == 0 && !*end && options->share &&
         options->share <= options->shares)
         return 0;
     snprintf(problem, PROBLEM_BYTES, "--share takes which one of how many, e.g. 1/4, not %.60s", text);
@@ -160,34 +126,34 @@ static int take(int option, const char *text, struct options *o, char *problem)
 
     switch (option) {
     case 'N':
-        return read_number("operations", text, 0, 1, NUMBER_MAX, &p->operations, problem);
+        return number_read("operations", text, 0, 1, NUMBER_MAX, &p->operations, problem);
     case 'w':
-        return read_number("min-size", text, 1, 1, READ_MAX, &p->min_size, problem);
+        return number_read("min-size", text, 1, 1, READ_MAX, &p->min_size, problem);
     case 'W':
-        return read_number("max-size", text, 1, 1, READ_MAX, &p->max_size, problem);
+        return number_read("max-size", text, 1, 1, READ_MAX, &p->max_size, problem);
     case 'S':
-        return read_number("scatter", text, 1, 0, LENGTH_MAX, &p->scatter, problem);
+        return number_read("scatter", text, 1, 0, LENGTH_MAX, &p->scatter, problem);
     case 'L':
-        return read_number("leads", text, 0, 1, LEADS_MAX, &p->leads, problem);
+        return number_read("leads", text, 0, 1, LEADS_MAX, &p->leads, problem);
     case 'l':
-        return read_number("advance", text, 1, 0, LENGTH_MAX, &p->advance, problem);
+        return number_read("advance", text, 1, 0, LENGTH_MAX, &p->advance, problem);
     case 'r':
-        return read_number("repeat", text, 0, 1, NUMBER_MAX, &p->repeat, problem);
+        return number_read("repeat", text, 0, 1, NUMBER_MAX, &p->repeat, problem);
     case 'g':
         return read_range("scatter-interval", text, 1, LENGTH_MAX, &p->scatter_interval, problem);
     case 'G':
         return read_range("repeat-interval", text, 0, NUMBER_MAX, &p->repeat_interval, problem);
     case 't':
-        return read_number("threads", text, 0, 1, THREADS_MAX, &p->threads, problem);
+        return number_read("threads", text, 0, 1, THREADS_MAX, &p->threads, problem);
     case 's':
-        if (read_number("seed", text, 0, 0, NUMBER_MAX, &number, problem))
+        if (number_read("seed", text, 0, 0, NUMBER_MAX, &number, problem))
             return -1;
         o->seed = (unsigned long)number;
         return 0;
     case 'c':
-        return read_number("compute", text, 0, 0, NUMBER_MAX, &o->compute_us, problem);
+        return number_read("compute", text, 0, 0, NUMBER_MAX, &o->compute_us, problem);
     case OPTION_SIZE:
-        return read_number("size", text, 1, 1, LENGTH_MAX, &o->size, problem);
+        return number_read("size", text, 1, 1, LENGTH_MAX, &o->size, problem);
     case OPTION_SHARE:
         return read_share(text, o, problem);
     case 'f':

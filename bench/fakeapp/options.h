@@ -5,11 +5,8 @@
 
 #include <stdint.h>
 
+#include "number.h"
 #include "pattern.h"
-
-enum {
-    PROBLEM_BYTES = 512,
-};
 
 enum mode {
     MODE_READ,

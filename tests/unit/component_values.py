@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,15 @@ def shipped(name: str) -> dict[str, Any]:
 
 
 def component(
-    content: Mapping[str, Any], settings: Mapping[str, Any] | None = None, workload: Workload = WORKLOAD
+    content: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    workload: Workload = WORKLOAD,
+    preload: Sequence[str] = (),
 ) -> ApplicationComponent:
     description = read(content, settings or {})
     name = description.activation.library
     library = [f"/usr/local/lib/libreprise_{name}.so"] if name else []
-    return ApplicationComponent(description, workload, None, "cluster", library)
+    return ApplicationComponent(description, workload, None, "cluster", [*library, *preload])
 
 
 def run_locally(plan: TrialPlan, directory: Path) -> TrialResult:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,9 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import Result
 
+from database.facade import Database
 from tests.unit.component_values import component, run_locally, shipped
+from tests.unit.test_components_campaign import SHORT, Site
 from tuner.components.application import ApplicationComponent, Workload
+from tuner.components.witness import LIBRARY, seen_in
 from tuner.executors.base import TrialResult
 
 pytestmark = pytest.mark.slow
@@ -40,7 +46,8 @@ def as_whoever_runs_this(monkeypatch: pytest.MonkeyPatch) -> None:
 def made(name: str, program: Path) -> ApplicationComponent:
     run = f"ROMIO_PRINT_HINTS=1 mpirun --oversubscribe -np {RANKS} {program} data"
     script = f"#!/bin/bash\n#SBATCH --ntasks={RANKS}\nrm -f data\n{run}\n"
-    return component(shipped(name), {}, Workload("/a/run.sh", script, str(program.parent)))
+    workload = Workload("/a/run.sh", script, str(program.parent))
+    return component(shipped(name), {}, workload, [str(WITNESS / LIBRARY)] if name == "romio" else [])
 
 
 def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialResult, Mapping[str, Mapping[str, str]]]:
@@ -53,6 +60,8 @@ def run(name: str, program: Path, directory: Path, **point: Any) -> tuple[TrialR
     for line in result.output.stdout.splitlines():
         if found := re.match(r"(setting |key = )(\S+)(?: +value =)? +(\S*)", line):
             said["hint" if found[1] == "key = " else "setting"][found[2]] = found[3]
+    for opened in seen_in(directory):  # what ROMIO prints does not get to standard output then
+        said["hint"] |= opened.hints or {}
     return result, said
 
 
@@ -94,3 +103,96 @@ def test_the_defaults_of_ompio_are_the_librarys_own(program: Path, tmp_path: Pat
     names = ("num_aggregators", "bytes_per_agg", "cycle_buffer_size")
     assert [said["setting"][f"io_ompio_{name}"] for name in names] == [str(problem.default[name]) for name in names]
     assert said["setting"]["io_ompio_grouping_option"] == str(problem.default["grouping"])
+
+
+KERNEL = Path(__file__).parents[2] / "bench/mpiio/mpiio"
+WITNESS = Path(__file__).parents[2] / "tuner/components/witness"
+RUN = f"mpirun --oversubscribe -np {RANKS} {KERNEL} --file data --block 64k --transfer 16k"
+SPACE = {"io": ["^ompio"], "romio_cb_write": ["enable"], "romio_cb_read": ["automatic"], "cb_buffer_size": [1048576]}
+FIXED = {"romio_ds_read": ["automatic"], "romio_ds_write": ["automatic", "disable"], "cb_nodes": [0]}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    found = Site(tmp_path)
+    config = found.directory / "reprise.toml"
+    config.write_text(config.read_text() + f'libexec = "{WITNESS}"\n')
+    return found
+
+
+def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -> Result:
+    """What `reprise tune run` says of a search over two points of romio, with these parameters added."""
+    described = shipped(name)
+    described["parameters"] |= parameters
+    site.write(f"components/{name}.yaml", yaml.safe_dump(described, sort_keys=False))
+    script = f"#!/bin/bash\n#SBATCH --nodes=1 --ntasks={RANKS}\n{command}\n"
+    wanted = {
+        "name": "hints",
+        "component": name,
+        "application": {"script": str(site.write("run.sh", script)), "user": "alice"},
+        "settings": {"space": SPACE | FIXED | ({"nc_var_align_size": [4096]} if name == "pnetcdf" else {})},
+        "search": {"method": "exhaustive"},
+        "executor": {"kind": "local"},
+        **SHORT,
+    }
+    return site.reprise("tune", "run", site.write("campaign.yaml", yaml.safe_dump(wanted)), "--yes", "--json")
+
+
+def test_a_campaign_whose_hints_are_in_effect_comes_to_its_end(site: Site) -> None:
+    done = campaign(site, RUN)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (f"{RUN} --hint cb_buffer_size=2097152", "hint cb_buffer_size = 1048576: the program sets it to 2097152"),
+        (f"env -u OMPI_MCA_io {RUN}", "data: was not opened by ROMIO, which alone reads the hints"),
+        (f"mpirun --oversubscribe -np {RANKS} true", "no file was opened through MPI-IO"),
+    ],
+)  # fmt: skip
+def test_hints_that_change_nothing_end_the_campaign(site: Site, command: str, said: str) -> None:
+    done = campaign(site, command)
+    assert done.exit_code == 1 and said in str(done.exception)
+    with Database.open(site.directory / "reprise.db") as database:
+        (ended,) = database.campaigns()
+        assert ended.state == "failed" and not list(database.records())
+
+
+def test_a_hint_that_romio_does_not_know_ends_the_campaign(site: Site) -> None:
+    done = campaign(site, RUN, cb_nodse={"via": "hint", "default": 1, "values": [2], "when": {"io": "^ompio"}})
+    assert done.exit_code == 1 and "hint cb_nodse = 2: ROMIO does not know it" in str(done.exception)
+
+
+def test_without_the_witness_a_campaign_is_refused(site: Site) -> None:
+    config = site.directory / "reprise.toml"
+    config.write_text(config.read_text().replace(str(WITNESS), str(site.directory)))
+    done = campaign(site, RUN)
+    assert done.exit_code != 0 and "reprise-mpiio-witness.so: there is no such library" in str(done.exception), (
+        done.output
+    )
+
+
+@pytest.fixture(scope="module")
+def with_pnetcdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pnetcdf") / "pnetcdf"
+    source = Path(__file__).with_name("pnetcdf.c")
+    subprocess.run(["mpicc", "-std=c11", "-Wall", "-Werror", "-o", path, source, "-lpnetcdf"], check=True)
+    return path
+
+
+def test_hints_of_pnetcdf_arrive_at_mpi_io(site: Site, with_pnetcdf: Path) -> None:
+    done = campaign(site, f"mpirun --oversubscribe -np {RANKS} {with_pnetcdf} data", "pnetcdf")
+    assert done.exit_code == 0, done.output
+    lines = [line for path in site.directory.rglob("witness.jsonl") for line in path.read_text().splitlines()]
+    given = [json.loads(line) for line in lines if '"romio_ds_write": "disable"' in line]
+    assert given and all(
+        one["program"]["romio_ds_write"] == one["hints"]["romio_ds_write"] == "disable" for one in given
+    )
+
+
+def test_hints_of_pnetcdf_are_nothing_to_other_programs(site: Site) -> None:
+    done = campaign(site, RUN, "pnetcdf")
+    assert done.exit_code == 1 and "did not get there: is it PnetCDF that opens the file?" in str(done.exception), (
+        done.output
+    )

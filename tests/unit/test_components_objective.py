@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.unit.component_values import definition
 from tuner.component import Sample, TrialOutput
 from tuner.components import objective
-from tuner.components.model import Objective
+from tuner.components.model import Objective, Part
+from tuner.components.read import check
 from tuner.errors import ObjectiveError, TunerError
 
 OSU = """\
@@ -147,3 +149,64 @@ def test_samples_of_different_directions_never_meet(trial: Path) -> None:
     low, high = Objective(**settings), Objective(**settings, maximize=True)
     assert read(low, output("1 2\n")).value < read(low, output("1 4\n")).value
     assert read(high, output("1 2\n")).value > read(high, output("1 4\n")).value
+
+
+IOR_3 = """\
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
+write     800.00     812.11     0.009       65536      1024.00    0.000433   0.320000   0.000200   0.320000   0
+read      1600.00    1611.20    0.001       65536      1024.00    0.000433   0.160000   0.000200   0.160000   0
+write     400.00     812.11     0.009       65536      1024.00    0.000433   0.640000   0.000200   0.640000   1
+read      1600.00    1611.20    0.001       65536      1024.00    0.000433   0.160000   0.000200   0.160000   1
+
+Max Write: 800.00 MiB/sec (838.86 MB/sec)
+"""
+IOR_2 = """\
+access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+write     800.00     65536      1024.00    0.000433   0.320000   0.000200   0.480000   0
+read      1600.00    65536      1024.00    0.000433   0.160000   0.000200   0.160000   0
+"""
+IOR = {"write": r"^write\s.*\s([\d.]+)\s+\d+\s*$", "read": r"^read\s.*\s([\d.]+)\s+\d+\s*$"}
+
+
+@pytest.mark.parametrize("text", [IOR_3, IOR_2])
+def test_parts_read_iors_table_and_are_kept(text: str) -> None:
+    parts = [
+        Part(name, pattern, "mean", weight) for (name, pattern), weight in zip(IOR.items(), (1.0, 2.0), strict=True)
+    ]
+    sample = read(Objective(parts=parts), output(text))
+    assert sample.metrics == pytest.approx({"write": 0.48, "read": 0.16}) and sample.value == pytest.approx(0.8)
+
+
+def test_the_manual_has_the_patterns_that_read_iors_table() -> None:
+    text = (Path(__file__).parents[2] / "docs/components.md").read_text()
+    assert all(f"{{pattern: '{pattern}', take: mean}}" in text for pattern in IOR.values())
+
+
+def test_a_rate_counts_as_the_time_that_the_amount_takes() -> None:
+    bandwidth = Part("read", r"^read\s+([\d.]+)", "last", 0.0, 64.0)
+    wall = Part("write", r"^write\s+([\d.]+)", "first", 1.0, 80.0)
+    sample = read(Objective(parts=[bandwidth, wall]), output(IOR_3))
+    assert sample.metrics == {"read": 0.04, "write": 0.1} and sample.value == 0.1
+    with pytest.raises(ObjectiveError, match="read is 0, and a rate must be over 0"):
+        read(Objective(parts=[bandwidth]), output("read 0"))
+
+
+def test_a_part_that_is_not_there_fails_the_trial() -> None:
+    with pytest.raises(ObjectiveError, match="found nothing in standard output"):
+        read(Objective(parts=[Part("read", r"^read\s+([\d.]+)"), Part("sync", r"^sync\s+([\d.]+)")]), output(IOR_3))
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"pattern": "(x)", "parts": {"a": {"pattern": "(x)"}}}, "has pattern and parts at once"),
+        ({"parts": {"a": {"pattern": "(x)", "weight": 0}}}, "all weights are 0"),
+        ({"parts": {"a": {"pattern": "(x)"}}, "direction": "maximize"}, "rates have an `amount`"),
+        ({"parts": {"a": {"pattern": "x"}}}, "must have one group"),
+        ({"unit": "s"}, "add a pattern, parts or a function"),
+    ],
+)  # fmt: skip
+def test_parts_that_cannot_be_are_refused(section: dict[str, Any], words: str) -> None:
+    with pytest.raises(TunerError, match=words):
+        check(definition({"n": {"default": 1}}, objective=section))

@@ -16,6 +16,7 @@ import pytest
 
 from tests.unit.component_values import NEEDS, SCRIPT, WORKLOAD, component, definition, run_locally, shipped
 from tuner.component import TrialPlan
+from tuner.components import witness
 from tuner.components.application import Workload
 from tuner.components.parts import Parts
 from tuner.components.script import sets, with_lines
@@ -30,6 +31,7 @@ POINTS: dict[str, dict[str, Any]] = {
     "fastio": {"SRO_CLUSTER_THRESHOLD": 22, "SRO_PREFETCH_SIZE": 1048576},
     "sbb": {"worker-threads": 8, "ram-cache-threshold": 50},
     "romio": {"io": "^ompio", "romio_cb_write": "enable", "cb_nodes": 2},
+    "pnetcdf": {"io": "^ompio", "romio_ds_write": "disable", "nc_var_align_size": 4096},
     "ompio": {"num_aggregators": 4, "collective": "vulcan"},
     "lustre": {"stripe_count": -1, "stripe_size": 4},
 }
@@ -58,8 +60,9 @@ def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", POINTS)
 def test_the_reference_run_of_what_changes_nothing_is_the_job_as_it_is(name: str) -> None:
     plan = plan_of(name, {})
-    bare = name in ("romio", "ompio")  # the others are on in the reference run, with their defaults
-    nothing = not plan.environment and not plan.files and not plan.options and not plan.directives
+    bare = name in ("romio", "pnetcdf", "ompio")  # the others are on in the reference run, with their defaults
+    environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
+    nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare
 
 
@@ -235,5 +238,20 @@ def test_hints_are_two_words_a_line() -> None:
         "cb_buffer_size 16777216",
         "cb_nodes 2",
     ]
-    assert plan.environment == {"OMPI_MCA_io": "^ompio", "ROMIO_HINTS": "{directory}/hints"}
+    assert plan.environment == {"OMPI_MCA_io": "^ompio", "ROMIO_HINTS": "{directory}/hints", **witness.ENVIRONMENT}
     assert plan.script == WORKLOAD.script
+
+
+def test_a_list_of_hints_is_one_variable_and_a_file_for_who_verifies_them() -> None:
+    plan = plan_of("pnetcdf", {"io": "^ompio", "cb_nodes": 2, "nc_var_align_size": 4096})
+    listed = plan.environment["PNETCDF_HINTS"].split(";")
+    assert listed[-2:] == ["cb_nodes=2", "nc_var_align_size=4096"] and listed[0] == "romio_cb_read=automatic"
+    assert plan.files["hints"].splitlines() == [one.replace("=", " ") for one in listed]
+
+
+def test_values_over_the_jobs_nodes_are_left_out() -> None:
+    (problem,) = component(shipped("romio")).problems()
+    (nodes,) = [one.values for one in problem.space.parameters if one.name == "cb_nodes"]
+    assert nodes == [0, 1, 2]
+    with pytest.raises(TunerError, match="all values are over the application's 2 nodes"):
+        component(shipped("romio"), {"space": {"cb_nodes": [4, 8]}})

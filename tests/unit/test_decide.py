@@ -131,6 +131,15 @@ def test_a_context_that_names_nothing_restricts_nothing() -> None:
     assert ask(record(context={}), policy=Policy("anything")).verdict == "apply"
 
 
+def test_what_a_model_chose_is_given_only_where_the_site_allows_it() -> None:
+    predicted = record(**context(predicted=True))
+    assert "set [matcher] predicted" in ask(predicted).reason and ask(predicted).verdict == "none"
+    allowed = ask(predicted, policy=Policy("test", openmpi=("4.1.4",), predicted=True))
+    assert allowed.verdict == "apply" and "predicted, and then measured gain 30%" in allowed.reason
+    searched = ask(predicted, record(2))
+    assert searched.record_id == 2 and "predicted" not in searched.reason
+
+
 def test_every_release_that_the_site_declares_must_be_proved() -> None:
     both = Policy("test", openmpi=("4.1.4", "5.0.7"))
     assert ask(record(), policy=both).verdict == "none"

@@ -13,13 +13,13 @@ from typing import Any
 from matcher.submission import Submission, parse
 from reprise.config import Config
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
-from tuner.components import grid, objective
+from tuner.components import grid, objective, witness
 from tuner.components.model import ComponentParameter, Description, Via
-from tuner.components.parts import parts
+from tuner.components.parts import HINT_LIST, parts
 from tuner.components.publication import hints_file, publication, variables
 from tuner.components.read import read
 from tuner.components.script import sets, with_lines
-from tuner.errors import TunerError
+from tuner.errors import CampaignFailedError, TunerError
 from tuner.space import Parametrization
 
 HINTS_FILE = "hints"
@@ -46,6 +46,8 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
         function = objective.load(description.objective.function, config.tuner.functions)
     library = _library(description.activation.library, config.tuner.preload_directory)
     workload = Workload(**definition[APPLICATION])
+    if description.verify:
+        library.append(_witness(config.tuner.libexec))
     component = ApplicationComponent(description, workload, function, config.site.cluster, library)
     component.check(os.environ)
     return component
@@ -62,6 +64,17 @@ def _library(name: str, directory: Path) -> list[str]:
             "[tuner] preload_directory to where it is"
         )
     return [str(path)]
+
+
+def _witness(directory: Path) -> str:
+    """The library that sees which hints are in effect. Raises TunerError where there is none."""
+    path = directory / witness.LIBRARY
+    if not path.exists():
+        raise TunerError(
+            f"{path}: there is no such library, without which nobody knows whether a hint is in effect: install it "
+            "(`make install-tools`), or set [tuner] libexec to where it is"
+        )
+    return str(path)
 
 
 class ApplicationComponent:
@@ -83,16 +96,18 @@ class ApplicationComponent:
         self._cluster = cluster
         self._library = library
         self._default: Parametrization = {p.key: p.default for p in description.parameters}
-        try:
-            self._space = grid.space(description.parameters, description.forbidden, self._default)
-        except ValueError as error:
-            raise TunerError(f"component {self.name}: {error}") from error
         submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
         job = parse(submission, user="", submit_time=0.0)
         self._size_is_known = (description.nodes or job.nodes) is not None
         self._nodes = description.nodes or job.nodes or 1
         per_node = job.tasks_per_node or (math.ceil(job.tasks / self._nodes) if job.tasks else 1)
         self._tasks_per_node = description.tasks_per_node or per_node
+        most = {"nodes": self._nodes, "tasks": self._nodes * self._tasks_per_node} if self._size_is_known else {}
+        try:
+            parameters = grid.bounded(description.parameters, most)
+            self._space = grid.space(parameters, description.forbidden, self._default)
+        except ValueError as error:
+            raise TunerError(f"component {self.name}: {error}") from error
 
     def check(self, environment: Mapping[str, str]) -> None:
         """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
@@ -108,7 +123,8 @@ class ApplicationComponent:
                     f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
                 )
         absent = [p.name for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
-        for name in [*absent, *filter(None, [self.description.activation.hints])]:
+        activation = self.description.activation
+        for name in [*absent, *filter(None, [activation.hints, activation.hint_list])]:
             if name in environment:
                 raise TunerError(f"{name} is set here, and trials without it would inherit it: unset {name}")
 
@@ -117,7 +133,8 @@ class ApplicationComponent:
         return {name: known[name] for name in self.description.context}
 
     def problems(self) -> Sequence[Problem]:
-        if math.prod(len(parameter.values) for parameter in self._space.parameters) == 1:
+        only = math.prod(len(parameter.values) for parameter in self._space.parameters) == 1
+        if only and self._space.key(self._default) in {self._space.key(point) for point in self._space.points}:
             return []
         return [Problem(Path(self.workload.path).name, self._space, self._default)]
 
@@ -127,6 +144,10 @@ class ApplicationComponent:
         if given.hints:
             environment[self.description.activation.hints] = f"{{directory}}/{HINTS_FILE}"
             files[HINTS_FILE] = hints_file(self.description, given, [f"trial of {problem}"])
+        if self.description.verify:
+            environment |= witness.ENVIRONMENT
+            if listed := environment.get(self.description.activation.hint_list):
+                files[HINTS_FILE] = "".join(f"{one.replace('=', ' ', 1)}\n" for one in listed.split(HINT_LIST))
         return TrialPlan(
             argv=[],
             nodes=self._nodes,
@@ -143,7 +164,18 @@ class ApplicationComponent:
         )
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
+        if self.description.verify and output.directory is not None:
+            self._verify(output.directory)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
+
+    def _verify(self, directory: Path) -> None:
+        """Raise CampaignFailedError where a trial's hints were not in effect."""
+        file = directory / HINTS_FILE
+        given = witness.given_hints(file.read_text(encoding="utf-8")) if file.exists() else {}
+        by_program = bool(self.description.activation.hint_list)
+        problem = witness.objection(given, witness.seen_in(directory), by_program=by_program)
+        if problem:
+            raise CampaignFailedError(f"component {self.name}: {problem}")
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +47,21 @@ def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[f
             raise ValueError(f"the range has more than {VALUE_LIMIT:,} values: give a larger step")
         value = value * by if multiplicative else value + by
     return tuple(found)
+
+
+def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
+    """Without values that are over the application's number of nodes or tasks, where `most` says it. Raises ValueError
+    where none is left."""
+    found = []
+    for parameter in parameters:
+        limit = most.get(parameter.at_most)
+        if limit is not None:
+            kept = [value for value in parameter.values if isinstance(value, int) and value <= limit]
+            if not kept:
+                raise ValueError(f"{parameter.key}: all values are over the application's {limit} {parameter.at_most}")
+            parameter = dataclasses.replace(parameter, values=kept)
+        found.append(parameter)
+    return found
 
 
 def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:

@@ -28,7 +28,8 @@ INJECTABLE = frozenset((Via.ENVIRONMENT, Via.HINT))
 
 @dataclass(frozen=True)
 class Activation:
-    """How the component is switched on, in the reference run as well. `hints` is the variable that names the file.
+    """How the component is switched on, in the reference run as well. `hints` is the variable that names the file of
+    hints, `hint_list` the one that holds them.
 
     `preload` are files; `library` names one that jobs are given with the environment, and that trials load themselves.
 
@@ -43,6 +44,7 @@ class Activation:
     commands: Sequence[str] = ()
     wrapper: Sequence[str] = ()
     hints: str = ""
+    hint_list: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class ComponentParameter:
     """One parameter. `key` is its name in the campaign, `name` the one that the program knows it by.
 
     `values` is its grid, in order; the default may lie outside of it. At the value `unset` it is not given at all, and
-    neither is it where it does not count: `counts_when` holds the values that other parameters must have.
+    neither is it where it does not count: `counts_when` holds the values that other parameters must have. `at_most`:
+    "nodes" or "tasks" where values over the application's are left out.
     """
 
     key: str
@@ -65,6 +68,7 @@ class ComponentParameter:
     suffix: str = ""
     words: Mapping[bool, str] | None = None  # what stands for true and false
     counts_when: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    at_most: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,21 @@ class Forbidden:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of several numbers that an objective is made of, e.g. of reading. Where `amount` is not 0, the number that
+    is found is a rate, and what counts is amount/rate."""
+
+    name: str
+    pattern: str
+    take: str = "last"
+    weight: float = 1.0
+    amount: float = 0.0
+
+
+@dataclass(frozen=True)
 class Objective:
-    """What is optimized: the run time, or what `pattern` finds in `file` ("" is standard output), or what `function`
-    (module.function) says of the trial's directory."""
+    """What is optimized: the run time, or what `pattern` finds in `file` ("" is standard output), or the weighted sum
+    of `parts`, or what `function` (module.function) says of the trial's directory."""
 
     pattern: str = ""
     file: str = ""
@@ -91,6 +107,7 @@ class Objective:
     function: str = ""
     unit: str = "s"
     maximize: bool = False
+    parts: Sequence[Part] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,8 @@ class Description:
     """A component file with a campaign's settings in it. `before` is shell that is run before each trial.
 
     `conflicts` are variables, beside its own, of which a job's user may have set none. `context` names what a record
-    holds for only: "nodes", "tasks_per_node".
+    holds for only: "nodes", "tasks_per_node". `verify`: "mpiio" where trials say which hints were in effect.
+    `predicted`: the models that the campaign's only point comes from; empty: it was searched for.
     """
 
     name: str
@@ -110,6 +128,8 @@ class Description:
     objective: Objective = Objective()
     conflicts: Sequence[str] = ()
     context: Sequence[str] = ()
+    verify: str = ""
+    predicted: Mapping[str, object] = field(default_factory=dict)
     nodes: int | None = None
     tasks_per_node: int | None = None
     timeout_s: float = 86400.0

@@ -42,8 +42,11 @@ def read(objective: Objective, output: TrialOutput, work_directory: str, functio
     """
     if function is not None:
         value = _of_function(function, objective.function, _directory(output))
+    elif objective.parts:
+        return _of_parts(objective, _text(objective.file, output, work_directory))
     elif objective.pattern:
-        value = _of_pattern(objective, _text(objective.file, output, work_directory))
+        text = _text(objective.file, output, work_directory)
+        value = _found(objective.pattern, objective.take, text, objective.file)
     else:
         return Sample(output.elapsed_s)
     if not objective.maximize:
@@ -83,19 +86,32 @@ def load(name: str, directory: Path) -> Function:
     return found
 
 
-def _of_pattern(objective: Objective, text: str) -> float:
+def _of_parts(objective: Objective, text: str) -> Sample:
+    """The weighted sum, and what it is made of."""
+    metrics = {}
+    for part in objective.parts:
+        value = _found(part.pattern, part.take, text, objective.file)
+        if part.amount:
+            if value <= 0:
+                raise ObjectiveError(f"{part.name} is {value:g}, and a rate must be over 0")
+            value = part.amount / value
+        metrics[part.name] = value
+    total = math.fsum(part.weight * metrics[part.name] for part in objective.parts)
+    return Sample(total, unit=objective.unit, metrics=metrics)
+
+
+def _found(pattern: str, take: str, text: str, file: str) -> float:
+    """The number that a pattern finds."""
     found = []
-    for match in re.finditer(objective.pattern, text, re.MULTILINE):
+    for match in re.finditer(pattern, text, re.MULTILINE):
         try:
             found.append(float(match[1]))
         except (TypeError, ValueError):
             raise ObjectiveError(f"the pattern found {match[1]!r}, which is no number: correct it") from None
     if not found:
-        where = objective.file or "standard output"
-        raise ObjectiveError(
-            f"the pattern {objective.pattern!r} found nothing in {where}: run the trial's script by hand"
-        )
-    return TAKES[objective.take](found)
+        where = file or "standard output"
+        raise ObjectiveError(f"the pattern {pattern!r} found nothing in {where}: run the trial's script by hand")
+    return TAKES[take](found)
 
 
 def _text(file: str, output: TrialOutput, work_directory: str) -> str:

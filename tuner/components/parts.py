@@ -11,6 +11,8 @@ from tuner.components.grid import counting
 from tuner.components.model import ComponentParameter, Description, Via
 from tuner.space import Parametrization, Value
 
+HINT_LIST = ";"
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -45,9 +47,15 @@ def parts(description: Description, point: Parametrization) -> Parts:
         return {p.name: text(p, value) + p.suffix for p, value in given if p.via is way}
 
     activation = description.activation
+    hints = named(Via.HINT)
+    listed = {activation.hint_list: HINT_LIST.join(f"{name}={value}" for name, value in hints.items())}
     return Parts(
-        environment={**activation.environment, **named(Via.ENVIRONMENT)},
-        hints=named(Via.HINT),
+        environment={
+            **activation.environment,
+            **named(Via.ENVIRONMENT),
+            **(listed if activation.hint_list and hints else {}),
+        },
+        hints=hints if activation.hints else {},
         options=[*(f"--{option}" for option in activation.options), *via(Via.OPTION)],
         directives=_appended(activation.directives, via(Via.DIRECTIVE), " ".join),
         preload=activation.preload,

@@ -43,7 +43,11 @@ def publication(
         shared = _shared(before, after)
         note = f"for jobs that have, of their own, {'; '.join(shared)}" if shared else ""
     return Publication(
-        parametrization={"parameters": dict(comparison.winner), **({"note": note} if note else {})},
+        parametrization={
+            "parameters": dict(comparison.winner),
+            **({"note": note} if note else {}),
+            **({"predicted": dict(description.predicted)} if description.predicted else {}),
+        },
         environment=environment,
         conflicts=variables(description),
         default=comparison.default,
@@ -53,6 +57,7 @@ def publication(
         gain_high=comparison.gain_high,
         artifact=artifact,
         note=note,
+        context={"predicted": True} if description.predicted else {},
     )
 
 
@@ -65,8 +70,9 @@ def hints_file(description: Description, given: Parts, about: Sequence[str]) -> 
 def variables(description: Description) -> list[str]:
     """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
     named = [p.name for p in description.parameters if p.via is Via.ENVIRONMENT]
-    hints = [description.activation.hints] if description.activation.hints else []
-    return list(dict.fromkeys([*description.activation.environment, *hints, *named, *description.conflicts]))
+    activation = description.activation
+    hints = [name for name in (activation.hints, activation.hint_list) if name]
+    return list(dict.fromkeys([*activation.environment, *hints, *named, *description.conflicts]))
 
 
 def _can_be_set(name: str, value: str) -> bool:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from reprise.config import first_problem
 from reprise.variables import PRELOAD_VARIABLE
-from tuner.components.model import Activation, ComponentParameter, Description, Forbidden, Objective
+from tuner.components.model import Activation, ComponentParameter, Description, Forbidden, Objective, Part
 from tuner.components.schema import (
     COMPARISON,
     WORD,
@@ -45,9 +45,11 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
         parameters=[_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()],
         before=_filled(file.before.strip(), given, shlex.quote),
         forbidden=[_forbidden(one) for one in file.forbidden],
-        objective=_objective(file.objective),
+        objective=_objective(campaign.objective or file.objective),
         conflicts=file.conflicts,
         context=file.context,
+        verify=file.verify or "",
+        predicted=campaign.predicted.model_dump() if campaign.predicted else {},
         nodes=campaign.nodes,
         tasks_per_node=campaign.tasks_per_node,
         timeout_s=campaign.timeout_s,
@@ -94,6 +96,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
         commands=[_filled(line, given, shlex.quote) for line in section.commands],
         wrapper=[_filled(word, given) for word in section.wrapper],
         hints=section.hints or "",
+        hint_list=section.hint_list or "",
     )
 
 
@@ -118,6 +121,7 @@ def _parameter(key: str, section: ParameterSection, wanted: object) -> Component
         flag=section.flag,
         suffix=section.suffix,
         words=section.words,
+        at_most=section.at_most or "",
         counts_when={other: _listed(value) for other, value in section.when.items()},
     )
 
@@ -165,4 +169,7 @@ def _objective(section: ObjectiveSection) -> Objective:
         function=section.function or "",
         unit=section.unit,
         maximize=section.direction == "maximize",
+        parts=[
+            Part(name, part.pattern, part.take, part.weight, part.amount or 0.0) for name, part in section.parts.items()
+        ],
     )

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints, field_validator, model_validator
 
 from reprise.config import Section
 from tuner.components.grid import OPERATORS, steps
@@ -39,6 +39,7 @@ def _pattern(text: str) -> str:
 
 
 Scalar = bool | int | float | str
+Take = Literal["first", "last", "min", "max", "mean", "sum"]
 Scalars = Scalar | list[Scalar]
 Line = Annotated[str, AfterValidator(_one_line)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # of a variable
@@ -92,6 +93,7 @@ class ParameterSection(ValuesSection):
     unset: Scalar | None = Field(None, description="the value at which it is not given at all")
     scale: Literal["linear", "log"] | None = Field(None, description="of a number; log if steps are multiplicative")
     words: dict[bool, str] | None = Field(None, description="what stands for true and false")
+    at_most: Literal["nodes", "tasks"] | None = Field(None, description="values over the application's are left out")
     when: dict[str, Scalars] = Field(default_factory=dict, description="it counts only where others have such values")
     description: str = ""
 
@@ -120,6 +122,8 @@ class ParameterSection(ValuesSection):
             self.checked(value)
         if self.words is not None and (self.type != "bool" or set(self.words) != {True, False}):
             raise ValueError("words are for a bool, one for true and one for false")
+        if self.at_most and self.type != "int":
+            raise ValueError(f"a {self.type} cannot be compared with a number of {self.at_most}: leave out `at_most`")
         if self.scale and self.type in ("str", "bool"):
             raise ValueError(f"a {self.type} has no scale: leave it out")
         return self
@@ -140,6 +144,9 @@ class ActivationSection(Section):
     commands: list[Line] = Field(default_factory=list, description="lines at the top of the script")
     wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
     hints: Name | None = Field(None, description="the variable that names the file of hints")
+    hint_list: Name | None = Field(
+        None, description="the variable that holds the hints, NAME=VALUE with ; between them"
+    )
 
     @field_validator("options")
     @classmethod
@@ -159,12 +166,22 @@ class ActivationSection(Section):
         return lines
 
 
+class PartSection(Section):
+    """One of several numbers."""
+
+    pattern: Annotated[str, AfterValidator(_pattern)] = Field(description="finds the number, as its group")
+    take: Take = "last"
+    weight: float = Field(1.0, ge=0, description="what it counts; 0: it is only kept")
+    amount: float | None = Field(None, gt=0, description="the number is a rate; amount/rate is taken")
+
+
 class ObjectiveSection(Section):
-    """What is optimized; the run time where neither a pattern nor a function is given."""
+    """What is optimized; the run time where no pattern, no parts and no function are given."""
 
     pattern: Annotated[str, AfterValidator(_pattern)] | None = Field(None, description="finds the number, as its group")
     file: Line = Field("", description="where the pattern looks; standard output if absent")
-    take: Literal["first", "last", "min", "max", "mean", "sum"] = Field("last", description="of several numbers")
+    take: Take = Field("last", description="of several numbers")
+    parts: dict[Key, PartSection] = Field(default_factory=dict, description="numbers whose weighted sum it is")
     function: str | None = Field(
         None, pattern=r"^[A-Za-z_]\w*\.[A-Za-z_]\w*$", description="module.function of [tuner] functions"
     )
@@ -173,10 +190,15 @@ class ObjectiveSection(Section):
 
     @model_validator(mode="after")
     def _one_of_them(self) -> ObjectiveSection:
-        if self.pattern and self.function:
-            raise ValueError("has a pattern and a function at once: leave out one of them")
-        if not self.pattern and not self.function and {"file", "take", "unit", "direction"} & self.model_fields_set:
-            raise ValueError("the run time has no file, take, unit or direction: add a pattern or a function")
+        given = [name for name in ("pattern", "parts", "function") if getattr(self, name)]
+        if len(given) > 1:
+            raise ValueError(f"has {' and '.join(given)} at once: leave out all but one of them")
+        if self.parts and {"take", "direction"} & self.model_fields_set:
+            raise ValueError("has parts: give each its own `take`; rates have an `amount` instead of a direction")
+        if self.parts and not any(part.weight for part in self.parts.values()):
+            raise ValueError("parts: all weights are 0: give one that counts")
+        if not given and {"file", "take", "unit", "direction"} & self.model_fields_set:
+            raise ValueError("the run time has no file, take, unit or direction: add a pattern, parts or a function")
         return self
 
 
@@ -196,6 +218,7 @@ class ComponentFile(Section):
     context: list[Literal["nodes", "tasks_per_node"]] = Field(
         default_factory=list, description="what a record holds for"
     )
+    verify: Literal["mpiio"] | None = Field(None, description="trials say which hints of MPI-IO were in effect")
     needs: dict[Key, str] = Field(default_factory=dict, description="what a campaign's settings must say, and why")
 
     @model_validator(mode="after")
@@ -211,6 +234,14 @@ class ComponentFile(Section):
         return self
 
     @model_validator(mode="after")
+    def _hints_can_be_verified(self) -> ComponentFile:
+        if self.verify and not (self.activation.hints or self.activation.hint_list):
+            raise ValueError("verify: there are no hints to look for: add activation.hints, or leave it out")
+        if self.activation.hints and self.activation.hint_list:
+            raise ValueError("activation: hints go into a file or into a list: leave out hints or hint_list")
+        return self
+
+    @model_validator(mode="after")
     def _combinations_are_of_parameters(self) -> ComponentFile:
         for one in self.forbidden:
             for key in _keys(one):
@@ -221,14 +252,27 @@ class ComponentFile(Section):
         return self
 
 
+class PredictedSection(Section):
+    """Where a campaign's only point comes from; `reprise tune predict search` writes it."""
+
+    models: list[int] = Field(min_length=1, description="that were asked")
+    gain: float = Field(description="over the default, as predicted")
+
+
 class Settings(Section):
     """What a campaign's `settings` may say; beside it, what the component needs."""
 
     space: dict[str, ValuesSection | list[Scalar] | Scalar] = Field(
         default_factory=dict, description="the grid of a parameter, instead of the component's; one value fixes it"
     )
+    objective: ObjectiveSection | None = Field(None, description="instead of the component's")
     nodes: int | None = Field(None, ge=1, description="of the application; its script says so")
     tasks_per_node: int | None = Field(None, ge=1)
+    family: str = Field("", pattern=r"^[\w.-]*$", description="of applications whose trials one model learns from")
+    features: dict[Key, FiniteFloat] = Field(
+        default_factory=dict, description="numbers that tell this configuration from others of the family"
+    )
+    predicted: PredictedSection | None = Field(None, description="a model says so; the campaign verifies it")
     timeout_s: float = Field(86400.0, gt=0, description="seconds after which a trial is stopped, below the executor's")
 
 
@@ -237,6 +281,8 @@ NEEDED = {Via.DIRECTIVE: "directives", Via.COMMAND: "commands", Via.WRAPPER: "wr
 
 def _problem(name: str, via: Via, activation: ActivationSection) -> str:
     """Why a parameter of this name could not reach the program; empty where it can."""
+    if via is Via.HINT and activation.hint_list:
+        return ""
     if via in NEEDED and not getattr(activation, NEEDED[via]):
         return f"`via: {via}` needs activation.{NEEDED[via]}: add it"
     if via is not Via.ENVIRONMENT:

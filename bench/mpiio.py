@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI-IO tuned by running and by prediction: `make bench-mpiio` (needs root).
+
+    python -m bench.mpiio [--kernels strided,s3d,btio,genericio] [--budget 20] [--seed 1]
+
+On a virtual cluster, for each kernel of bench/mpiio: campaigns with the component `romio` over some sizes and layouts
+(ExAct of Agarwal et al. 2019: TPE, with few enough points drawn at random, the winner compared with the default in new
+runs), models of what they measured, and for other sizes between them the setting that the models choose, compared with
+the default once (PrAct). The same sizes are then searched by campaigns too, of which the models know nothing.
+
+| key | meaning |
+|---|---|
+| `exact_gain` | of each kernel, the mean gain of its campaigns over the default; 0 where none is beyond noise |
+| `mdape`, `refused` | of each kernel and part, the median error on sizes held out; why the gate refuses |
+| `pract_gain_share` | of the sizes that models chose for: the sum of their gains over that of the campaigns there |
+| `pract_time_ratio` | the median of how long the choice took over how long the campaign took |
+| `slower_records` | records whose jobs are slower than the default's beyond noise, in new pairs |
+
+The last line is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from bench.mpiio_plan import Kernel, Size, all_sizes, campaign, kernels, script
+from bench.scenario_site import inside
+from bench.small_reads import ROOT
+from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.product import Daemon, install
+from tuner.statistics import paired_gain
+
+USER = "alice"
+NODES = 4
+INITIAL = 5
+PAIRS = 5
+TIME = re.compile(r"^(?:write|read): ([\d.]+) s", re.MULTILINE)
+LONGEST_S = 3600
+
+
+def place(size: Size) -> str:
+    return f"/home/{USER}/{size.name}"
+
+
+def prepare(cluster: VirtualCluster, chosen: Sequence[Kernel]) -> None:
+    install(cluster)
+    config = cluster.path("/etc/reprise/reprise.toml")
+    config.write_text(config.read_text().replace("predicted = false", "predicted = true"))
+    program = inside(ROOT / "bench/mpiio/mpiio")
+    for size in all_sizes(chosen):
+        cluster.write(f"{place(size)}/{size.name}.sh", script(size, program), user=USER, mode=0o755)
+        cluster.run(["chmod", "777", place(size)])  # trials run as who tunes
+
+
+def command(cluster: VirtualCluster, *words: str) -> tuple[Any, float, str]:
+    """What `reprise tune` prints last, as JSON, how long it took, and its complaint where it has one."""
+    begun = time.monotonic()
+    done = cluster.run(["reprise", "tune", *words, "--json"], user="reprise", timeout_s=LONGEST_S, check=False)
+    lines = done.stdout.splitlines()
+    told = json.loads(lines[-1]) if done.returncode == 0 and lines else None
+    return told, time.monotonic() - begun, done.stderr.strip()
+
+
+def file_of(cluster: VirtualCluster, size: Size, family: str, search: Mapping[str, Any]) -> str:
+    path = f"/home/reprise/{family}-{size.name}.yaml"
+    described = campaign(size, f"{place(size)}/{size.name}.sh", USER, family, search)
+    cluster.write(path, yaml.safe_dump(described), user="reprise")
+    return path
+
+
+def gain_of(told: Mapping[str, Any]) -> float:
+    """A campaign's: 0 where it left the default as it is."""
+    compared = told["problems"][0]["comparison"]
+    return float(compared["gain"]) if compared and compared["gain_low"] > 0 else 0.0
+
+
+def searched(cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace) -> tuple[float, float, bool]:
+    """Gain of a campaign, its seconds, and whether there is a record."""
+    search = {"initial": INITIAL, "budget": given.budget, "seed": given.seed}
+    told, seconds, complaint = command(cluster, "run", file_of(cluster, size, family, search), "--yes")
+    if told is None:
+        raise ClusterError(f"the campaign of {size.name} failed: {complaint}")
+    say(f"{size.name}: gain {gain_of(told):.1%} by search, {seconds:.0f} s")
+    return gain_of(told), seconds, bool(told["record"])
+
+
+def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
+    number = cluster.submit(f"{size.name}.sh", *words, user=USER, cwd=place(size))
+    end = cluster.wait_job(number, timeout_s=300)
+    found = TIME.findall(cluster.path(f"{place(size)}/{size.name}-{number}.out").read_text())
+    if len(found) != 2:
+        raise ClusterError(f"job {number} of {size.name} is {end.state} and told no times: {end.output[-300:]}")
+    return sum(map(float, found))
+
+
+def is_slower(cluster: VirtualCluster, size: Size, rng: random.Random) -> bool:
+    """Whether jobs with the record are slower than with --reprise=off, beyond noise."""
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(PAIRS):
+        for given in rng.sample((False, True), 2):
+            times[given].append(seconds_of(cluster, size, *(() if given else ("--reprise=off",))))
+    gain, low, high = paired_gain(times[False], times[True])
+    say(f"{size.name}: gain {gain:.1%} ({low:.1%} to {high:.1%}) of jobs")
+    return high < 0
+
+
+def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, Any]:
+    rng = random.Random(given.seed)  # noqa: S311 - an order, no secret
+    exact: dict[str, float] = {}
+    models: dict[str, list[dict[str, Any]]] = {}
+    asked: list[tuple[float, float, float, float]] = []  # gain and seconds by prediction, and by search
+    recorded: list[Size] = []
+    with VirtualCluster(nodes=NODES) as cluster:
+        prepare(cluster, chosen)
+        for kernel in chosen:
+            ran = [(size, searched(cluster, size, kernel.name, given)) for size in kernel.known]
+            exact[kernel.name] = statistics.fmean(gain for _, (gain, _, _) in ran)
+            recorded += [size for size, (_, _, record) in ran if record]
+            models[kernel.name], _, _ = command(cluster, "predict", "train", kernel.name)
+            for size in kernel.unseen:
+                path = file_of(cluster, size, kernel.name, {"initial": INITIAL, "budget": given.budget})
+                told, _, complaint = command(cluster, "predict", "search", path)
+                if told is None:
+                    say(f"{size.name}: not predicted: {complaint}")
+                    continue
+                verified, _, complaint = command(cluster, "predict", "search", path, "--verify")
+                if verified is None:
+                    raise ClusterError(f"the comparison of {size.name} failed: {complaint}")
+                gain = gain_of(verified) if "problems" in verified else 0.0
+                recorded += [size] if verified.get("record") else []
+                say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
+                by_search, seconds, _ = searched(cluster, size, f"{kernel.name}-beside", given)
+                asked.append((gain, told["search_s"], by_search, seconds))
+        with Daemon(cluster):
+            slower = [size.name for size in recorded if is_slower(cluster, size, rng)]
+    best = sum(by_search for _, _, by_search, _ in asked)
+    return {
+        "exact_gain": {name: round(gain, 4) for name, gain in exact.items()},
+        "pract_gain_share": round(sum(gain for gain, *_ in asked) / best, 4) if best else None,
+        "pract_time_ratio": round(statistics.median(took / beside for _, took, _, beside in asked), 5)
+        if asked
+        else None,
+        "mdape": {
+            name: {one["target"]: one["mdape"] for one in of if not one["refused"]} for name, of in models.items()
+        },
+        "slower_records": len(slower),
+        "refused": {
+            name: {one["target"]: one["refused"] for one in of if one["refused"]} for name, of in models.items()
+        },
+        "predicted_sizes": len(asked),
+        "records": len(recorded),
+        "slower": slower,
+    }
+
+
+def say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def main() -> None:
+    known = kernels()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernels", default=",".join(known))
+    parser.add_argument("--budget", type=int, default=20, help="points of each campaign, more than 5")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    names = given.kernels.split(",")
+    if wrong := [name for name in names if name not in known]:
+        parser.error(f"--kernels: there is no {wrong[0]}: known are {', '.join(known)}")
+    begun = time.monotonic()
+    try:
+        told = measure([known[name] for name in names], given)
+    except ClusterError as error:
+        sys.exit(f"bench.mpiio: {error}")
+    sys.stdout.write(json.dumps(told | {"minutes": round((time.monotonic() - begun) / 60, 1)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line.
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdint.h>
+
+#include "layout.h"
+
+enum {
+    HINTS_MAX = 16,
+};
+
+struct hint {
+    char name[64];
+    const char *value;
+};
+
+struct options {
+    const char *file;
+    struct shape shape;
+    uint64_t steps; // dumps, one behind the other
+    struct hint hints[HINTS_MAX];
+    int hint_count;
+    int independent;
+    int per_process; // a file of each rank
+    int sync;        // writing ends when the disk has it
+    int cold;
+    int keep;
+    int help;
+    uint64_t show; // so many ranks' runs, and write nothing
+};
+
+extern const char OPTIONS_HELP[];
+
+// Returns 0; or -1, and then `problem` is a sentence without the program's name.
+int options_read(int argc, char **argv, struct options *options, char problem[PROBLEM_BYTES]);
+
+#endif

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kernels are tuned in which sizes for `make bench-mpiio`, and the campaigns' files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MIB = 1024 * 1024
+PARTS = {name: {"pattern": rf"^{name}: ([\d.]+) s"} for name in ("write", "read")}
+LAYOUTS = ((2, 1), (4, 1), (2, 2))
+"""Nodes and tasks a node of the campaigns that a model learns from."""
+SQUARES = ((1, 1), (2, 2), (4, 1))
+"""The same where ranks must be a square number."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """One configuration of a kernel. `words` are mpiio's; `features` tell it from others; `nodes` and `tasks_per_node`
+    are its job's."""
+
+    kernel: str
+    words: tuple[str, ...]
+    features: Mapping[str, float]
+    nodes: int
+    tasks_per_node: int
+
+    @property
+    def name(self) -> str:
+        size = "-".join(f"{value:g}" for value in self.features.values())
+        return f"{self.kernel}-{size}-{self.nodes}x{self.tasks_per_node}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A family: sizes that campaigns run, and others, between them, that a model chooses for."""
+
+    name: str
+    known: Sequence[Size]
+    unseen: Sequence[Size]
+
+
+def _grid(kernel: str, numbers: int, points: int, nodes: int, tasks: int) -> Size:
+    volume = points**3 * numbers * 8 / 1e6
+    return Size(kernel, ("--grid", f"{points},{points},{points}"), {"points": points, "volume": volume}, nodes, tasks)
+
+
+def _strided(kib: int, nodes: int, tasks: int) -> Size:
+    volume = 32 * MIB * nodes * tasks / 1e6
+    words = ("--independent", "--block", "32M", "--transfer", f"{kib}k")
+    return Size("strided", words, {"transfer": kib, "volume": volume}, nodes, tasks)
+
+
+def _particles(millions: float, nodes: int, tasks: int) -> Size:
+    words = ("--particles", str(int(millions * 1e6)))
+    return Size("genericio", words, {"volume": millions * 38}, nodes, tasks)
+
+
+def kernels() -> dict[str, Kernel]:
+    """By name."""
+
+    def family(name: str, make: Any, sizes: Sequence[Any], between: Sequence[Any], layouts: Any = LAYOUTS) -> Kernel:
+        known = [make(size, *layout) for size in sizes for layout in layouts]
+        return Kernel(name, known, [make(*one) for one in between])
+
+    return {
+        one.name: one
+        for one in (
+            family("strided", _strided, (4, 64), ((16, 3, 1), (32, 2, 2))),
+            family("s3d", lambda *of: _grid("s3d", 16, *of), (48, 96), ((64, 3, 1), (80, 2, 2))),
+            family("btio", lambda *of: _grid("btio", 5, *of), (64, 128), ((96, 4, 1), (112, 2, 2)), SQUARES),
+            family("genericio", _particles, (0.5, 4), ((1, 3, 1), (2, 2, 2))),
+        )
+    }
+
+
+def script(size: Size, program: str) -> str:
+    """The batch script of its user, who submits it in the directory that has it."""
+    words = " ".join((program, "--kernel", size.kernel, *size.words, "--file", "dump-$SLURM_JOB_ID"))
+    return (
+        f"#!/bin/bash\n#SBATCH --job-name={size.name} --nodes={size.nodes} "
+        f"--ntasks-per-node={size.tasks_per_node} --output={size.name}-%j.out\nmpirun {words}\n"
+    )
+
+
+def campaign(size: Size, path: str, user: str, family: str, search: Mapping[str, Any]) -> dict[str, Any]:
+    """The campaign's file. `family`: of the model that learns from it."""
+    return {
+        "name": f"{size.name} of {family}",
+        "component": "romio",
+        "settings": {"family": family, "features": dict(size.features), "objective": {"parts": PARTS}},
+        "application": {"script": path, "user": user},
+        "search": {"method": "tpe", "window": 0, **search},
+        "repetitions": {"default_runs": 3, "final_pairs": 4, "more_pairs": 4},
+        "executor": {"kind": "slurm", "max_trial_s": 120},
+    }
+
+
+def all_sizes(chosen: Sequence[Kernel]) -> Iterator[Size]:
+    for kernel in chosen:
+        yield from (*kernel.known, *kernel.unseen)

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says which hints of MPI-IO are in effect in a trial's application. Loaded with LD_PRELOAD; REPRISE_WITNESS names a
+// file that gets a line of JSON for each file that a process opens as the first of its communicator:
+//
+//   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
+//
+// `program` is what the program asks for itself (PnetCDF and HDF5 ask through the same call), `hints` what ROMIO says
+// is in effect (null where it says nothing: it is not ROMIO then), `settings` are those of Open MPI that
+// REPRISE_WITNESS_SETTINGS names, with commas between them.
+//
+// Open MPI 4.1's MPI_File_get_info returns what the program asked for and nothing else, so ROMIO is made to print its
+// hints (ROMIO_PRINT_HINTS), and standard output is looked into while a file is opened. What else is written to it at
+// that time is written again. MPI-IO of Fortran comes by here too, since Open MPI's calls PMPI_File_open.
+//
+// It is loaded into every program of the trial, MPI or not, so nothing of MPI is linked: all is looked up.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    LINES_MAX = 64, // of a process: who opens a file a step has told enough
+    TEXT_BYTES = 65536,
+    VALUE_BYTES = 4096,
+    NAME_BYTES = 256,
+};
+
+#define EXPORT __attribute__((visibility("default")))
+#define REAL(function) ((__typeof__(&function))lookup(RTLD_NEXT, #function))
+
+// A line under way. What does not fit is left out, and then the line is not written.
+struct line {
+    char text[TEXT_BYTES];
+    size_t length;
+    int is_full;
+};
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+    (void)size;
+    if (!name || (strncmp(name, "/libmpi.so", 10) != 0 && strncmp(name, "/libmpich.so", 12) != 0))
+        return 0;
+    *(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    return 1;
+}
+
+// A symbol of the MPI library, which an interpreter may have loaded for itself only. `where`: RTLD_NEXT for functions,
+// which this library has, too; RTLD_DEFAULT for variables, of which programs have copies that count.
+static void *lookup(void *where, const char *name)
+{
+    void *found = dlsym(where, name);
+    void *library = NULL;
+
+    if (!found && dl_iterate_phdr(find_library, &library) && library) {
+        found = dlsym(library, name);
+        dlclose(library);
+    }
+    return found;
+}
+
+// Open MPI's constants are addresses of variables, which are not to be linked.
+#ifdef OPEN_MPI
+#define CONSTANT(type, variable, constant) ((type)lookup(RTLD_DEFAULT, #variable))
+#else
+#define CONSTANT(type, variable, constant) (constant)
+#endif
+
+static int lines; // written; two threads that open files at once may write one more
+
+static void put(struct line *line, const char *text, size_t length)
+{
+    if (line->is_full || line->length + length >= sizeof(line->text)) {
+        line->is_full = 1;
+        return;
+    }
+    memcpy(line->text + line->length, text, length);
+    line->length += length;
+}
+
+static void put_words(struct line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
+static void put_string(struct line *line, const char *text, size_t length)
+{
+    char code[8];
+
+    put_words(line, "\"");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) { // bytes over 127 as they would be in Latin-1
+            snprintf(code, sizeof(code), "\\u%04x", c);
+            put_words(line, code);
+        } else {
+            put(line, text + i, 1);
+        }
+    }
+    put_words(line, "\"");
+}
+
+static void put_pair(struct line *line, int *count, const char *name, size_t name_length, const char *value,
+                     size_t value_length)
+{
+    put_words(line, (*count)++ ? ", " : "");
+    put_string(line, name, name_length);
+    put_words(line, ": ");
+    put_string(line, value, value_length);
+}
+
+static void put_info(struct line *line, MPI_Info info)
+{
+    __typeof__(&MPI_Info_get_nkeys) get_count = REAL(PMPI_Info_get_nkeys);
+    __typeof__(&MPI_Info_get_nthkey) get_name = REAL(PMPI_Info_get_nthkey);
+    __typeof__(&MPI_Info_get) get_value = REAL(PMPI_Info_get);
+    int count = 0;
+    int said = 0;
+
+    put_words(line, "{");
+    if (info != CONSTANT(MPI_Info, ompi_mpi_info_null, MPI_INFO_NULL) && get_count && get_name && get_value &&
+        get_count(info, &count) == MPI_SUCCESS) {
+        for (int i = 0; i < count; i++) {
+            char name[MPI_MAX_INFO_KEY + 1] = "";
+            char value[VALUE_BYTES + 1] = "";
+            int is_there = 0;
+            if (get_name(info, i, name) == MPI_SUCCESS &&
+                get_value(info, name, VALUE_BYTES, value, &is_there) == MPI_SUCCESS && is_there)
+                put_pair(line, &said, name, strlen(name), value, strlen(value));
+        }
+    }
+    put_words(line, "}");
+}
+
+// ROMIO's lines `key = NAME   value = VALUE  ` as an object; the rest goes to `others`. Nothing of it: null.
+static void put_hints(struct line *line, const char *text, int others)
+{
+    int said = 0;
+    size_t before = line->length;
+
+    put_words(line, "{");
+    while (*text) {
+        size_t length = strcspn(text, "\n") + (strchr(text, '\n') ? 1 : 0);
+        char name[NAME_BYTES];
+        char value[VALUE_BYTES];
+        char one[NAME_BYTES + VALUE_BYTES];
+        snprintf(one, sizeof(one), "%.*s", (int)length, text);
+        int found = sscanf(one, "key = %255s value = %1023s", name, value);
+        if (found == 2)
+            put_pair(line, &said, name, strlen(name), value, strlen(value));
+        else if (write(others, text, length) < 0)
+            errno = 0; // the program's own output, which cannot be written: it will see that itself
+        text += length;
+    }
+    put_words(line, "}");
+    if (!said) {
+        line->length = before;
+        put_words(line, "null");
+    }
+}
+
+// One of Open MPI's settings. Returns -1 where there is none of this name.
+static int get_setting(const char *name, char value[VALUE_BYTES])
+{
+    __typeof__(&MPI_T_cvar_get_index) get_index = REAL(PMPI_T_cvar_get_index);
+    __typeof__(&MPI_T_cvar_get_info) get_info = REAL(PMPI_T_cvar_get_info);
+    __typeof__(&MPI_T_cvar_handle_alloc) take = REAL(PMPI_T_cvar_handle_alloc);
+    __typeof__(&MPI_T_cvar_handle_free) leave = REAL(PMPI_T_cvar_handle_free);
+    __typeof__(&MPI_T_cvar_read) get_value = REAL(PMPI_T_cvar_read);
+    const MPI_Datatype text = CONSTANT(MPI_Datatype, ompi_mpi_char, MPI_CHAR);
+    int index, verbosity, bind, scope, values, none = 0, number = 0, status = -1;
+    MPI_Datatype type;
+    MPI_T_enum names;
+    MPI_T_cvar_handle handle;
+
+    if (!get_index || !get_info || !take || !leave || !get_value || get_index(name, &index) != MPI_SUCCESS ||
+        get_info(index, NULL, &none, &verbosity, &type, &names, NULL, &none, &bind, &scope) != MPI_SUCCESS ||
+        take(index, NULL, &handle, &values) != MPI_SUCCESS)
+        return -1;
+    if (type == text && values <= VALUE_BYTES) {
+        status = get_value(handle, value) == MPI_SUCCESS ? 0 : -1;
+    } else if (type == CONSTANT(MPI_Datatype, ompi_mpi_int, MPI_INT) && get_value(handle, &number) == MPI_SUCCESS) {
+        snprintf(value, VALUE_BYTES, "%d", number);
+        status = 0;
+    }
+    leave(&handle);
+    return status;
+}
+
+// Those that are asked for, names with commas between them, as the library has them. Looking takes a fifth of a second:
+// Open MPI opens all of itself for it.
+static void put_settings(struct line *line, const char *wanted)
+{
+    __typeof__(&MPI_T_init_thread) begin = REAL(PMPI_T_init_thread);
+    __typeof__(&MPI_T_finalize) end = REAL(PMPI_T_finalize);
+    int level;
+    int said = 0;
+
+    put_words(line, "{");
+    if (wanted && *wanted && begin && end && begin(MPI_THREAD_SINGLE, &level) == MPI_SUCCESS) {
+        while (*wanted) {
+            char name[NAME_BYTES];
+            char value[VALUE_BYTES] = "";
+            size_t length = strcspn(wanted, ",");
+            snprintf(name, sizeof(name), "%.*s", (int)length, wanted);
+            if (get_setting(name, value) == 0)
+                put_pair(line, &said, name, strlen(name), value, strlen(value));
+            wanted += length + (wanted[length] == ',');
+        }
+        end();
+    }
+    put_words(line, "}");
+}
+
+static void write_line(const struct line *line, const char *path)
+{
+    int fd = line->is_full ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+    if (fd < 0)
+        return;
+    if (write(fd, line->text, line->length) == (ssize_t)line->length)
+        __atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
+    close(fd);
+}
+
+// What is written to standard output while a file is opened. Returns its descriptor, and in `before` the old one; -1
+// where that cannot be.
+static int redirect(int *before)
+{
+    int room = memfd_create("witness", MFD_CLOEXEC);
+
+    fflush(stdout);
+    *before = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (room >= 0 && *before >= 0 && dup2(room, STDOUT_FILENO) >= 0)
+        return room;
+    if (room >= 0)
+        close(room);
+    if (*before >= 0)
+        close(*before);
+    return -1;
+}
+
+static void restore(int room, int before, char *text, size_t size)
+{
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    ssize_t length = pread(room, text, size - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    close(room);
+}
+
+static int is_watched(MPI_Comm comm, int *ranks)
+{
+    __typeof__(&MPI_Comm_rank) get_rank = REAL(PMPI_Comm_rank);
+    __typeof__(&MPI_Comm_size) get_size = REAL(PMPI_Comm_size);
+    int rank = -1;
+
+    return __atomic_load_n(&lines, __ATOMIC_RELAXED) < LINES_MAX && get_rank && get_size &&
+           get_rank(comm, &rank) == MPI_SUCCESS && rank == 0 && get_size(comm, ranks) == MPI_SUCCESS;
+}
+
+static int open_file(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
+{
+    __typeof__(&MPI_File_open) real = REAL(PMPI_File_open);
+    const char *path = getenv("REPRISE_WITNESS");
+    int ranks = 0;
+    int before = -1;
+
+    if (!real)
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    struct line *line = path && *path && is_watched(comm, &ranks) ? calloc(1, sizeof(*line)) : NULL;
+    char *said = line ? calloc(1, TEXT_BYTES) : NULL;
+    int room = said ? redirect(&before) : -1;
+    int code = real(comm, name, mode, info, file);
+    if (room >= 0)
+        restore(room, before, said, TEXT_BYTES);
+    if (room >= 0 && code == MPI_SUCCESS) {
+        char number[16];
+        snprintf(number, sizeof(number), "%d", ranks);
+        put_words(line, "{\"file\": ");
+        put_string(line, name, strlen(name));
+        put_words(line, ", \"ranks\": ");
+        put_words(line, number);
+        put_words(line, ", \"program\": ");
+        put_info(line, info);
+        put_words(line, ", \"hints\": ");
+        put_hints(line, said, before);
+        put_words(line, ", \"settings\": ");
+        put_settings(line, getenv("REPRISE_WITNESS_SETTINGS"));
+        put_words(line, "}\n");
+        write_line(line, path);
+    } else if (room >= 0 && write(before, said, strlen(said)) < 0) {
+        errno = 0;
+    }
+    if (room >= 0)
+        close(before);
+    free(said);
+    free(line);
+    return code;
+}
+
+EXPORT int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
+{
+    return open_file(comm, name, mode, info, file);
+}
+
+EXPORT int PMPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
+{
+    return open_file(comm, name, mode, info, file);
+}

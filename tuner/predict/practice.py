@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a campaign file of a size that was never run to a setting, and to the campaign that verifies it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from database.facade import Database
+from reprise.config import Config
+from tuner import registry
+from tuner.campaign import Definition
+from tuner.components.read import read
+from tuner.errors import TunerError
+from tuner.predict import rows, train
+from tuner.predict.search import Found, Oracle, search
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was found, and the models that were asked."""
+
+    found: Found
+    models: Sequence[int]
+
+
+def choose(database: Database, definition: Definition, config: Config, evaluations: int) -> Choice:
+    """The setting that models think best for the campaign's application. Raises TunerError where they must not be
+    asked, or the campaign says no family or no parts."""
+    described = registry.read(definition.component, config, definition.application)
+    component = registry.build(described, definition.settings, config)
+    problems = component.problems()
+    family = definition.settings.get("family", "")
+    if described["kind"] != "application" or len(problems) != 1 or not family:
+        raise TunerError(
+            f"campaign {definition.name!r}: nothing can be predicted for it: its component must be an application's, "
+            "with something to tune, and its settings must name the `family`"
+        )
+    (problem,) = problems
+    parts = read(described, definition.settings).objective.parts
+    if not parts:
+        raise TunerError(
+            f"campaign {definition.name!r}: its objective has no parts, which models predict: set `objective.parts`"
+        )
+    known = train.newest(database, family, component.name, component.version)
+    plan = component.plan(problem.key, problem.default)
+    size = {"nodes": plan.nodes, "tasks_per_node": plan.tasks_per_node}
+    weights = {part.name: part.weight for part in parts}
+    oracle = Oracle(known, weights, rows.configuration(definition.settings, size))
+    found = search(oracle, problem.space, problem.default, evaluations, definition.search.seed)
+    return Choice(found, [known[name].id for name, weight in weights.items() if weight])
+
+
+def verification(definition: Definition, choice: Choice) -> Definition:
+    """The same campaign with the chosen point as its only one: the default, the point, and the comparison."""
+    settings: dict[str, Any] = {
+        **definition.settings,
+        "space": {name: [value] for name, value in choice.found.point.items()},
+        "predicted": {"models": list(choice.models), "gain": choice.found.gain},
+    }
+    once = definition.search.model_copy(update={"method": "exhaustive", "budget": 1, "settings": {}})
+    return definition.model_copy(update={"settings": settings, "search": once})

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Train models of a family: one for each part of the objective, on all trials that there are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from database.facade import Database
+from database.model import Prediction
+from tuner.errors import TunerError
+from tuner.predict import gate, model, rows
+
+
+def train(database: Database, family: str, component: str | None, now: float, engine: str = "") -> list[Prediction]:
+    """A new model for each part, stored with what it saw and how good it is. Raises TunerError where there is nothing
+    to learn from."""
+    campaign, found = rows.collect(database, family, component)
+    if campaign is None:
+        raise TunerError(
+            f"family {family!r}: no campaign is of it: set `family` in the settings of campaigns that tune it"
+        )
+    targets = rows.metrics_of(found)
+    if not targets:
+        raise TunerError(
+            f"family {family!r}: no trial tells what reading and writing took: set `objective.parts` in the settings "
+            "of its campaigns"
+        )
+    name = engine or model.engine()
+    made = []
+    for target in targets:
+        quality = model.quality(found, target, name)
+        one = Prediction(
+            family=family,
+            component=campaign.component,
+            component_version=campaign.component_version,
+            target=target,
+            created_at=now,
+            engine=model.version(name),
+            settings=dict(model.SETTINGS[name]),
+            rows=rows.to_json(found),
+            configurations=len({row.key for row in found}),
+            mdape=quality.mdape,
+            r2=quality.r2,
+            refused=gate.refused(found, quality),
+        )
+        made.append(dataclasses.replace(one, id=database.add_prediction(one)))
+    return made
+
+
+def newest(database: Database, family: str, component: str, component_version: str) -> dict[str, Prediction]:
+    """The newest model of each part, for this component in this version."""
+    found: dict[str, Prediction] = {}
+    for one in database.predictions(family):
+        if (one.component, one.component_version) == (component, component_version):
+            found.setdefault(one.target, one)
+    return found
