@@ -33,7 +33,7 @@ from typing import Any
 
 import yaml
 
-from bench.mpiio_plan import Kernel, Size, all_sizes, campaign, kernels, script
+from bench.mpiio.plan import Kernel, Size, all_sizes, campaign, kernels, script
 from bench.scenario_site import inside
 from bench.small_reads import ROOT
 from tests.cluster.machine import ClusterError, VirtualCluster
