@@ -169,7 +169,9 @@ def say(text: str) -> None:
 
 def main() -> None:
     known = kernels()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.mpiio", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kernels", default=",".join(known))
     parser.add_argument("--budget", type=int, default=20, help="points of each campaign, more than 5")
     parser.add_argument("--seed", type=int, default=1)
