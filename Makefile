@@ -25,7 +25,7 @@ PYTEST := $(PYTHON) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/spank tests/sro tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
+C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
   tuner/components/witness
 
 .PHONY: help
@@ -88,6 +88,7 @@ install-fallbacks: ## install what serves a site without the plugin: for TaskPro
 .PHONY: install-accelerators
 install-accelerators: ## install the accelerators that jobs can be given (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro install
+	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install
 
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
@@ -123,6 +124,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall
+	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf

@@ -196,3 +196,45 @@ def test_hints_of_pnetcdf_are_nothing_to_other_programs(site: Site) -> None:
     assert done.exit_code == 1 and "did not get there: is it PnetCDF that opens the file?" in str(done.exception), (
         done.output
     )
+
+
+OMPIO = {
+    "grouping": [5],
+    "num_aggregators": [-1],
+    "bytes_per_agg": [33554432],
+    "cycle_buffer_size": [536870912],
+    "collective": ["as-it-is"],
+}
+
+
+def with_ompio(site: Site, variable: str, value: int) -> Result:
+    """A campaign in which a variable, added to ompio's, seems to gain half a second."""
+    described = shipped("ompio")
+    described["parameters"]["added"] = {"name": variable, "default": 0, "unset": 0, "values": [0, value]}
+    site.write("components/ompio.yaml", yaml.safe_dump(described, sort_keys=False))
+    script = f'#!/bin/bash\n#SBATCH --nodes=1 --ntasks={RANKS}\n{RUN}\n[ -n "${variable}" ] || sleep 0.5\n'
+    wanted = {
+        "name": "settings",
+        "component": "ompio",
+        "application": {"script": str(site.write("run.sh", script)), "user": "alice"},
+        "settings": {"space": OMPIO},
+        "search": {"method": "exhaustive"},
+        "executor": {"kind": "local"},
+        **SHORT,
+    }
+    return site.reprise("tune", "run", site.write("campaign.yaml", yaml.safe_dump(wanted)), "--yes", "--json")
+
+
+def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
+    done = with_ompio(site, "OMPI_MCA_io_ompio_max_aggregators_ratio", 4)
+    assert done.exit_code == 0 and json.loads(done.stdout.splitlines()[-1])["record"], done.output
+    (proof,) = site.directory.rglob("proof-*/witness.jsonl")
+    settings = [json.loads(line)["settings"] for line in proof.read_text().splitlines()]
+    assert {one["io_ompio_max_aggregators_ratio"] for one in settings} == {"4"}
+
+
+def test_settings_that_open_mpi_does_not_know_make_no_record(site: Site) -> None:
+    done = with_ompio(site, "OMPI_MCA_io_ompio_nonsense", 4)
+    assert done.exit_code == 1 and "setting io_ompio_nonsense: Open MPI does not know it" in str(done.exception)
+    with Database.open(site.directory / "reprise.db") as database:
+        assert not list(database.records())

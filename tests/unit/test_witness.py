@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tuner.components.witness import FILE, Opened, given_hints, objection, overridden, seen_in
+from tuner.components.witness import (
+    FILE,
+    Opened,
+    asking_for,
+    given_hints,
+    objection,
+    overridden,
+    seen_in,
+    settings_of,
+    unknown_setting,
+)
 
 GIVEN = {"cb_nodes": "2", "romio_cb_write": "enable"}
 EFFECT = {"cb_nodes": "2", "romio_cb_write": "ENABLE", "cb_buffer_size": "16777216"}
@@ -49,7 +59,23 @@ def test_no_file_at_all_is_a_problem_in_the_reference_run_too() -> None:
     assert objection({}, [])
 
 
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([], "setting fcoll: Open MPI does not know it"),
+        ([Opened("out", {}, None, {"io": "^ompio"})], "setting fcoll: Open MPI does not know it"),
+        ([Opened("out", {}, None, {"fcoll": "vulcan"})], "setting fcoll = two_phase: is vulcan in effect"),
+        ([Opened("out", {}, None, {"fcoll": ""}), Opened("b", {}, None, {"fcoll": "two_phase"})], ""),
+    ],
+)
+def test_settings_that_open_mpi_does_not_have(seen: list[Opened], said: str) -> None:
+    given = settings_of({"OMPI_MCA_fcoll": "two_phase", "ROMIO_HINTS": "/x"})
+    assert asking_for(given) == {"REPRISE_WITNESS_SETTINGS": "fcoll"}
+    assert unknown_setting(given, seen).startswith(said) and bool(unknown_setting(given, seen)) == bool(said)
+
+
 def test_what_the_program_sets_itself_is_told() -> None:
-    assert overridden(GIVEN, [OUT, Opened("b", {"cb_nodes": "8", "romio_cb_write": "Enable"}, None)]) == {
-        "cb_nodes": "8"
-    }
+    other = Opened("b", {"cb_nodes": "8", "romio_cb_write": "Enable"}, None)
+    assert overridden(GIVEN, [OUT, other]) == [
+        "b: the program sets cb_nodes to 8 itself, which wins over the hints file"
+    ]

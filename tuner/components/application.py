@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from database.model import Measurement
 from matcher.submission import Submission, parse
 from reprise.config import Config
 from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
@@ -95,6 +96,7 @@ class ApplicationComponent:
         self._function = function
         self._cluster = cluster
         self._library = library
+        self._remarks: dict[str, None] = {}
         self._default: Parametrization = {p.key: p.default for p in description.parameters}
         submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
         job = parse(submission, user="", submit_time=0.0)
@@ -173,14 +175,35 @@ class ApplicationComponent:
         file = directory / HINTS_FILE
         given = witness.given_hints(file.read_text(encoding="utf-8")) if file.exists() else {}
         by_program = bool(self.description.activation.hint_list)
-        problem = witness.objection(given, witness.seen_in(directory), by_program=by_program)
+        seen = witness.seen_in(directory)
+        problem = witness.objection(given, seen, by_program=by_program)
         if problem:
             raise CampaignFailedError(f"component {self.name}: {problem}")
+        if not by_program:  # otherwise what the program hands over is what was given
+            self._remarks |= dict.fromkeys(witness.overridden(given, seen))
+
+    def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        """Which hints the program sets itself for some of its files."""
+        return list(self._remarks)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons
         found = publication(self.description, self._default, comparison, artifacts, self._cluster)
+        if found and found.environment and self.description.verify:
+            self._prove(comparison, run)
         return [found] if found else []
+
+    def _prove(self, comparison: Comparison, run: Runner) -> None:
+        """Raise CampaignFailedError where Open MPI has not the settings that jobs would be given, by one more run."""
+        plan = self.plan(comparison.problem, comparison.winner)
+        settings = witness.settings_of(plan.environment)
+        if not settings:
+            return
+        asking = witness.asking_for(settings)
+        output = run(dataclasses.replace(plan, environment={**plan.environment, **asking}))
+        problem = witness.unknown_setting(settings, witness.seen_in(output.directory)) if output.directory else ""
+        if problem:
+            raise CampaignFailedError(f"component {self.name}: {problem}")
 
 
 def _may_be_absent(parameter: ComponentParameter) -> bool:

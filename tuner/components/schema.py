@@ -235,8 +235,11 @@ class ComponentFile(Section):
 
     @model_validator(mode="after")
     def _hints_can_be_verified(self) -> ComponentFile:
-        if self.verify and not (self.activation.hints or self.activation.hint_list):
-            raise ValueError("verify: there are no hints to look for: add activation.hints, or leave it out")
+        named = (parameter.name or key for key, parameter in self.parameters.items())
+        if self.verify and not (
+            self.activation.hints or self.activation.hint_list or any(name.startswith("OMPI_MCA_") for name in named)
+        ):
+            raise ValueError("verify: there are no hints and no settings of Open MPI to look for: leave it out")
         if self.activation.hints and self.activation.hint_list:
             raise ValueError("activation: hints go into a file or into a list: leave out hints or hint_list")
         return self

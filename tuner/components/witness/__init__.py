@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LIBRARY = "reprise-mpiio-witness.so"
 FILE = "witness.jsonl"  # in a trial's directory
+MCA = "OMPI_MCA_"
 READ_LIMIT = 4 * 1024 * 1024  # characters of it
 ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "ROMIO_PRINT_HINTS": "1"}
 """What a trial's application gets beside the library."""
@@ -18,11 +19,12 @@ ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "R
 @dataclass(frozen=True)
 class Opened:
     """A file that was opened. `program`: what the program asked for itself; `hints`: what ROMIO says is in effect, None
-    where it was not ROMIO that opened it."""
+    where it was not ROMIO that opened it; `settings`: of Open MPI, those that were asked for and are there."""
 
     file: str
     program: Mapping[str, str]
     hints: Mapping[str, str] | None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def seen_in(directory: Path) -> list[Opened]:
@@ -36,10 +38,31 @@ def seen_in(directory: Path) -> list[Opened]:
     for line in lines:
         try:
             said = json.loads(line)
-            found.append(Opened(said["file"], said["program"], said["hints"]))
+            found.append(Opened(said["file"], said["program"], said["hints"], said["settings"]))
         except (ValueError, KeyError, TypeError):
             continue
     return found
+
+
+def settings_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The settings of Open MPI among variables, by Open MPI's own names."""
+    return {name.removeprefix(MCA): value for name, value in environment.items() if name.startswith(MCA)}
+
+
+def asking_for(settings: Mapping[str, str]) -> dict[str, str]:
+    """What makes the witness look at settings. It takes a fifth of a second, so measured runs do without."""
+    return {"REPRISE_WITNESS_SETTINGS": ",".join(settings)}
+
+
+def unknown_setting(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
+    """The first of these settings that Open MPI has not, or otherwise, in a line; empty where it has all."""
+    for name, value in given.items():
+        found = [one.settings[name] for one in seen if name in one.settings]
+        if not found:
+            return f"setting {name}: Open MPI does not know it: correct its name"
+        if not any(_same(value, one) for one in found):
+            return f"setting {name} = {value}: is {found[0]} in effect: leave the value out of the space"
+    return ""
 
 
 def given_hints(text: str) -> dict[str, str]:
@@ -82,14 +105,14 @@ def _not_handed_over(given: Mapping[str, str], seen: Sequence[Opened]) -> str:
     return ""
 
 
-def overridden(given: Mapping[str, str], seen: Sequence[Opened]) -> dict[str, str]:
-    """The given hints that the program sets itself for some file, to what."""
-    return {
-        name: one.program[name]
+def overridden(given: Mapping[str, str], seen: Sequence[Opened]) -> list[str]:
+    """The files for which the program sets one of the given hints itself, a line each."""
+    return [
+        f"{one.file}: the program sets {name} to {one.program[name]} itself, which wins over the hints file"
         for one in seen
         for name, value in given.items()
         if name in one.program and not _same(value, one.program[name])
-    }
+    ]
 
 
 def _why(name: str, value: str, opened: Opened) -> str:

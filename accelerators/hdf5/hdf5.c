@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of HDF5 that programs make in their code, and mostly do not: given by variables to the files that a program
+// creates and opens. Loaded with LD_PRELOAD. What a program has set itself stays as it is.
+//
+//   REPRISE_HDF5_ALIGNMENT      bytes: what is large begins at a multiple of it
+//   REPRISE_HDF5_THRESHOLD      bytes from which on something is large (65536)
+//   REPRISE_HDF5_META_BLOCK     bytes of a block of metadata
+//   REPRISE_HDF5_SIEVE_BUFFER   bytes that small pieces of a dataset are read and written through
+//   REPRISE_HDF5_METADATA_WRITE collective: metadata are written by all ranks together
+//
+// Nothing of HDF5 is linked or included: the library is the program's, with MPI or without, and it is looked up. Its
+// types are those of 1.10 and later; before that nothing is done. Whatever cannot be done is left out: a call fails
+// only where it would have failed.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int64_t hid_t;
+typedef int herr_t;
+typedef unsigned long long hsize_t;
+
+#define EXPORT __attribute__((visibility("default")))
+#define FIRST_MINOR 10 // of 1.x: identifiers have 64 bits from then on
+#define BYTES_MAX (1ULL << 40)
+
+// What a new list of properties has.
+#define ALIGNMENT_DEFAULT 1
+#define META_BLOCK_DEFAULT 2048
+#define SIEVE_BUFFER_DEFAULT 65536
+#define THRESHOLD_DEFAULT 65536
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "/libhdf5"))
+        return 0;
+    *(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    return *(void **)found != NULL;
+}
+
+// A symbol of the program's HDF5, which an interpreter may have loaded for one of its modules only.
+static void *lookup(void *where, const char *name)
+{
+    void *found = dlsym(where, name);
+    void *library = NULL;
+
+    if (!found && dl_iterate_phdr(find_library, &library) && library) {
+        found = dlsym(library, name);
+        dlclose(library);
+    }
+    return found;
+}
+
+static void *real(const char *name)
+{
+    return lookup(RTLD_NEXT, name);
+}
+
+// A number of bytes; 0 where there is none, or nonsense.
+static hsize_t number(const char *name)
+{
+    const char *text = getenv(name);
+    hsize_t value = 0;
+
+    if (!text || !*text || text[strspn(text, "0123456789")] != '\0')
+        return 0;
+    for (; *text; text++) {
+        value = value * 10 + (hsize_t)(*text - '0');
+        if (value > BYTES_MAX)
+            return 0;
+    }
+    return value;
+}
+
+static int is_known(void)
+{
+    herr_t (*get_version)(unsigned *, unsigned *, unsigned *) = real("H5get_libversion");
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+
+    return get_version && get_version(&major, &minor, &release) >= 0 && (major > 1 || minor >= FIRST_MINOR);
+}
+
+static void align(hid_t list)
+{
+    herr_t (*get)(hid_t, hsize_t *, hsize_t *) = real("H5Pget_alignment");
+    herr_t (*set)(hid_t, hsize_t, hsize_t) = real("H5Pset_alignment");
+    hsize_t wanted = number("REPRISE_HDF5_ALIGNMENT");
+    hsize_t threshold = number("REPRISE_HDF5_THRESHOLD");
+    hsize_t now = 0;
+    hsize_t from = 0;
+
+    if (wanted && get && set && get(list, &from, &now) >= 0 && now == ALIGNMENT_DEFAULT)
+        set(list, threshold ? threshold : THRESHOLD_DEFAULT, wanted);
+}
+
+static void enlarge_meta_block(hid_t list)
+{
+    herr_t (*get)(hid_t, hsize_t *) = real("H5Pget_meta_block_size");
+    herr_t (*set)(hid_t, hsize_t) = real("H5Pset_meta_block_size");
+    hsize_t wanted = number("REPRISE_HDF5_META_BLOCK");
+    hsize_t now = 0;
+
+    if (wanted && get && set && get(list, &now) >= 0 && now == META_BLOCK_DEFAULT)
+        set(list, wanted);
+}
+
+static void enlarge_sieve_buffer(hid_t list)
+{
+    herr_t (*get)(hid_t, size_t *) = real("H5Pget_sieve_buf_size");
+    herr_t (*set)(hid_t, size_t) = real("H5Pset_sieve_buf_size");
+    hsize_t wanted = number("REPRISE_HDF5_SIEVE_BUFFER");
+    size_t now = 0;
+
+    if (wanted && get && set && get(list, &now) >= 0 && now == SIEVE_BUFFER_DEFAULT)
+        set(list, (size_t)wanted);
+}
+
+// Only writing: reading metadata together would let a rank that reads them alone wait for ever.
+static void write_metadata_together(hid_t list)
+{
+    herr_t (*get)(hid_t, unsigned char *) = real("H5Pget_coll_metadata_write");
+    herr_t (*set)(hid_t, unsigned char) = real("H5Pset_coll_metadata_write");
+    herr_t (*get_communicator)(hid_t, void *, void *) = real("H5Pget_fapl_mpio");
+    hid_t (*get_driver)(hid_t) = real("H5Pget_driver");
+    hid_t (*mpio)(void) = real("H5FD_mpio_init");
+    const char *wanted = getenv("REPRISE_HDF5_METADATA_WRITE");
+    unsigned char now = 1;
+
+    if (wanted && strcmp(wanted, "collective") == 0 && get && set && get_communicator && get_driver && mpio &&
+        get_driver(list) == mpio() && get(list, &now) >= 0 && !now)
+        set(list, 1);
+}
+
+static int is_wanted(void)
+{
+    return number("REPRISE_HDF5_ALIGNMENT") || number("REPRISE_HDF5_META_BLOCK") ||
+           number("REPRISE_HDF5_SIEVE_BUFFER") || getenv("REPRISE_HDF5_METADATA_WRITE");
+}
+
+// A list like this one with what is wanted; -1 where that is nothing, or cannot be. H5P_DEFAULT is 0.
+static hid_t tuned(hid_t list)
+{
+    herr_t (*begin)(void) = real("H5open");
+    hid_t (*copy)(hid_t) = real("H5Pcopy");
+    hid_t (*create)(hid_t) = real("H5Pcreate");
+    const hid_t *class = lookup(RTLD_DEFAULT, "H5P_CLS_FILE_ACCESS_ID_g");
+
+    if (!is_wanted() || !begin || !copy || !create || !class || !is_known() || begin() < 0)
+        return -1;
+    hid_t made = list ? copy(list) : create(*class);
+    if (made >= 0) {
+        align(made);
+        enlarge_meta_block(made);
+        enlarge_sieve_buffer(made);
+        write_metadata_together(made);
+    }
+    return made;
+}
+
+static void drop(hid_t list)
+{
+    herr_t (*end)(hid_t) = real("H5Pclose");
+
+    if (list >= 0 && end)
+        end(list);
+}
+
+EXPORT hid_t H5Fcreate(const char *name, unsigned flags, hid_t creation, hid_t access);
+EXPORT hid_t H5Fopen(const char *name, unsigned flags, hid_t access);
+
+hid_t H5Fcreate(const char *name, unsigned flags, hid_t creation, hid_t access)
+{
+    hid_t (*create)(const char *, unsigned, hid_t, hid_t) = real("H5Fcreate");
+    if (!create)
+        return -1;
+    hid_t list = tuned(access);
+    hid_t file = create(name, flags, creation, list >= 0 ? list : access);
+    drop(list);
+    return file;
+}
+
+hid_t H5Fopen(const char *name, unsigned flags, hid_t access)
+{
+    hid_t (*open)(const char *, unsigned, hid_t) = real("H5Fopen");
+    if (!open)
+        return -1;
+    hid_t list = tuned(access);
+    hid_t file = open(name, flags, list >= 0 ? list : access);
+    drop(list);
+    return file;
+}
