@@ -84,14 +84,16 @@ def gain_of(told: Mapping[str, Any]) -> float:
     return float(compared["gain"]) if compared and compared["gain_low"] > 0 else 0.0
 
 
-def searched(cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace) -> tuple[float, float, bool]:
-    """Gain of a campaign, its seconds, and whether there is a record."""
+def searched(
+    cluster: VirtualCluster, size: Size, family: str, given: argparse.Namespace
+) -> tuple[float, float, int | None]:
+    """Gain of a campaign, its seconds, and the record that came of it."""
     search = {"initial": INITIAL, "budget": given.budget, "seed": given.seed}
     told, seconds, complaint = command(cluster, "run", file_of(cluster, size, family, search), "--yes")
     if told is None:
         raise ClusterError(f"the campaign of {size.name} failed: {complaint}")
     say(f"{size.name}: gain {gain_of(told):.1%} by search, {seconds:.0f} s")
-    return gain_of(told), seconds, bool(told["record"])
+    return gain_of(told), seconds, told["record"]
 
 
 def seconds_of(cluster: VirtualCluster, size: Size, *words: str) -> float:
@@ -126,7 +128,8 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
             ran = [(size, searched(cluster, size, kernel.name, given)) for size in kernel.known]
             exact[kernel.name] = statistics.fmean(gain for _, (gain, _, _) in ran)
             recorded += [size for size, (_, _, record) in ran if record]
-            models[kernel.name], _, _ = command(cluster, "predict", "train", kernel.name)
+            trained, _, _ = command(cluster, "predict", "train", kernel.name)
+            models[kernel.name] = trained or []
             for size in kernel.unseen:
                 path = file_of(cluster, size, kernel.name, {"initial": INITIAL, "budget": given.budget})
                 told, _, complaint = command(cluster, "predict", "search", path)
@@ -139,7 +142,9 @@ def measure(chosen: Sequence[Kernel], given: argparse.Namespace) -> dict[str, An
                 gain = gain_of(verified) if "problems" in verified else 0.0
                 recorded += [size] if verified.get("record") else []
                 say(f"{size.name}: gain {gain:.1%} by prediction, {told['search_s']:.1f} s")
-                by_search, seconds, _ = searched(cluster, size, f"{kernel.name}-beside", given)
+                by_search, seconds, record = searched(cluster, size, f"{kernel.name}-beside", given)
+                if record:  # jobs are to be given what was predicted
+                    cluster.run(["reprise", "db", "retire", str(record)], user="reprise")
                 asked.append((gain, told["search_s"], by_search, seconds))
         with Daemon(cluster):
             slower = [size.name for size in recorded if is_slower(cluster, size, rng)]
