@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,34 @@ from tests.unit.component_values import NEEDS, component, definition, shipped
 from tuner.component import Comparison, Publication, TrialOutput, TrialPlan
 from tuner.components.application import ApplicationComponent
 from tuner.components.publication import variables
+from tuner.components.witness import FILE
+from tuner.errors import CampaignFailedError
 
 
-def nothing(plan: TrialPlan) -> TrialOutput:
-    raise AssertionError("no proof is run")
+class Proof:
+    """Runs that leave what the witness would have written of these settings."""
+
+    def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.asked: list[str] = []
+
+    def __call__(self, plan: TrialPlan) -> TrialOutput:
+        assert self.settings is not None, "no proof is run"
+        self.asked.append(plan.environment["REPRISE_WITNESS_SETTINGS"])
+        line = {"file": "a", "ranks": 1, "program": {}, "hints": None, "settings": self.settings}
+        (self.directory / FILE).write_text(json.dumps(line) + "\n")
+        return TrialOutput(0, "", "", 1.0, self.directory)
 
 
-def published(made: ApplicationComponent, directory: Path, gain_low: float = 0.1, **winner: Any) -> Publication | None:
+def published(
+    made: ApplicationComponent, directory: Path, gain_low: float = 0.1, proof: Any = None, **winner: Any
+) -> Publication | None:
     (problem,) = made.problems()
     default, tuned = Measurement(2.0, 1.9, 2.1, 5, "s"), Measurement(1.0, 0.9, 1.1, 5, "s")
     point = {**problem.default, **winner}
     comparison = Comparison(problem.key, point, default, tuned, 0.5, gain_low, 0.6)
-    found = made.publish([comparison], nothing, directory)
+    found = made.publish([comparison], proof or Proof(directory), directory)
     return found[0] if found else None
 
 
@@ -43,8 +60,16 @@ def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
     assert found.parametrization["note"] == found.note
 
 
+@pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "is ompio in effect")])
+def test_settings_that_open_mpi_has_not_are_not_published(place: Path, settings: dict[str, str], said: str) -> None:
+    with pytest.raises(CampaignFailedError, match=f"setting io.*{said}"):
+        published(component(shipped("romio")), place, proof=Proof(place, settings), io="^ompio")
+
+
 def test_hints_become_an_artifact_that_a_variable_names(place: Path) -> None:
-    found = published(component(shipped("romio")), place, io="^ompio", cb_nodes=2)
+    proof = Proof(place, {"io": "^ompio"})
+    found = published(component(shipped("romio")), place, proof=proof, io="^ompio", cb_nodes=2)
+    assert proof.asked == ["io"]
     assert found and found.artifact and found.artifact.kind == "hints"
     assert found.environment == {"OMPI_MCA_io": "^ompio", "ROMIO_HINTS": found.artifact.path}
     assert "cb_nodes 2\n" in Path(found.artifact.path).read_text()
