@@ -162,13 +162,18 @@ def test_what_is_written_is_read(
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_io", io)
     file = tmp_path / "data"
-    words = ("--kernel", kernel, *SMALL[kernel], "--steps", "2", "--file", str(file), *way)
+    words = ("--kernel", kernel, *SMALL[kernel], "--steps", "2", "--file", str(file), "--keep", *way)
     done = call(*words, ranks=4)
     told = TOLD.fullmatch(done.stdout)
     assert done.returncode == 0 and told and told[1] == kernel, done.stdout + done.stderr
-    assert not list(tmp_path.iterdir())
-    done = call(*words, "--keep", ranks=4)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 2 * int(told[2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [(), ("--per-process",)])
+def test_files_are_removed_unless_they_are_to_be_kept(way: tuple[str, ...], tmp_path: Path) -> None:
+    done = call("--kernel", "s3d", *SMALL["s3d"], "--file", str(tmp_path / "data"), *way, ranks=4)
+    assert done.returncode == 0 and not list(tmp_path.iterdir()), done.stderr
 
 
 @pytest.mark.slow
