@@ -165,6 +165,14 @@ class Component(Protocol):
         the default beyond noise."""
 
 
+def size_of(component: Component, problems: Sequence[Problem]) -> dict[str, int]:
+    """How large its jobs are, as far as the first problem's reference run tells."""
+    if not problems:
+        return {}
+    plan = component.plan(problems[0].key, problems[0].default)
+    return {"nodes": plan.nodes, "tasks_per_node": plan.tasks_per_node}
+
+
 @runtime_checkable
 class Reviewer(Protocol):
     """A component that can say what is odd about its own measurements."""

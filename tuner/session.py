@@ -21,7 +21,7 @@ from reprise import __version__
 from reprise.config import Config
 from tuner import place, preview, registry, warm
 from tuner.campaign import Application, CampaignError, Definition, check
-from tuner.component import Component, Problem, Reviewer
+from tuner.component import Component, Problem, Reviewer, size_of
 from tuner.coordinator import Coordinator
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.allocation import AllocationExecutor
@@ -52,21 +52,13 @@ def begin(database: Database, definition: Definition, config: Config, now: float
         "component": described,
         "metadata": metadata,
         "problems": [_axes(problem) for problem in problems],
-        "size": _size(component, problems),
+        "size": size_of(component, problems),
         "versions": _versions(),
         "warm_start": _sources(database, definition, component, problems, metadata, config),
     }
     context = _context(component, config)
     campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
     return database.campaign(database.add_campaign(campaign))
-
-
-def _size(component: Component, problems: Sequence[Problem]) -> dict[str, int]:
-    """How large its jobs are, as far as the first problem's reference run tells."""
-    if not problems:
-        return {}
-    plan = component.plan(problems[0].key, problems[0].default)
-    return {"nodes": plan.nodes, "tasks_per_node": plan.tasks_per_node}
 
 
 def run(

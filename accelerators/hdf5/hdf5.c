@@ -12,12 +12,12 @@
 // types are those of 1.10 and later; before that nothing is done. Whatever cannot be done is left out: a call fails
 // only where it would have failed.
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lookup.h"
 
 typedef int64_t hid_t;
 typedef int herr_t;
@@ -33,26 +33,9 @@ typedef unsigned long long hsize_t;
 #define SIEVE_BUFFER_DEFAULT 65536
 #define THRESHOLD_DEFAULT 65536
 
-static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+static int is_library(const char *path)
 {
-    (void)size;
-    if (!info->dlpi_name || !strstr(info->dlpi_name, "/libhdf5"))
-        return 0;
-    *(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    return *(void **)found != NULL;
-}
-
-// A symbol of the program's HDF5, which an interpreter may have loaded for one of its modules only.
-static void *lookup(void *where, const char *name)
-{
-    void *found = dlsym(where, name);
-    void *library = NULL;
-
-    if (!found && dl_iterate_phdr(find_library, &library) && library) {
-        found = dlsym(library, name);
-        dlclose(library);
-    }
-    return found;
+    return strstr(path, "/libhdf5") != NULL;
 }
 
 static void *real(const char *name)

@@ -13,9 +13,6 @@ MDAPE_MOST = 20.0
 R2_LEAST = 0.5
 CONFIGURATIONS_LEAST = 4
 TRIALS_LEAST = 40
-BEYOND = 0.0
-"""How far outside of what was seen a number of the configuration may lie, as a share of the range: trees know nothing
-beyond it."""
 
 
 def refused(rows: Sequence[Row], found: Quality) -> str:
@@ -44,7 +41,6 @@ def outside(rows: Sequence[Row], configuration: Mapping[str, float]) -> str:
         if not seen:
             return f"{name} is no number that the model knows: leave it out of `features`, or run campaigns with it"
         low, high = min(seen), max(seen)
-        room = BEYOND * (high - low)
-        if not low - room <= configuration[name] <= high + room:
+        if not low <= configuration[name] <= high:  # trees know nothing beyond
             return f"{name} = {configuration[name]:g} is outside of what was run, {low:g} to {high:g}: run a campaign"
     return ""

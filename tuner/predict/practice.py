@@ -11,7 +11,8 @@ from database.facade import Database
 from reprise.config import Config
 from tuner import registry
 from tuner.campaign import Definition
-from tuner.components.read import read
+from tuner.component import size_of
+from tuner.components.application import ApplicationComponent
 from tuner.errors import TunerError
 from tuner.predict import rows, train
 from tuner.predict.search import Found, Oracle, search
@@ -32,20 +33,19 @@ def choose(database: Database, definition: Definition, config: Config, evaluatio
     component = registry.build(described, definition.settings, config)
     problems = component.problems()
     family = definition.settings.get("family", "")
-    if described["kind"] != "application" or len(problems) != 1 or not family:
+    if not isinstance(component, ApplicationComponent) or len(problems) != 1 or not family:
         raise TunerError(
             f"campaign {definition.name!r}: nothing can be predicted for it: its component must be an application's, "
             "with something to tune, and its settings must name the `family`"
         )
     (problem,) = problems
-    parts = read(described, definition.settings).objective.parts
+    parts = component.description.objective.parts
     if not parts:
         raise TunerError(
             f"campaign {definition.name!r}: its objective has no parts, which models predict: set `objective.parts`"
         )
     known = train.newest(database, family, component.name, component.version)
-    plan = component.plan(problem.key, problem.default)
-    size = {"nodes": plan.nodes, "tasks_per_node": plan.tasks_per_node}
+    size = size_of(component, problems)
     weights = {part.name: part.weight for part in parts}
     oracle = Oracle(known, weights, rows.configuration(definition.settings, size))
     found = search(oracle, problem.space, problem.default, evaluations, definition.search.seed)

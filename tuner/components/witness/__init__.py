@@ -10,8 +10,8 @@ from pathlib import Path
 
 LIBRARY = "reprise-mpiio-witness.so"
 FILE = "witness.jsonl"  # in a trial's directory
-MCA = "OMPI_MCA_"
 READ_LIMIT = 4 * 1024 * 1024  # characters of it
+MCA = "OMPI_MCA_"
 ENVIRONMENT: Mapping[str, str] = {"REPRISE_WITNESS": f"{{directory}}/{FILE}", "ROMIO_PRINT_HINTS": "1"}
 """What a trial's application gets beside the library."""
 

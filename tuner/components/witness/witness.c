@@ -14,16 +14,16 @@
 //
 // It is loaded into every program of the trial, MPI or not, so nothing of MPI is linked: all is looked up.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "lookup.h"
 
 enum {
     LINES_MAX = 64, // of a process: who opens a file a step has told enough
@@ -42,29 +42,11 @@ struct line {
     int is_full;
 };
 
-static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+static int is_library(const char *path)
 {
-    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    const char *name = strrchr(path, '/');
 
-    (void)size;
-    if (!name || (strncmp(name, "/libmpi.so", 10) != 0 && strncmp(name, "/libmpich.so", 12) != 0))
-        return 0;
-    *(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    return 1;
-}
-
-// A symbol of the MPI library, which an interpreter may have loaded for itself only. `where`: RTLD_NEXT for functions,
-// which this library has, too; RTLD_DEFAULT for variables, of which programs have copies that count.
-static void *lookup(void *where, const char *name)
-{
-    void *found = dlsym(where, name);
-    void *library = NULL;
-
-    if (!found && dl_iterate_phdr(find_library, &library) && library) {
-        found = dlsym(library, name);
-        dlclose(library);
-    }
-    return found;
+    return name && (strncmp(name, "/libmpi.so", 10) == 0 || strncmp(name, "/libmpich.so", 12) == 0);
 }
 
 // Open MPI's constants are addresses of variables, which are not to be linked.
