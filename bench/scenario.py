@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The production scenario of Robert 2021, chapter 7, for real: `make bench-scenario` (needs root).
 
-    python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 16000] [--report PATH]
+    python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 15000] [--report PATH]
 
 Three users' applications are variations of four patterns of small reads (`bench.scenario_plan`), which load the
 Small Read Optimizer. Some jobs are tuned by campaigns on a virtual cluster with a real Slurm; then all are submitted by
@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--scale", choices=sorted(SCALES), default="small")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=2, help="of each job, 2 or more")
-    parser.add_argument("--operations", type=int, default=16000, help="reads of a job, about")
+    parser.add_argument("--operations", type=int, default=15000, help="reads of a job, about")
     parser.add_argument("--report", type=Path, default=REPORT)
     given = parser.parse_args()
     if given.pairs < 2 or given.operations < 1000:

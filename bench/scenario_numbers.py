@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,7 @@ from typing import Any
 from tuner.statistics import paired_gain
 
 SCORE_STEPS = 5
-"""Groups of jobs by score, as many in each."""
+"""Groups of jobs by score, about as many in each."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,13 @@ def by_user(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def by_score(results: Sequence[Result], steps: int = SCORE_STEPS) -> list[dict[str, Any]]:
-    """Matched jobs in groups of equal size, from the lowest score to the highest."""
+    """Matched jobs in groups of about equal size, from the lowest score to the highest. Equal scores (to a
+    hundredth) are in one group."""
     chosen = sorted((one for one in results if one.match and one.match.applied), key=lambda one: one.score)
     steps = min(steps, len(chosen))
-    bounds = [len(chosen) * step // steps for step in range(steps + 1)] if steps else []
+    changes = [n for n in range(1, len(chosen)) if round(chosen[n].score, 2) > round(chosen[n - 1].score, 2)]
+    cuts = {bisect_left(changes, len(chosen) * step // steps) for step in range(1, steps)}
+    bounds = [0, *(changes[cut] for cut in sorted(cuts) if cut < len(changes)), len(chosen)] if chosen else []
     groups = [chosen[low:high] for low, high in pairwise(bounds)]
     return [{"from": _4(group[0].score), "to": _4(group[-1].score), **gains(group)} for group in groups]
 

@@ -51,8 +51,9 @@ void access_begin(struct access *access, int fd, int64_t offset)
         return;
     }
     access->descriptor = descriptor;
-    access->dozing = LOAD(descriptor->passed_over) != 0;
-    if (access->current && !access->dozing) {
+    const uint32_t mask = LOAD(descriptor->passed_over);
+    access->dozing = mask & 1;
+    if (access->current && !access->dozing && !(mask && LOAD(descriptor->calls) % BURST_READS == 0)) {
         access->offset = LOAD(descriptor->position);
     }
     // The kernel itself reads ahead of who reads on where the last one has ended.
@@ -216,6 +217,16 @@ static void end_dozing(struct access *access, struct file *file, bool slow)
     STORE(access->descriptor->position, -1);
 }
 
+// Which of the descriptor's next reads are not looked at? A mask without the lowest bit leaves reads in a row.
+static void pass_over(struct descriptor *descriptor, struct state *state, const struct file *file)
+{
+    uint32_t mask = ledger_is_in_vain(&state->ledger) ? BURST_EVERY - BURST_READS : 0;
+    mask = file->calm >= DOZE_AFTER ? DOZE_CALLS_MIN - 1 : mask;
+    if (LOAD(descriptor->passed_over) != mask) {
+        STORE(descriptor->passed_over, mask);
+    }
+}
+
 static void end_awake(struct access *access, struct state *state, struct file *file, int64_t bytes, int64_t elapsed_ns,
                       bool slow)
 {
@@ -234,9 +245,7 @@ static void end_awake(struct access *access, struct state *state, struct file *f
         } else {
             remember(state, file, access, elapsed_ns, slow);
         }
-        if (file->calm >= DOZE_AFTER) {
-            STORE(access->descriptor->passed_over, DOZE_CALLS_MIN - 1);
-        }
+        pass_over(access->descriptor, state, file);
         errno = kept;
     }
     state_let_go(&file->lock);

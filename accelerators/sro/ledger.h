@@ -73,6 +73,15 @@ static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
     }
 }
 
+// Were zones tried, and have they kept hardly any read from waiting?
+static inline bool ledger_is_in_vain(struct ledger *ledger)
+{
+    const uint32_t lasting = atomic_load_explicit(&ledger->lasting, memory_order_relaxed);
+    const uint32_t others = atomic_load_explicit(&ledger->others, memory_order_relaxed);
+    return ledger_now(ledger) >= VAIN_READS && lasting < (lasting + others) / VAIN_SHARE &&
+           atomic_load_explicit(&ledger->begun_ns, memory_order_relaxed);
+}
+
 static inline void ledger_cancel(struct ledger *ledger, int64_t bytes)
 {
     atomic_fetch_sub(&ledger->planned_bytes, bytes);

@@ -39,6 +39,13 @@
 #define MISS_FASTER 8          // what a read waits is less by such a share of what one waited less,
 #define MISS_SLOWER 128        // and more by such a share of what one waited longer
 
+// -- reads that zones do not help: of some, only few are looked at. Reads that are fast: see DOZE_AFTER --
+
+#define VAIN_READS 4096  // have waited, and of the last of them less than one in so many was saved from it:
+#define VAIN_SHARE 32    // then, until zones do save,
+#define BURST_EVERY 1024 // of so many, a power of 2,
+#define BURST_READS 256  // the first ones are looked at, a smaller one: what tells a hot bin is many in a row
+
 // -- what may be spent on loading: as much as was saved or is about to be, and an advance --
 
 #define ADVANCE_NS 10000000LL     // 10 ms, to find out whether zones help

@@ -64,6 +64,11 @@ int64_t test_share(struct ledger *ledger, int threads, int64_t ns)
     return ledger_share(ledger, ns);
 }
 
+int test_in_vain(struct ledger *ledger)
+{
+    return ledger_is_in_vain(ledger);
+}
+
 void test_miss(struct ledger *ledger)
 {
     ledger_miss(ledger);

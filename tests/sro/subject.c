@@ -223,6 +223,11 @@ static void again(void)
     }
 }
 
+static void once(void)
+{
+    read_some(open_cold(), 0, FILE_BYTES / BYTES);
+}
+
 static void threads(void)
 {
     pthread_t all[8];
@@ -425,6 +430,7 @@ static const struct {
     {"handler", handler},
     {"cancel", cancel},
     {"again", again},
+    {"once", once},
     {"threads", threads},
     {"last_thread", last_thread},
     {"forked", forked},

@@ -144,6 +144,27 @@ def test_threads_that_load_at_the_same_time_share_what_it_costs(pure: ctypes.CDL
     assert [pure.test_share(ctypes.c_void_p(pure.test_ledger()), n, ctypes.c_int64(600)) for n in (1, 2)] == [600, 300]
 
 
+def test_zones_are_in_vain_once_many_reads_have_waited_and_hardly_one_of_the_last_was_saved(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    ledger.reads(0, 5000)
+    assert not pure.test_in_vain(ledger.ledger), "none was tried"
+    ledger.plan(MIB, 1)
+    assert pure.test_in_vain(ledger.ledger)
+    ledger.reads(40, 0, age=10)
+    assert pure.test_in_vain(ledger.ledger), "that is over soon"
+    ledger.reads(40, 0)
+    assert not pure.test_in_vain(ledger.ledger)
+    ledger.reads(0, 2000)
+    assert pure.test_in_vain(ledger.ledger)
+
+
+def test_zones_have_a_while_to_show_that_they_help(pure: ctypes.CDLL) -> None:
+    ledger = Ledger(pure)
+    ledger.plan(MIB, 1)
+    ledger.reads(0, 4095)
+    assert not pure.test_in_vain(ledger.ledger)
+
+
 def test_a_zone_is_cut_to_what_may_be_spent_in_whole_pieces(pure: ctypes.CDLL) -> None:
     ledger = Ledger(pure)
     assert ledger.plan(3 * MIB + 5, 1) == 3 * MIB + 5, "all of it"

@@ -156,6 +156,8 @@ def test_groups_by_score_hold_every_matched_job_once() -> None:
     ]
     rows = by_score([*jobs, job(match=None)], steps=3)
     assert [(row["from"], row["to"], row["jobs"]) for row in rows] == [(0.1, 0.2, 2), (0.3, 0.5, 2), (0.6, 0.9, 3)]
+    equal = [job(match=dataclasses.replace(RIGHT, score=score)) for score in (1.0, 0.999, 0.8, 1.0, 0.997)]
+    assert [(row["from"], row["to"], row["jobs"]) for row in by_score(equal)] == [(0.8, 0.8, 1), (0.997, 1.0, 4)]
     assert by_score([job()], steps=3)[0]["jobs"] == 1 and by_score([]) == []
 
 
