@@ -111,6 +111,12 @@ RUN = f"mpirun --oversubscribe -np {RANKS} {KERNEL} --file data --block 64k --tr
 SPACE = {"io": ["^ompio"], "romio_cb_write": ["enable"], "romio_cb_read": ["automatic"], "cb_buffer_size": [1048576]}
 FIXED = {"romio_ds_read": ["automatic"], "romio_ds_write": ["automatic", "disable"], "cb_nodes": [0]}
 
+SPACES = {
+    "romio": SPACE | FIXED,
+    "pnetcdf": SPACE | FIXED | {"nc_var_align_size": [4096]},
+    "lustre-hints": {"io": ["^ompio"], "striping_factor": [4], "striping_unit": [0]},
+}
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
@@ -130,7 +136,7 @@ def campaign(site: Site, command: str, name: str = "romio", **parameters: Any) -
         "name": "hints",
         "component": name,
         "application": {"script": str(site.write("run.sh", script)), "user": "alice"},
-        "settings": {"space": SPACE | FIXED | ({"nc_var_align_size": [4096]} if name == "pnetcdf" else {})},
+        "settings": {"space": SPACES[name]},
         "search": {"method": "exhaustive"},
         "executor": {"kind": "local"},
         **SHORT,
@@ -162,6 +168,11 @@ def test_hints_that_change_nothing_end_the_campaign(site: Site, command: str, sa
 def test_a_hint_that_romio_does_not_know_ends_the_campaign(site: Site) -> None:
     done = campaign(site, RUN, cb_nodse={"via": "hint", "default": 1, "values": [2], "when": {"io": "^ompio"}})
     assert done.exit_code == 1 and "hint cb_nodse = 2: ROMIO does not know it" in str(done.exception)
+
+
+def test_striping_is_a_hint_on_lustre_only(site: Site) -> None:
+    done = campaign(site, RUN, "lustre-hints")
+    assert done.exit_code == 1 and "hint striping_factor = 4: ROMIO does not know it" in str(done.exception)
 
 
 def test_without_the_witness_a_campaign_is_refused(site: Site) -> None:

@@ -85,7 +85,7 @@ def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> No
     ("name", "winner", "words"),
     [
         ("sbb", {"worker-threads": 8}, "no record: no job can be given `#SBB targets=/fs1/alice flavor=small"),
-        ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1M /lustre/alice/run || exit`"),
+        ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1048576 /lustre/alice/run || exit`"),
     ],
 )
 def test_what_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(

@@ -33,7 +33,8 @@ POINTS: dict[str, dict[str, Any]] = {
     "romio": {"io": "^ompio", "romio_cb_write": "enable", "cb_nodes": 2},
     "pnetcdf": {"io": "^ompio", "romio_ds_write": "disable", "nc_var_align_size": 4096},
     "ompio": {"num_aggregators": 4, "collective": "vulcan"},
-    "lustre": {"stripe_count": -1, "stripe_size": 4},
+    "lustre": {"stripe_count": -1, "stripe_size": 4194304},
+    "lustre-hints": {"io": "^ompio", "striping_factor": 4, "striping_unit": 4194304},
 }
 
 
@@ -60,7 +61,8 @@ def test_the_files_of_a_trial_are_as_they_were_agreed(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", POINTS)
 def test_the_reference_run_of_what_changes_nothing_is_the_job_as_it_is(name: str) -> None:
     plan = plan_of(name, {})
-    bare = name in ("romio", "pnetcdf", "ompio")  # the others are on in the reference run, with their defaults
+    # The others are on in the reference run, with their defaults.
+    bare = name in ("romio", "pnetcdf", "ompio", "lustre-hints")
     environment = {name: value for name, value in plan.environment.items() if name not in witness.ENVIRONMENT}
     nothing = not environment and not plan.files and not plan.options and not plan.directives
     assert (nothing and plan.script == SCRIPT) == bare

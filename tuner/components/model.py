@@ -33,7 +33,8 @@ class Activation:
 
     `preload` are files; `library` names one that jobs are given with the environment, and that trials load themselves.
 
-    Parameters that go via a directive or a command are appended to the first of them.
+    Parameters that go via a directive or a command are appended to the first of them. `checks` are lines after the
+    commands that end a trial which has not what it was to have; nobody is told to put them into a script.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Activation:
     preload: Sequence[str] = ()
     library: str = ""
     commands: Sequence[str] = ()
+    checks: Sequence[str] = ()
     wrapper: Sequence[str] = ()
     hints: str = ""
     hint_list: str = ""

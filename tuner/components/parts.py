@@ -13,6 +13,9 @@ from tuner.space import Parametrization, Value
 
 HINT_LIST = ";"
 
+PARAMETERS = "{parameters}"
+"""In an activation's line: what goes via it."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -24,6 +27,7 @@ class Parts:
     directives: Sequence[str] = ()
     preload: Sequence[str] = ()
     commands: Sequence[str] = ()
+    checks: Sequence[str] = ()
     wrapper: Sequence[str] = ()
     arguments: Sequence[str] = ()
 
@@ -60,6 +64,7 @@ def parts(description: Description, point: Parametrization) -> Parts:
         directives=_appended(activation.directives, via(Via.DIRECTIVE), " ".join),
         preload=activation.preload,
         commands=_appended(activation.commands, via(Via.COMMAND), shlex.join),
+        checks=[line.replace(PARAMETERS, shlex.join(via(Via.COMMAND))) for line in activation.checks],
         wrapper=[*activation.wrapper, *via(Via.WRAPPER)],
         arguments=via(Via.ARGUMENT),
     )
@@ -96,10 +101,10 @@ def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
 
 
 def _appended(lines: Sequence[str], added: Sequence[str], join: Callable[[Iterable[str]], str]) -> list[str]:
-    """`added` at the end of the first line, or where it says {parameters}."""
+    """`added` at the end of the first line, or where it says PARAMETERS."""
     if not lines:
         return []
     first, rest = lines[0], lines[1:]
-    if "{parameters}" in first:
-        return [first.replace("{parameters}", join(added)), *rest]
+    if PARAMETERS in first:
+        return [first.replace(PARAMETERS, join(added)), *rest]
     return [f"{first.rstrip()} {join(added)}" if added else first, *rest]

@@ -94,6 +94,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
         preload=[_filled(library, given) for library in section.preload],
         library=section.library or "",
         commands=[_filled(line, given, shlex.quote) for line in section.commands],
+        checks=[_filled(line, given, shlex.quote) for line in section.checks],
         wrapper=[_filled(word, given) for word in section.wrapper],
         hints=section.hints or "",
         hint_list=section.hint_list or "",

@@ -142,6 +142,7 @@ class ActivationSection(Section):
         None, pattern=r"^[a-z0-9_-]{1,64}$", description="`sro`: libreprise_sro.so, which jobs can be given"
     )
     commands: list[Line] = Field(default_factory=list, description="lines at the top of the script")
+    checks: list[Line] = Field(default_factory=list, description="lines after the commands, in trials only")
     wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
     hints: Name | None = Field(None, description="the variable that names the file of hints")
     hint_list: Name | None = Field(

@@ -20,14 +20,14 @@ def with_lines(script: str, parts: Parts) -> str:
 
     The lines stand before the first line that is neither empty nor a comment, so that sbatch reads all directives, and
     what sets variables or limits holds for the rest. They are: the wrapper, which runs the script once more in itself;
-    the commands; the arguments, behind those that the script has already. Raises TunerError for a script that is not in
-    a shell's language.
+    the commands and the checks; the arguments, behind those that the script has already. Raises TunerError for a script
+    that is not in a shell's language.
     """
     lines = []
     if parts.wrapper:
         again = shlex.join([*parts.wrapper, *_shell(script)])
         lines.append(f'[ -n "${{{WRAPPED}:-}}" ] || {WRAPPED}=1 exec {again} "$0" "$@"')
-    lines += parts.commands
+    lines += [*parts.commands, *parts.checks]
     if parts.arguments:
         lines.append(f'set -- "$@" {shlex.join(parts.arguments)}')
     if not lines:
