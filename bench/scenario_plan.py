@@ -107,11 +107,6 @@ class Plan:
     def tuned(self) -> tuple[Job, ...]:
         return tuple(job for job in self.jobs if job.tuned)
 
-    @property
-    def topologies(self) -> tuple[tuple[Application, int], ...]:
-        """The different applications and node counts of `jobs`, in the order in which they first come."""
-        return tuple(dict.fromkeys((job.application, job.nodes) for job in self.jobs))
-
 
 def variation(rng: random.Random, pattern: str, operations: int) -> tuple[str, ...]:
     """fakeapp's words for a random variation of a pattern, with about so many reads."""

@@ -21,20 +21,20 @@ from database.model import Decision, Record
 from tests.cluster import product
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE
-from tuner.space import Space
+from tuner.space import Parametrization, Space
 
 COMPONENT = "sro-scenario"
 TIME = r"^fakeapp: .* time ([0-9.]+) s$"
 LONGEST_S = 120
 CAMPAIGN = {
     "component": COMPONENT,
-    "search": {"method": "exhaustive", "budget": 16},
-    "noise": {"policy": "none"},
+    "search": {"method": "exhaustive", "budget": 24},
+    "noise": {"policy": "racing", "settings": {"share": 1 / 3}},
     "repetitions": {"default_runs": 2, "final_pairs": 4, "more_pairs": 4},
     "executor": {"kind": "slurm", "max_trial_s": LONGEST_S},
 }
-"""Small, for the scenario's twenty minutes: the 16 points of its grid, each once. One run of a point may take twice
-as long as the next one: four more pairs where that leaves it open."""
+"""Small, for the scenario's twenty minutes: the 16 points of its grid, and eight more runs of the best of them. One run
+of a point may take twice as long as the next one: four more pairs where that leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,11 @@ def run(cluster: VirtualCluster, job: Job, *more: str) -> Ended:
             f"{job.user}'s job {number} ({job.name}) is {end.state}, without a time: {end.output[-500:]}"
         )
     return Ended(number, float(found[1]))
+
+
+def exported(setting: Parametrization) -> str:
+    """What gives a job this setting by its user's own hand."""
+    return "--export=" + ",".join(("ALL", *(f"{VARIABLES[name]}={value}" for name, value in setting.items())))
 
 
 EXPLAINED = re.compile(r"^reprise: (\w+): .*$", re.MULTILINE)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 MIB = 1024 * 1024
-PARTS = {name: {"pattern": rf"^{name}: ([\d.]+) s"} for name in ("write", "read")}
+PARTS = ("write", "read")
 LAYOUTS = ((2, 1), (4, 1), (2, 2))
 """Nodes and tasks a node of the campaigns that a model learns from."""
 SQUARES = ((1, 1), (2, 2), (4, 1))
@@ -67,10 +67,10 @@ def kernels() -> dict[str, Kernel]:
     return {
         one.name: one
         for one in (
-            family("strided", _strided, (4, 64), ((16, 3, 1), (32, 2, 2))),
-            family("s3d", lambda *of: _grid("s3d", 16, *of), (48, 96), ((64, 3, 1), (80, 2, 2))),
-            family("btio", lambda *of: _grid("btio", 5, *of), (64, 128), ((96, 4, 1), (112, 2, 2)), SQUARES),
-            family("genericio", _particles, (0.5, 4), ((1, 3, 1), (2, 2, 2))),
+            family("strided", _strided, (4, 16, 64), ((8, 3, 1), (32, 2, 2))),
+            family("s3d", lambda *of: _grid("s3d", 16, *of), (48, 64, 96), ((56, 3, 1), (80, 2, 2))),
+            family("btio", lambda *of: _grid("btio", 5, *of), (64, 96, 128), ((80, 4, 1), (112, 2, 2)), SQUARES),
+            family("genericio", _particles, (0.5, 1.5, 4), ((1, 3, 1), (2.5, 2, 2))),
         )
     }
 
@@ -84,15 +84,19 @@ def script(size: Size, program: str) -> str:
     )
 
 
-def campaign(size: Size, path: str, user: str, family: str, search: Mapping[str, Any]) -> dict[str, Any]:
-    """The campaign's file. `family`: of the model that learns from it."""
+def campaign(
+    size: Size, path: str, user: str, family: str, search: Mapping[str, Any], counted: Collection[str] = PARTS
+) -> dict[str, Any]:
+    """The campaign's file. `family`: of the model that learns from it; `counted`: the parts whose sum is optimized."""
+    parts = {name: {"pattern": rf"^{name}: ([\d.]+) s", "weight": float(name in counted)} for name in PARTS}
     return {
         "name": f"{size.name} of {family}",
         "component": "romio",
-        "settings": {"family": family, "features": dict(size.features), "objective": {"parts": PARTS}},
+        "settings": {"family": family, "features": dict(size.features), "objective": {"parts": parts}},
         "application": {"script": path, "user": user},
         "search": {"method": "tpe", "window": 0, **search},
-        "repetitions": {"default_runs": 3, "final_pairs": 4, "more_pairs": 4},
+        "noise": {"policy": "none"},
+        "repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4},
         "executor": {"kind": "slurm", "max_trial_s": 120},
     }
 
