@@ -192,6 +192,10 @@ bench-collectives: root all ## measure campaigns over collectives beside an exha
 bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
 	@$(PYTHON) -m bench.scenario
 
+.PHONY: bench-ops
+bench-ops: $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
+	@$(PYTHON) -m bench.ops
+
 .PHONY: bench-mpiio
 bench-mpiio: root all ## measure MPI-IO tuned by running and by prediction, on a virtual cluster (needs root; an hour)
 	@$(PYTHON) -m bench.mpiio

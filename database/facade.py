@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from database.campaigns import CAMPAIGN, TRIAL, Campaigns
+from database.comparisons import Comparisons
 from database.decisions import DECISION, Decisions
 from database.outcomes import OUTCOME, Outcomes
 from database.predictions import PREDICTION, Predictions
@@ -15,7 +16,7 @@ from database.service_runs import SERVICE_RUN, ServiceRuns
 TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
-class Database(Campaigns, Records, Decisions, Outcomes, ServiceRuns, Predictions):
+class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, ServiceRuns, Predictions):
     """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
 
     def counts(self) -> Mapping[str, int]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from database.model import Record, Scope
 
-JSON_VERSION = 1  # of the output of `reprise db records --json`; raised when a reader of the old one would be misled
+JSON_VERSION = (
+    1  # of the output of `reprise db records list --json`; raised when a reader of the old one would be misled
+)
 HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
 
 _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

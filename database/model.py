@@ -132,7 +132,8 @@ class Record:
     `context` restricts where the record holds (`cluster`: str, `nodes`: int, `tasks_per_node`: int, `openmpi`: list of
     releases; absent keys do not restrict). `metadata` is a JobMetadata as JSON (empty for scope `cluster`).
     `environment` is what a job gets, ready to set. `conflicts` are patterns (`*` at the end) of variables: a job whose
-    user set one gets nothing from this record. `gain` is 1 - tuned/default, with its 95 % bounds.
+    user set one gets nothing from this record. `gain` is 1 - tuned/default, with its 95 % bounds. `status_at` (None:
+    since it was made) and `status_reason` are those of the status.
     """
 
     component: str
@@ -152,6 +153,8 @@ class Record:
     campaign_id: int | None = None
     artifact_sha256: str | None = None
     status: RecordStatus = RecordStatus.ACTIVE
+    status_at: float | None = None
+    status_reason: str = ""
     id: int = 0
 
 
@@ -189,7 +192,8 @@ class RecordChanges:
 class Decision:
     """What the matcher answered, and why. `fields` and `alternatives` are as `matcher` writes them; secrets are masked.
 
-    `id` is unique text made by the matcher. `job_id` is None until the job reports.
+    `id` is unique text made by the matcher. `job_id` is None until the job reports. `block`: of jobs alike, of which
+    some are held out; None where it is compared with none.
     """
 
     id: str
@@ -212,6 +216,21 @@ class Decision:
     elapsed_ms: float = 0.0
     job_id: int | None = None
     array_task: int | None = None
+    block: str | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A job of a record, in a block with others of which some were held out. `nodes`: as far as known; `elapsed_s` and
+    `failed` are None where no end was reported."""
+
+    block: str
+    decision_id: str
+    at: float
+    nodes: float | None
+    held_out: bool
+    elapsed_s: float | None
+    failed: bool | None
 
 
 @dataclass(frozen=True)

@@ -122,10 +122,11 @@ class Records(Store):
         changed = map(RecordText._make, self._rows(_CHANGED_TEXTS, (since,)))
         return RecordChanges(last, changed, [row[0] for row in self._read(_GONE, (since,))], all_of_them=False)
 
-    def set_record_status(self, record_id: int, status: RecordStatus) -> None:
-        """Set a record's status. Raises NotFoundError."""
+    def set_record_status(self, record_id: int, status: RecordStatus, *, at: float, reason: str = "") -> None:
+        """Set a record's status, from now on (`at`, Unix seconds). Raises NotFoundError."""
+        sql = "UPDATE record SET status = ?, status_at = ?, status_reason = ? WHERE id = ?"
         with self._write() as connection:
-            if connection.execute("UPDATE record SET status = ? WHERE id = ?", (status, record_id)).rowcount == 0:
+            if connection.execute(sql, (status, at, reason, record_id)).rowcount == 0:
                 raise _no_record(record_id)
 
 
@@ -141,4 +142,4 @@ def _put_artifact(connection: sqlite3.Connection, artifact: Artifact) -> None:
 
 
 def _no_record(record_id: int) -> NotFoundError:
-    return NotFoundError(f"no record has the id {record_id}: `reprise db records --all` shows those there are")
+    return NotFoundError(f"no record has the id {record_id}: `reprise db records list --all` shows those there are")

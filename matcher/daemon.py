@@ -40,6 +40,7 @@ def run(load_config: Callable[[], Config]) -> None:
         service.use_records,
         version=__version__,
         retention_days=config.matcher.retention_days,
+        on_look=service.watch.look,
     )
     passed = passed_listener(os.environ)
     listener = passed or listen(config.matcher.socket)

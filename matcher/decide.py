@@ -10,6 +10,7 @@ from typing import Any
 
 from database.model import Decision, Record
 from matcher.batch import Batch, batches
+from matcher.benefit.blocks import Place
 from matcher.choices import chosen_names, hides_names
 from matcher.guards import Policy, refusal
 from matcher.linkage.engine import Asked, Engine
@@ -109,6 +110,17 @@ class Decided:
 
     decision: Decision
     explained: Callable[[float], Decision]
+
+    def placed(self, place: Place) -> Decided:
+        """The same for a job that is compared with others: given nothing, where it is held out."""
+        changes: dict[str, Any] = {"block": place.block}
+        if place.held_out:
+            reason = f"held out, to see what others gain; would be given {self.decision.reason}"
+            changes |= {"verdict": "holdout", "injected": {}, "reason": reason}
+        return Decided(
+            dataclasses.replace(self.decision, **changes),
+            lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
+        )
 
 
 def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:

@@ -51,7 +51,8 @@ class OnRecords(Protocol):
 
 
 class Journal:
-    """Hands writes to the database in order. `on_records` gets records as they change.
+    """Hands writes to the database in order. `on_records` gets records as they change; `on_look` is called with the
+    database from time to time, in the journal's thread.
 
     `start` opens the database and raises a DatabaseError where that cannot be done. Later failures cost what was to be
     written, never a request.
@@ -64,11 +65,13 @@ class Journal:
         *,
         version: str,
         retention_days: int,
+        on_look: Callable[[Database], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.dropped = 0
         self._path = path
         self._on_records = on_records
+        self._on_look = on_look
         self._version = version
         self._retention_s = retention_days * 86_400.0
         self._clock = clock
@@ -200,6 +203,7 @@ class Journal:
         database = self._database
         if database is None:
             return
+        self._on_look(database)
         self._look_for_records(database)
         if self._is_due("touch", TOUCH_INTERVAL_S):
             database.touch_service_run(self._service_run, self._clock())

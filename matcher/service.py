@@ -22,6 +22,8 @@ from database.decisions import DECISION
 from database.model import Outcome, RecordText
 from matcher import protocol, workers
 from matcher.access import access_of
+from matcher.benefit.blocks import Blocks
+from matcher.benefit.watch import Watch
 from matcher.decide import Decided, Knowledge, Question, answered
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
@@ -98,6 +100,8 @@ class Service:
         self._throttle = Throttle()
         self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
         self._inline = True
+        self._blocks = Blocks()
+        self.watch = Watch(self._blocks.open, clock)
         self.reload()
         self._knowledge = knowledge_of((), self._model, self._config)
         self._explainer = Explainer(self._config.database.path, self._config.site.cluster)
@@ -186,15 +190,25 @@ class Service:
             made = answered(*arguments)
         else:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
+        made = self._dealt(made)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
         return protocol.decision_reply(made.decision), partial(_decision_entry, made, elapsed_ms)
+
+    def _dealt(self, made: Decided) -> Decided:
+        """With its place in a block, where some jobs are held out."""
+        decision, share = made.decision, self._config.matcher.holdout
+        if decision.verdict != "apply" or decision.record_id is None or not share:
+            return made
+        alike = decision.record_id, decision.metadata.get("nodes")
+        in_doubt = self.watch.in_doubt(decision.record_id)
+        return made.placed(self._blocks.place(alike, decision.id, share, in_doubt=in_doubt))
 
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
         if uid not in (0, outcome.job.uid):
             raise ProtocolError(
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
             )
-        return protocol.ok_reply(), partial(_outcome_entry, outcome, self._policy.cluster, self._clock())
+        return protocol.ok_reply(), partial(_outcome_entry, outcome, self._policy.cluster, self._clock(), self.watch)
 
     async def _user(self, uid: int) -> str:
         """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
@@ -248,7 +262,7 @@ def _decision_entry(made: Decided, elapsed_ms: float) -> Entry:
     return Entry(told, lambda database: database.add_decision_row(row))
 
 
-def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
+def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Watch) -> Entry:
     """`cluster` is the configured one."""
     job = outcome.job
     ended = outcome.state == "ended"
@@ -271,6 +285,8 @@ def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float) -> Entry:
     def write(database: Database) -> None:
         if ended:
             database.report_end(row)
+            if row.decision_id:
+                watch.ended(row.decision_id)
         elif outcome.state == "step":
             database.report_step(row)
         else:

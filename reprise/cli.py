@@ -28,6 +28,10 @@ COMMANDS = {
 }
 
 
+# Commands of another part in a group: database imports nothing of the project.
+JOINED = {"db": ("matcher.benefit.cli", "records")}
+
+
 class Settings:
     """What every command shares (click's `obj`): the configuration, read when first asked for."""
 
@@ -50,6 +54,9 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        if cmd_name in JOINED and isinstance(command, click.Group):
+            module, attribute = JOINED[cmd_name]
+            command.add_command(getattr(importlib.import_module(module), attribute))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

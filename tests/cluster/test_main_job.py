@@ -185,7 +185,7 @@ def test_a_retired_record_is_given_to_nobody_within_seconds(
         return str(json.loads(done.stdout)["decisions"][0]["verdict"])
 
     assert verdict() == "apply"
-    cluster.run(["reprise", "db", "retire", record], user="reprise")
+    cluster.run(["reprise", "db", "records", "retire", record], user="reprise")
     try:
         assert verdict() == "none"
         wait_for("jobs without settings", lambda: given(run(cluster, "alice", "solver", "solve.sh")) == "", 10)

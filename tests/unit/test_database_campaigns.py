@@ -164,7 +164,7 @@ def test_bad_records_are_refused(database: Database, changes: dict[str, Any]) ->
 def test_records_by_status_and_component(database: Database) -> None:
     first = database.add_record(record())
     second = database.add_record(record(component="romio"))
-    database.set_record_status(first, RecordStatus.QUARANTINED)
+    database.set_record_status(first, RecordStatus.QUARANTINED, at=1.0)
     assert [found.id for found in database.records()] == [second]
     assert [found.id for found in database.records(status=None)] == [first, second]
     assert [found.id for found in database.records(status=RecordStatus.QUARANTINED)] == [first]
@@ -197,8 +197,8 @@ def test_records_are_handed_out_again_only_when_they_changed(database: Database)
     first, second = (database.add_record(free()) for _ in range(2))
     assert taken(database, None) == ([first, second], [], True, 2)
     assert taken(database, 2) is None
-    database.set_record_status(second, RecordStatus.QUARANTINED)
-    database.set_record_status(second, RecordStatus.ACTIVE)
+    database.set_record_status(second, RecordStatus.QUARANTINED, at=1.0)
+    database.set_record_status(second, RecordStatus.ACTIVE, at=1.0)
     assert taken(database, 2) == ([second], [], False, 4)
     with database._write() as connection:
         connection.execute("DELETE FROM record WHERE id = ?", (first,))
@@ -255,7 +255,7 @@ def test_unknown_ids_are_named(database: Database) -> None:
         lambda: database.set_campaign_state(7, CampaignState.FAILED),
         lambda: database.update_trial(trial(1, id=7)),
         lambda: database.record(7),
-        lambda: database.set_record_status(7, RecordStatus.RETIRED),
+        lambda: database.set_record_status(7, RecordStatus.RETIRED, at=1.0),
         lambda: database.publish(record(), None, campaign_id=7, summary={}),
     ):
         with pytest.raises(NotFoundError, match="has the id 7"):

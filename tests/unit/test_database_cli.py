@@ -13,15 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from database import Database, NotFoundError, listing, schema
-from database.cli import db
 from database.model import RecordStatus, Scope
+from reprise.cli import LazyGroup
 from tests.unit.database_values import artifact, campaign, record
 
 ROOT = Path(__file__).parents[2]
+DB = LazyGroup().get_command(click.Context(click.Command("reprise")), "db")
 
 NOW = len(schema.load_migrations())
 
@@ -35,7 +37,8 @@ def path(tmp_path: Path) -> Path:
 
 def run(path: Path, *arguments: str) -> Result:
     settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path)))
-    return CliRunner().invoke(db, list(arguments), obj=settings)
+    assert DB is not None
+    return CliRunner().invoke(DB, list(arguments), obj=settings)
 
 
 def test_init_says_what_it_did(tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_check_ignores_files_of_records_that_no_job_gets(path: Path, tmp_path: P
     publish(path, tmp_path / "rules")
     (tmp_path / "rules").unlink()
     with Database.open(path) as database:
-        database.set_record_status(1, RecordStatus.RETIRED)
+        database.set_record_status(1, RecordStatus.RETIRED, at=1.0)
     assert run(path, "check").exit_code == 0
 
 
@@ -126,12 +129,12 @@ def test_references_that_lead_nowhere_are_found(path: Path) -> None:
 
 
 def test_records_as_text(path: Path) -> None:
-    assert "reprise tune" in run(path, "records").output
+    assert "reprise tune" in run(path, "records", "list").output
     with Database.open(path) as database:
         database.add_record(record(metadata={"user": "eve", "job_name": "a\x1b[31m\nb", "program": "x"}))
         database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}))
-        database.set_record_status(2, RecordStatus.RETIRED)
-    lines = run(path, "records").output.splitlines()
+        database.set_record_status(2, RecordStatus.RETIRED, at=1.0)
+    lines = run(path, "records", "list").output.splitlines()
     assert len(lines) == 2
     assert lines[0].split() == list(listing.HEADINGS)
     for words in (
@@ -142,13 +145,13 @@ def test_records_as_text(path: Path) -> None:
         "10 + 12",
     ):
         assert words in lines[1]
-    assert "retired" in run(path, "records", "--all").output
+    assert "retired" in run(path, "records", "list", "--all").output
 
 
 def test_records_as_json(path: Path) -> None:
     with Database.open(path) as database:
         database.add_record(record())
-    document = json.loads(run(path, "records", "--json").output)
+    document = json.loads(run(path, "records", "list", "--json").output)
     assert document["version"] == 1
     assert document["records"][0]["default"] == {"mean": 2.4, "low": 2.3, "high": 2.5, "n": 10, "unit": "ms"}
 
@@ -163,9 +166,9 @@ def test_ages(seconds: float, text: str) -> None:
 def test_failure_is_one_line_without_traceback(tmp_path: Path) -> None:
     config = tmp_path / "reprise.toml"
     config.write_text(f'[database]\npath = "{tmp_path}/none.db"\n')
-    for command in ("check", "records"):
+    for command in ("check", "records list"):
         done = subprocess.run(
-            [sys.executable, "-m", "reprise", "--config", str(config), "db", command],
+            [sys.executable, "-m", "reprise", "--config", str(config), "db", *command.split()],
             capture_output=True,
             text=True,
             cwd=ROOT,
@@ -179,13 +182,13 @@ def test_failure_is_one_line_without_traceback(tmp_path: Path) -> None:
 def test_a_record_is_taken_out_of_use_and_put_back(path: Path) -> None:
     with Database.open(path) as database:
         number = database.add_record(record())
-    assert run(path, "retire", str(number)).output == f"record {number} is retired\n"
+    assert run(path, "records", "retire", str(number)).output == f"record {number} is retired\n"
     with Database.open(path) as database:
         assert database.records() == []
-    assert run(path, "activate", str(number)).output == f"record {number} is active\n"
+    assert run(path, "records", "release", str(number)).output == f"record {number} is active\n"
     with Database.open(path) as database:
         assert [found.id for found in database.records()] == [number]
 
 
 def test_a_record_that_is_not_there_cannot_be_retired(path: Path) -> None:
-    assert isinstance(run(path, "retire", "7").exception, NotFoundError)
+    assert isinstance(run(path, "records", "retire", "7").exception, NotFoundError)

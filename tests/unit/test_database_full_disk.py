@@ -43,17 +43,17 @@ def outcome(directory: Path, *steps: str) -> str:
     return (done.stderr or done.stdout).splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", ["check", "records", "retire 1"])
+@pytest.mark.parametrize("command", ["check", "records list", "records retire 1"])
 def test_a_full_file_system_is_named_as_the_cause(tmp_path: Path, command: str) -> None:
     fill = '(head -c 1M /dev/zero > "$D/disk/fill" 2> "$D/complaint"; true)'
     assert FULL in outcome(tmp_path, "$R db init", fill, f"$R db {command}")
 
 
-@pytest.mark.parametrize("command", ["init", "retire 1"])
+@pytest.mark.parametrize("command", ["init", "records retire 1"])
 def test_a_read_only_file_system_is_named_as_the_cause(tmp_path: Path, command: str) -> None:
     remount = 'mount -o remount,ro "$D/disk"'
     assert READ_ONLY in outcome(tmp_path, "$R db init", remount, f"$R db {command}")
 
 
 def test_a_read_only_file_system_can_be_read(tmp_path: Path) -> None:
-    assert "no records" in outcome(tmp_path, "$R db init", 'mount -o remount,ro "$D/disk"', "$R db records")
+    assert "no records" in outcome(tmp_path, "$R db init", 'mount -o remount,ro "$D/disk"', "$R db records list")

@@ -358,7 +358,7 @@ def test_explain_names_the_record_that_the_job_was_compared_with_as_it_is_now(si
         database.add_decision(
             decision(verdict="none", record_id=None, score=0.4, alternatives=[{**compared, "explained": True}])
         )
-        database.set_record_status(1, RecordStatus.RETIRED)
+        database.set_record_status(1, RecordStatus.RETIRED, at=1.0)
     assert "Compared with record 1: openmpi-collectives 1, tuned for alice's lattice" in reprise(
         site, "explain", "12"
     ).stdout.replace("\n", " ")

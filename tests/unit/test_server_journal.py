@@ -33,7 +33,7 @@ def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon)
     (number,) = daemon.add(mine())
     wait_for("the new record in use", lambda: daemon.ask(request())["verdict"] == "apply", timeout_s=2)
     with Database.open(daemon.database) as database:
-        database.set_record_status(number, RecordStatus.QUARANTINED)
+        database.set_record_status(number, RecordStatus.QUARANTINED, at=1.0)
     wait_for("the record out of use", lambda: daemon.ask(request())["verdict"] == "none", timeout_s=2)
     assert "quarantined" in daemon.ask(request())["reason"]
 

@@ -97,7 +97,7 @@ def test_a_record_that_changes_meanwhile_comes_again(plan: workers.Plan, databas
     first = next(batches)
     number = int(first.linkable.ids[0])
     with Database.open(database) as written:
-        written.set_record_status(number, RecordStatus.RETIRED)
+        written.set_record_status(number, RecordStatus.RETIRED, at=1.0)
         knowledge.take([first, *batches])
         changes = written.record_changes(plan.number)
         assert changes and [text.id for text in changes.changed] == [number]

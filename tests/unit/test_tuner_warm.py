@@ -40,7 +40,7 @@ def change(site: Site, record: int, **changes: Any) -> None:
     """Put a record in the place of another, as if it had been so from the beginning."""
     with Database.open(site.config.database.path) as database:
         old = database.record(record)
-        database.set_record_status(record, RecordStatus.RETIRED)
+        database.set_record_status(record, RecordStatus.RETIRED, at=1.0)
         database.add_record(dataclasses.replace(old, **changes))
 
 
@@ -73,7 +73,7 @@ def test_what_a_campaign_starts_from_is_chosen_once(site: Site) -> None:
     record = tuned(site)
     campaign = site.begin(search=WARM, settings={"problems": ["p/1"], "before": "[ $n != 2 ] || kill -9 $PPID"})
     with Database.open(site.config.database.path) as database:
-        database.set_record_status(record, RecordStatus.RETIRED)
+        database.set_record_status(record, RecordStatus.RETIRED, at=1.0)
     assert site.killed(campaign) == -signal.SIGKILL
     site.run(campaign)
     assert searched(site, campaign)[0] == {"size": 4, "kind": "c"}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Production in miniature: jobs of some records, one of which does harm, as the daemon compares them.
+
+Jobs of all records come mixed, on one, two or four nodes; some of a record's last jobs still run when its next one is
+decided. The daemon's own blocks, evidence and gains are what decides; only jobs and time are made up.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from matcher.benefit.blocks import Blocks
+from matcher.benefit.evidence import Evidence, Run
+from matcher.benefit.gain import gain
+
+HARM = math.log(1.1)
+"""Of the run time's logarithm: jobs are 10 % slower."""
+GOOD = math.log(0.9)
+RECORDS = 10
+NODES = (1, 2, 4)
+RUNNING = 3
+"""A record's jobs that have not ended yet when its next one is decided."""
+NOISE = 0.05
+SHARE = 0.1
+
+Noise = Callable[[random.Random], float]
+
+
+def normal(rng: random.Random) -> float:
+    """5 % of the run time."""
+    return rng.gauss(0, NOISE)
+
+
+def spikes(rng: random.Random) -> float:
+    """The same, and of one job in twenty the run time is half as long again, or many times that."""
+    return rng.gauss(0, NOISE) + (rng.expovariate(2) if rng.random() < 0.05 else 0.0)
+
+
+def student(rng: random.Random) -> float:
+    """5 % times Student's t with three degrees of freedom, whose tails have no third moment."""
+    return NOISE * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3)
+
+
+NOISES: Mapping[str, Noise] = {"normal": normal, "spikes": spikes, "student": student}
+
+
+@dataclass
+class _Kept:
+    """A record and its jobs. `given`: how many were given its settings until it was set aside."""
+
+    effect: float
+    evidence: Evidence = field(default_factory=Evidence)
+    running: deque[tuple[str, bool, int, float]] = field(default_factory=deque)
+    blocks: dict[str, tuple[list[Run], list[Run]]] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)
+    seconds: dict[int, tuple[list[float], list[float]]] = field(default_factory=dict)
+    given: int = 0
+    set_aside: bool = False
+
+
+@dataclass(frozen=True)
+class Played:
+    """`harmful_after`: jobs that were given the harmful record; None: it was never set aside. `good`: of the other
+    records, whether each was set aside and whether its interval holds the truth."""
+
+    harmful_after: int | None
+    good: Sequence[tuple[bool, bool]]
+
+
+def play(seed: int, jobs: int, noise: Noise) -> Played:
+    """So many jobs of `RECORDS` records, the first of which does harm."""
+    rng = random.Random(seed)  # noqa: S311 - a simulation
+    records = [_Kept(HARM if number == 0 else GOOD) for number in range(RECORDS)]
+    blocks = Blocks(rng)
+    for number in range(jobs):
+        which = rng.randrange(RECORDS)
+        _job(records[which], which, str(number), blocks, rng, noise)
+    good = [(kept.set_aside, _holds(kept)) for kept in records[1:]]
+    return Played(records[0].given if records[0].set_aside else None, good)
+
+
+def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random, noise: Noise) -> None:
+    if kept.set_aside:
+        return
+    if len(kept.running) >= RUNNING:
+        _end(kept, blocks)
+        if kept.set_aside:
+            return
+    nodes = rng.choice(NODES)
+    place = blocks.place((which, nodes), name, SHARE, in_doubt=kept.evidence.in_doubt)
+    seconds = 600 / nodes * math.exp(noise(rng) + (0.0 if place.held_out else kept.effect))
+    kept.running.append((place.block, place.held_out, nodes, seconds))
+    kept.pending[place.block] = kept.pending.get(place.block, 0) + 1
+    kept.given += not place.held_out
+
+
+def _end(kept: _Kept, blocks: Blocks) -> None:
+    """The oldest of the jobs that run."""
+    block, held_out, nodes, seconds = kept.running.popleft()
+    kept.seconds.setdefault(nodes, ([], []))[held_out].append(seconds)
+    runs = kept.blocks.setdefault(block, ([], []))
+    runs[held_out].append(Run(seconds))
+    kept.pending[block] -= 1
+    if kept.pending[block] == 0 and block not in blocks.open():
+        kept.evidence.add(*kept.blocks.pop(block))
+        kept.set_aside = bool(kept.evidence.verdict)
+
+
+def _holds(kept: _Kept) -> bool:
+    found = gain(kept.seconds.values())
+    truth = 1 - math.exp(kept.effect)
+    return found.low is not None and found.high is not None and found.low <= truth <= found.high
+
+
+def production(seeds: int, jobs: int, least_given: int = 30) -> dict[str, object]:
+    """The worst of the kinds of noise for each bar, and each kind's own."""
+    told: dict[str, dict[str, float]] = {}
+    for name, noise in NOISES.items():
+        played = [play(seed, jobs, noise) for seed in range(seeds)]
+        good = [one for run in played for one in run.good]
+        after = [run.harmful_after for run in played]
+        told[name] = {
+            "quarantined_within_30": statistics.fmean(one is not None and one <= least_given for one in after),
+            "jobs_until_quarantine": statistics.median(math.inf if one is None else one for one in after),
+            "false_quarantine": statistics.fmean(any(aside for aside, _ in run.good) for run in played),
+            "coverage": round(statistics.fmean(held for _, held in good), 4),
+        }
+    coverages = [one["coverage"] for one in told.values()]
+    return {
+        "quarantined_within_30": min(one["quarantined_within_30"] for one in told.values()),
+        "false_quarantine": max(one["false_quarantine"] for one in told.values()),
+        "coverage": max(coverages, key=lambda one: abs(one - 0.95)),
+        "noise": told,
+    }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real daemon over its life: what ten thousand requests leave behind, and what ten million decisions slow down."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sqlite3
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.load import quantile
+from bench.match import fill, one_after_another, question, rss_mib, start
+from bench.match_site import Site
+from database import Database
+from tests.unit.database_values import decision
+from tests.unit.matcher_daemon import Daemon
+
+RECORDS = 2000
+WARM_UP = 2000
+"""Requests after which the daemon has what it needs; what comes on top of that is counted."""
+ROUND = 250
+ROUNDS = 20
+
+# Every row is like the first one but for its id, its time and its job; they come in the order of time.
+_MORE_SQL = """
+INSERT INTO decision ({names})
+WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)
+SELECT {values} FROM number, decision AS one WHERE one.id = :first
+"""
+
+
+@contextlib.contextmanager
+def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, Site]]:
+    """It knows records, and has logged so many decisions."""
+    directory.mkdir()
+    (directory / "lib").mkdir()
+    daemon = Daemon(directory)
+    rng = random.Random(1)  # noqa: S311 - a simulation
+    site = Site(rng, 100)
+    fill(daemon.database, site, rng, RECORDS)
+    if decisions:
+        log_decisions(daemon.database, decisions)
+    start(daemon)
+    try:
+        yield daemon, site
+    finally:
+        daemon.stop()
+
+
+def log_decisions(path: Path, count: int) -> None:
+    """So many, in the year before now."""
+    first = f"{0:011x}-{0:08x}"
+    with Database.open(path) as database:
+        database.add_decision(decision(first, record_id=1, block=first, verdict="apply"))
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
+        made = {
+            "id": "format('%011x-%08x', n, n)",
+            "at": "one.at + n * 3.0",
+            "job_id": "n",
+            "block": "CASE WHEN n % 10 THEN NULL ELSE format('%011x-%08x', n, n) END",
+        }
+        values = ", ".join(made.get(name, f"one.{name}") for name in columns)
+        connection.execute(_MORE_SQL.format(names=", ".join(columns), values=values), {"count": count, "first": first})
+
+
+def leaks(directory: Path, requests: int) -> dict[str, float]:
+    """What a daemon has more of after so many requests."""
+    with daemon_with(directory) as (daemon, site):
+        rng = random.Random(2)  # noqa: S311 - a simulation
+        frames = [question(site, rng) for _ in range(500)]
+
+        def ask(count: int) -> None:
+            one_after_another(daemon, [frames[number % len(frames)] for number in range(count)])
+
+        ask(WARM_UP)
+        before = state(daemon)
+        ask(requests)
+        after = state(daemon)
+    return {
+        "leak_fds": after[0] - before[0],
+        "leak_threads": after[1] - before[1],
+        "leak_rss_pct": round(100 * (after[2] / before[2] - 1), 2),
+    }
+
+
+def state(daemon: Daemon) -> tuple[int, int, float]:
+    """Descriptors, threads, and MiB of memory."""
+    if daemon.process is None:
+        raise ValueError("the daemon does not run")
+    process = Path(f"/proc/{daemon.process.pid}")
+    return len(list((process / "fd").iterdir())), len(list((process / "task").iterdir())), rss_mib(daemon)
+
+
+def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
+    """The 99th percentile of a decision beside so many others, over that of one beside none: the median of rounds, in
+    which both daemons are asked the same in turn."""
+    with (
+        daemon_with(directory / "none") as (empty, site),
+        daemon_with(directory / "many", decisions) as (full, _),
+    ):
+        rng = random.Random(3)  # noqa: S311 - a simulation
+        took: dict[str, list[float]] = {"none": [], "many": []}
+        for number in range(ROUNDS + 1):
+            frames = [question(site, rng) for _ in range(ROUND)]
+            pair = [("none", empty), ("many", full)]
+            for name, daemon in pair if number % 2 else pair[::-1]:
+                found = one_after_another(daemon, frames)
+                took[name] += found if number else []  # the first one warms up
+    return {
+        "p99_ratio_10m": round(_p99(took["many"]) / _p99(took["none"]), 3),
+        "p99_ms_none": round(_p99(took["none"]), 2),
+        "p99_ms_10m": round(_p99(took["many"]), 2),
+        "p50_ms_none": round(statistics.median(took["none"]), 2),
+        "p50_ms_10m": round(statistics.median(took["many"]), 2),
+    }
+
+
+def _p99(took: Sequence[float]) -> float:
+    return quantile(sorted(took), 0.99)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the jobs that a record matches are held out.
+
+Like is compared with like in blocks: a few jobs in a row of one record and one number of nodes, of which one, at
+random, is treated unlike the others. So every job that is held out has neighbours in time that were given the
+settings, whatever happens to the cluster meanwhile, and nobody can tell beforehand which job it will be. Pure but for
+chance.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+PAIR = 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job's: its block, and whether it is held out."""
+
+    block: str
+    held_out: bool
+
+
+def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
+    """The jobs of a new block, True for each that is held out, in random order.
+
+    Share is how many are held out of all, above 0 and below 1; it is met by blocks with a single job of the rarer kind.
+    In doubt it is one of two.
+    """
+    size = PAIR if in_doubt else max(PAIR, round(1 / min(share, 1 - share)))
+    rare = share <= 0.5 or size == PAIR
+    jobs = [not rare] * size
+    jobs[rng.randrange(size)] = rare
+    return jobs
+
+
+class Blocks:
+    """Deals places to jobs as they come. What it knows is lost with the process: blocks that are not full then stay
+    so."""
+
+    def __init__(self, rng: random.Random | None = None) -> None:
+        self._rng = rng or secrets.SystemRandom()
+        self._open: dict[Hashable, tuple[str, list[bool]]] = {}
+
+    def place(self, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
+        """The next job's. `key`: of jobs that are alike; `name`: unique, of the block if this job begins one."""
+        block, left = self._open.get(key) or (name, pattern(share, in_doubt=in_doubt, rng=self._rng))
+        held_out = left.pop()
+        if left:
+            self._open[key] = block, left
+        else:
+            self._open.pop(key, None)
+        return Place(block, held_out)
+
+    def open(self) -> Sequence[str]:
+        """The blocks that more jobs will be in."""
+        return [block for block, _ in list(self._open.values())]
