@@ -51,11 +51,10 @@ def show(settings: Settings, which: str, as_json: bool) -> None:
 
 @predict.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--evaluations", type=click.IntRange(min=1), default=100, show_default=True, help="Settings asked about.")
 @click.option("--verify", is_flag=True, help="Then compare it with the default in real runs; a record if it gains.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
-def search(settings: Settings, file: Path, evaluations: int, verify: bool, as_json: bool) -> None:
+def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     """Choose a setting for the application of the campaign FILE, which names its family and features."""
     from database.facade import Database
     from tuner import campaign, session
@@ -65,7 +64,7 @@ def search(settings: Settings, file: Path, evaluations: int, verify: bool, as_js
     definition = campaign.load(file)
     with Database.open(settings.config.database.path, read_only=not verify) as database:
         begun = time.monotonic()
-        chosen = practice.choose(database, definition, settings.config, evaluations)
+        chosen = practice.choose(database, definition, settings.config)
         told = {
             "parametrization": dict(chosen.found.point),
             "seconds": chosen.found.seconds,

@@ -26,7 +26,7 @@ class Choice:
     models: Sequence[int]
 
 
-def choose(database: Database, definition: Definition, config: Config, evaluations: int) -> Choice:
+def choose(database: Database, definition: Definition, config: Config) -> Choice:
     """The setting that models think best for the campaign's application. Raises TunerError where they must not be
     asked, or the campaign says no family or no parts."""
     described = registry.read(definition.component, config, definition.application)
@@ -48,7 +48,7 @@ def choose(database: Database, definition: Definition, config: Config, evaluatio
     size = size_of(component, problems)
     weights = {part.name: part.weight for part in parts}
     oracle = Oracle(known, weights, rows.configuration(definition.settings, size))
-    found = search(oracle, problem.space, problem.default, evaluations, definition.search.seed)
+    found = search(oracle, problem.space, problem.default)
     return Choice(found, [known[name].id for name, weight in weights.items() if weight])
 
 
