@@ -96,7 +96,7 @@ def campaign(
         "application": {"script": path, "user": user},
         "search": {"method": "tpe", "window": 0, **search},
         "noise": {"policy": "none"},
-        "repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4},
+        "repetitions": {"default_runs": 3, "final_pairs": 4, "more_pairs": 4},
         "executor": {"kind": "slurm", "max_trial_s": 120},
     }
 

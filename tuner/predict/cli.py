@@ -59,9 +59,10 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     from database.facade import Database
     from tuner import campaign, session
     from tuner.cli import go
-    from tuner.predict import practice
+    from tuner.predict import model, practice
 
     definition = campaign.load(file)
+    model.version(model.engine())  # which takes a second or two to load, whatever is asked
     with Database.open(settings.config.database.path, read_only=not verify) as database:
         begun = time.monotonic()
         chosen = practice.choose(database, definition, settings.config)
