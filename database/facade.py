@@ -11,12 +11,13 @@ from database.decisions import DECISION, Decisions
 from database.outcomes import OUTCOME, Outcomes
 from database.predictions import PREDICTION, Predictions
 from database.records import ARTIFACT, RECORD, Records
+from database.replicas import Replicas
 from database.service_runs import SERVICE_RUN, ServiceRuns
 
 TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
-class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, ServiceRuns, Predictions):
+class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, ServiceRuns, Predictions, Replicas):
     """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
 
     def counts(self) -> Mapping[str, int]:

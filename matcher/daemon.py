@@ -9,15 +9,18 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from database import Database
 from matcher import garbage
+from matcher.background import Background
 from matcher.eventlog import line
 from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
 from matcher.listener import listen, listen_tcp, remove_socket
 from matcher.notify import notify, passed_listener, watchdog_interval_s
 from matcher.peer import Peer, UnixPeer, munge_greeter
+from matcher.replica import Publisher, Replica
 from matcher.server import Server
 from matcher.service import Service
 from reprise import __version__
@@ -51,9 +54,14 @@ def run(load_config: Callable[[], Config]) -> None:
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
             journal.start(service.load_records())
+            background = [Background(name, config.database.path, step) for name, step in _steps(config)]
+            for one in background:
+                one.start()
             try:
                 runner.run(_serve(config, service, journal, listener, over_tcp))
             finally:
+                for one in background:
+                    one.stop()
                 journal.stop()
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -63,6 +71,14 @@ def run(load_config: Callable[[], Config]) -> None:
             over_tcp.close()
         if inode is not None:  # a passed socket is the manager's
             remove_socket(config.matcher.socket, inode)
+
+
+def _steps(config: Config) -> Iterator[tuple[str, Callable[[Database], object]]]:
+    """What is done once a second beside serving."""
+    if config.matcher.publish:
+        yield "publisher", Publisher(config.matcher.publish).step
+    if config.replica.records:
+        yield "replica", Replica(config, config.replica.records).step
 
 
 async def _serve(

@@ -179,6 +179,20 @@ class Outcome(_Message):
         return self
 
 
+class Forwarded(_Message):
+    """A row of the database, as a replica has it; `state` is an outcome's."""
+
+    kind: Literal["decision", "outcome"]
+    state: Literal["started", "step", "ended"] | None = None
+    row: dict[str, str | int | float | None]
+
+
+class Forward(_Message):
+    """What a replica has decided and heard."""
+
+    entries: list[Forwarded]
+
+
 class Explain(_Message):
     """Why a job of the caller's got what it got. `job`: its number, an array's task (`4711_3`), or a decision's id.
 
@@ -193,8 +207,14 @@ class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Explain | Ping
-_KINDS: dict[str, type[Request]] = {"decide": Decide, "outcome": Outcome, "explain": Explain, "ping": Ping}
+Request = Decide | Outcome | Forward | Explain | Ping
+_KINDS: dict[str, type[Request]] = {
+    "decide": Decide,
+    "outcome": Outcome,
+    "forward": Forward,
+    "explain": Explain,
+    "ping": Ping,
+}
 
 
 def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import pwd
 import secrets
 import shutil
@@ -17,19 +18,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from database import Database
-from database.decisions import DECISION
-from database.model import Outcome, RecordText
+from database.model import RecordText
 from matcher import protocol, workers
 from matcher.access import access_of
 from matcher.benefit.blocks import Blocks
 from matcher.benefit.watch import Watch
 from matcher.decide import Decided, Knowledge, Question, answered
+from matcher.entries import decision_entry, forwarded_entry, outcome_entry
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
 from matcher.explainer import Explainer
 from matcher.guards import Policy
-from matcher.journal import Entry, MakeEntry
+from matcher.journal import MakeEntry
 from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
@@ -101,8 +101,9 @@ class Service:
         self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
         self._inline = True
         self._blocks = Blocks()
-        self.watch = Watch(self._blocks.open, clock)
         self.reload()
+        self._is_replica = self._config.replica.records is not None  # who becomes one, or none, is started anew
+        self.watch = Watch(self._blocks.open, clock, judges=not self._is_replica)
         self._knowledge = knowledge_of((), self._model, self._config)
         self._explainer = Explainer(self._config.database.path, self._config.site.cluster)
 
@@ -157,6 +158,8 @@ class Service:
                 return await self._decide(request, uid, begun, inline=self._inline and len(body) <= INLINE_BYTES)
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
+            if isinstance(request, protocol.Forward):
+                return self._forward(request, uid)
             if isinstance(request, protocol.Explain):
                 return await self._explainer.reply(request, uid, self._knowledge.engine.model), None
             uptime = time.monotonic() - self._started
@@ -192,7 +195,9 @@ class Service:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
         made = self._dealt(made)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
-        return protocol.decision_reply(made.decision), partial(_decision_entry, made, elapsed_ms)
+        return protocol.decision_reply(made.decision), partial(
+            decision_entry, made, elapsed_ms, forward=self._is_replica
+        )
 
     def _dealt(self, made: Decided) -> Decided:
         """With its place in a block, where some jobs are held out."""
@@ -208,7 +213,13 @@ class Service:
             raise ProtocolError(
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
             )
-        return protocol.ok_reply(), partial(_outcome_entry, outcome, self._policy.cluster, self._clock(), self.watch)
+        arguments = (outcome, self._policy.cluster, self._clock(), self.watch)
+        return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
+
+    def _forward(self, forward: protocol.Forward, uid: int) -> tuple[dict[str, Any], MakeEntry]:
+        if uid not in (0, os.geteuid()):
+            raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
+        return protocol.ok_reply(), partial(forwarded_entry, forward, self.watch)
 
     async def _user(self, uid: int) -> str:
         """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
@@ -243,56 +254,3 @@ def _linkage_ms(engine: Engine) -> float:
         engine.link(latest.metadata)
         took.append(time.perf_counter() - begun)
     return min(took) * 1e3
-
-
-def _decision_entry(made: Decided, elapsed_ms: float) -> Entry:
-    decision = made.explained(elapsed_ms)
-    told = line(
-        "decision",
-        id=decision.id,
-        user=decision.user,
-        job=decision.job_id,
-        point=decision.point,
-        verdict=decision.verdict,
-        score=decision.score,
-        record=decision.record_id,
-        ms=decision.elapsed_ms,
-    )
-    row = DECISION.encode(decision)
-    return Entry(told, lambda database: database.add_decision_row(row))
-
-
-def _outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Watch) -> Entry:
-    """`cluster` is the configured one."""
-    job = outcome.job
-    ended = outcome.state == "ended"
-    row = Outcome(
-        cluster=job.cluster or cluster,
-        job_id=job.id,
-        array_task=job.array_task,
-        uid=job.uid,
-        verdict=outcome.verdict,
-        started_at=at - (outcome.elapsed_s or 0.0) if ended else at,
-        decision_id=outcome.decision,
-        applied=outcome.applied,
-        ended_at=at if ended else None,
-        elapsed_s=outcome.elapsed_s if ended else None,
-        exit_status=outcome.exit_status if ended else None,
-        unreadable=outcome.unreadable,
-        present=outcome.present,
-    )
-
-    def write(database: Database) -> None:
-        if ended:
-            database.report_end(row)
-            if row.decision_id:
-                watch.ended(row.decision_id)
-        elif outcome.state == "step":
-            database.report_step(row)
-        else:
-            database.report_start(row)
-        if row.decision_id:  # another user's decision is left alone, and so is one that has its job
-            database.link_job(row.decision_id, row.cluster, job.id, job.array_task, uid=job.uid)
-
-    told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
-    return Entry(told, write)

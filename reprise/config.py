@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
@@ -126,6 +126,22 @@ class Matcher(Section):
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
+    publish: AbsolutePath | None = Field(None, description="file in which replicas find the records")
+
+
+class Replica(Section):
+    """A matcher that stands in for another one."""
+
+    records: AbsolutePath | None = Field(None, description="the file in which the primary publishes its records")
+    primary: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
+        default_factory=list, description="where the primary listens, like the plugin's endpoint="
+    )
+
+    @model_validator(mode="after")
+    def _knows_its_primary(self) -> Replica:
+        if self.records and not self.primary:
+            raise ValueError("where `records` come from a primary, `primary` must say where it listens")
+        return self
 
 
 class Access(Section):
@@ -184,6 +200,7 @@ class Config(Section):
 
     site: Site = Site()
     matcher: Matcher = Matcher()
+    replica: Replica = Replica()
     access: Access = Access()
     database: DatabaseSection = DatabaseSection()
     artifacts: Artifacts = Artifacts()

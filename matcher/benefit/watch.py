@@ -35,7 +35,11 @@ class _Watched:
 class Watch:
     """`look` is for the thread that has the database; the others may be called by another one."""
 
-    def __init__(self, open_blocks: Callable[[], Collection[str]], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, open_blocks: Callable[[], Collection[str]], clock: Callable[[], float] = time.time, *, judges: bool = True
+    ) -> None:
+        """`open_blocks` tells the blocks that more jobs will be in. Who does not judge leaves records as they are."""
+        self._judges = judges
         self._open_blocks = open_blocks
         self._clock = clock
         self._ended: deque[str] = deque()
@@ -77,7 +81,7 @@ class Watch:
         else:
             for one in {*watched.waiting, block} - {None}:
                 self._take(watched, database.compared(record_id, block=one, since=since))
-        if watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
+        if self._judges and watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
             reason = story.told(watched.evidence.verdict, database.compared(record_id, since=since))
             database.set_record_status(record_id, RecordStatus.QUARANTINED, at=self._clock(), reason=reason)
             log.warning(line("quarantined", record=record_id, why=reason))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records for other hosts: a published copy that replicas take theirs from, and what they send in return."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from database import schema
+from database.decisions import DECISION
+from database.errors import AccessError, CorruptedError, SchemaError
+from database.records import RECORD
+from database.rows import Cell
+from database.store import FILE_MODE, Store
+
+COLUMNS = tuple(RECORD.columns())
+_ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)
+# What leads to rows that a copy has not, and replicas need not.
+LEFT_OUT = ("campaign_id", "artifact_sha256")
+_CHANGES = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name != "id")
+_TAKE = (
+    f"INSERT INTO record ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+    f" ON CONFLICT (id) DO UPDATE SET {_CHANGES}"
+)
+
+
+class Replicas(Store):
+    """The database of a matcher that others stand in for, and theirs."""
+
+    def publish_records(self, path: Path) -> int:
+        """Write all records to `path`: a database that is replaced whole and never changed, so that it can be read from
+        anywhere, a network file system too. Returns how many. Raises AccessError where it cannot be written."""
+        rows = self._read(_ROWS)
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+            schema.migrate(copy, path, schema.load_migrations())
+            copy.execute("BEGIN")
+            copy.executemany(_TAKE, [_alone(row) for row in rows])
+            copy.execute("COMMIT")
+            data = copy.serialize()
+        try:
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+                try:
+                    file.write(data)
+                    file.flush()
+                    os.fchmod(file.fileno(), FILE_MODE)
+                    os.fsync(file.fileno())
+                    Path(file.name).replace(path)
+                except BaseException:
+                    Path(file.name).unlink()
+                    raise
+        except OSError as error:
+            raise AccessError(
+                f"{path}: records cannot be published there ({error.strerror}): the user that runs the matcher must be "
+                f"able to write to {path.parent}"
+            ) from error
+        return len(rows)
+
+    def take_published(self, path: Path, data: bytes) -> int:
+        """Have the records of a published copy, and no others: what is not among them is retired. Returns how many
+        changed. `path` is where `data` came from. Raises a DatabaseError where it is no such copy."""
+        rows = _published(path, data)
+        mine = {row["id"]: tuple(row) for row in self._read(_ROWS)}
+        changed = [row for row in rows if mine.get(row[COLUMNS.index("id")]) != row]
+        gone = set(mine) - {row[COLUMNS.index("id")] for row in rows}
+        with self._write() as connection:
+            connection.executemany(_TAKE, changed)
+            retired = [
+                connection.execute(
+                    "UPDATE record SET status = 'retired' WHERE id = ? AND status <> 'retired'", (number,)
+                ).rowcount
+                for number in gone
+            ]
+        return len(changed) + sum(retired)
+
+    def put_out(self, message: str) -> None:
+        """Keep a message (JSON) until it is sent."""
+        with self._write() as connection:
+            connection.execute("INSERT INTO outbox (message) VALUES (?)", (message,))
+
+    def oldest_out(self, limit: int) -> Sequence[tuple[int, str]]:
+        """The messages that wait longest, with their numbers."""
+        rows = self._read("SELECT id, message FROM outbox ORDER BY id LIMIT ?", (limit,))
+        return [(row["id"], row["message"]) for row in rows]
+
+    def drop_out(self, last: int) -> None:
+        """Forget the messages up to the one with this number: they are sent."""
+        with self._write() as connection:
+            connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
+
+    def take_decision_row(self, row: dict[str, Cell]) -> None:
+        """A replica's decision; one that is here already stays as it is. A record that is not here is not named."""
+        with self._write() as connection:
+            known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
+            row = row if known else {**row, "record_id": None}
+            connection.execute(f"{DECISION.insert_sql} ON CONFLICT (id) DO NOTHING", row)
+
+
+def _alone(row: sqlite3.Row) -> tuple[Cell, ...]:
+    return tuple(None if name in LEFT_OUT else row[name] for name in COLUMNS)
+
+
+def _published(path: Path, data: bytes) -> list[tuple[Cell, ...]]:
+    migrations = schema.load_migrations()
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        try:
+            copy.deserialize(data)
+            version = schema.version_of(copy, path)
+            if version != migrations[-1].version:
+                raise SchemaError(
+                    f"{path}: was published by another release of Reprise (schema {version}, this one needs "
+                    f"{migrations[-1].version}): install the same release on all hosts"
+                )
+            return [tuple(row) for row in copy.execute(_ROWS)]
+        except (sqlite3.Error, MemoryError) as error:  # it says that of no bytes at all
+            raise CorruptedError(
+                f"{path}: is no published copy of records ({error}): it comes from [matcher] publish of the primary"
+            ) from error

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written of decisions and outcomes: by the matcher that made or heard them, and by its primary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from database import Database
+from database.decisions import DECISION
+from database.model import Outcome
+from database.outcomes import OUTCOME
+from matcher import protocol
+from matcher.benefit.watch import Watch
+from matcher.decide import Decided
+from matcher.eventlog import line
+from matcher.journal import Entry
+
+
+def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:
+    """With `forward`, it is kept for the primary too."""
+    decision = made.explained(elapsed_ms)
+    told = line(
+        "decision",
+        id=decision.id,
+        user=decision.user,
+        job=decision.job_id,
+        point=decision.point,
+        verdict=decision.verdict,
+        score=decision.score,
+        record=decision.record_id,
+        ms=decision.elapsed_ms,
+    )
+    row = DECISION.encode(decision)
+
+    def write(database: Database) -> None:
+        database.add_decision_row(row)
+        if forward:
+            database.put_out(json.dumps({"kind": "decision", "row": row}))
+
+    return Entry(told, write)
+
+
+def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, *, forward: bool) -> Entry:
+    """`cluster` is the configured one."""
+    job = outcome.job
+    ended = outcome.state == "ended"
+    row = Outcome(
+        cluster=job.cluster or cluster,
+        job_id=job.id,
+        array_task=job.array_task,
+        uid=job.uid,
+        verdict=outcome.verdict,
+        started_at=at - (outcome.elapsed_s or 0.0) if ended else at,
+        decision_id=outcome.decision,
+        applied=outcome.applied,
+        ended_at=at if ended else None,
+        elapsed_s=outcome.elapsed_s if ended else None,
+        exit_status=outcome.exit_status if ended else None,
+        unreadable=outcome.unreadable,
+        present=outcome.present,
+    )
+
+    def write(database: Database) -> None:
+        _report(database, outcome.state, row, watch)
+        if forward:
+            cells = {name: cell for name, cell in OUTCOME.encode(row).items() if name != "id"}
+            database.put_out(json.dumps({"kind": "outcome", "state": outcome.state, "row": cells}))
+
+    told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
+    return Entry(told, write)
+
+
+def forwarded_entry(forward: protocol.Forward, watch: Watch) -> Entry:
+    """What a replica has decided and heard."""
+
+    def write(database: Database) -> None:
+        for one in forward.entries:
+            if one.kind == "decision":
+                database.take_decision_row(_row(one.row, DECISION.columns()))
+            else:
+                row = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
+                _report(database, one.state, row, watch)
+
+    return Entry(line("forwarded", count=len(forward.entries)), write)
+
+
+def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
+    return {name: cells.get(name) for name in columns}
+
+
+def _report(database: Database, state: str | None, row: Outcome, watch: Watch) -> None:
+    if state == "ended":
+        database.report_end(row)
+        if row.decision_id:
+            watch.ended(row.decision_id)
+    elif state == "step":
+        database.report_step(row)
+    else:
+        database.report_start(row)
+    if row.decision_id:  # another user's decision is left alone, and so is one that has its job
+        database.link_job(row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid)
