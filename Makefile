@@ -192,6 +192,10 @@ bench-collectives: root all ## measure campaigns over collectives beside an exha
 bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
 	@$(PYTHON) -m bench.scenario
 
+.PHONY: soak
+soak: root all ## run users, campaigns and faults on a virtual cluster for an hour (needs root; MINUTES=60)
+	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60)
+
 .PHONY: bench-ops
 bench-ops: $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
 	@$(PYTHON) -m bench.ops

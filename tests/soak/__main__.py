@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Endurance: `make soak` (needs root).
+
+    python -m tests.soak [--minutes 60] [--fault-every 60]
+
+On a virtual cluster three users submit jobs all the time, a campaign runs after the other, and about once a minute
+something is broken and mended: the matcher is killed, stopped, restarted or told to read its configuration again, its
+database is locked or replaced by a backup, its socket is taken away, a campaign is killed and resumed. Every job must
+run to its end, with its settings where the matcher was well since before it was submitted; at the end the database must
+be sound, and the matcher no larger than it was. The last line is a JSON object; exit status 1 if anything was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.product import SOURCE, Daemon, install
+from tests.cluster.test_transport import TUNE
+from tests.unit.matcher_daemon import RULES
+from tests.waiting import wait_for
+
+USERS = ("alice", "bob", "carol")
+OUTSTANDING = 6
+PAUSE_S = 0.5
+SETTLED_S = 3.0
+"""After a fault is mended a job may still be without settings for so long."""
+GROWTH = 1.2
+LOCK = """
+import sqlite3, time
+with sqlite3.connect("/var/lib/reprise/reprise.db", isolation_level=None) as database:
+    database.execute("BEGIN IMMEDIATE")
+    time.sleep(3)
+    database.execute("ROLLBACK")
+"""
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=lattice
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --output=lattice-%j.out
+[ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
+/usr/bin/env | /bin/sed -n /^OMPI_MCA_coll/p
+"""
+EAGER = {"default": 65536, "min": 4096, "max": 262144, "step": 2, "step_type": "multiplicative"}
+COMPONENT = {
+    "name": "soak",
+    "version": "1",
+    "description": "for endurance",
+    "kind": "application",
+    "parameters": {"OMPI_MCA_btl_tcp_eager_limit": EAGER},
+    "objective": {"pattern": "^took ([0-9.]+)"},
+}
+CAMPAIGN = {
+    "name": "soak",
+    "component": "soak",
+    "application": {"script": "/home/reprise/soak.sh", "user": "reprise"},
+    "search": {"method": "random", "budget": 5},
+    "repetitions": {"default_runs": 2, "final_pairs": 2},
+    "executor": {"kind": "slurm", "max_trial_s": 60},
+}
+TRIAL = "#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\nsleep 0.2\necho took 0.$((RANDOM % 900 + 100))\n"
+
+
+@dataclass
+class Soak:
+    """What goes on. `well_since`: when the matcher was last mended, None while it is broken."""
+
+    cluster: VirtualCluster
+    daemon: Daemon
+    rng: random.Random
+    well_since: float | None = 0.0
+    jobs: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    campaign: Any = None
+
+    def submit(self) -> None:
+        """One more job of one of the users, if there are not too many."""
+        if len(self.jobs) >= OUTSTANDING:
+            return
+        user = self.rng.choice(USERS)
+        well = self.well_since is not None and time.monotonic() - self.well_since > SETTLED_S
+        try:
+            number = self.cluster.submit("job.sh", user=user, cwd=f"/home/{user}")
+        except ClusterError as error:
+            self.problems.append(f"a submission failed: {error}")
+            return
+        self.jobs[number] = user, well
+        self.counts["jobs"] += 1
+
+    def collect(self) -> None:
+        """Look at the jobs that have ended."""
+        for number, (user, well) in list(self.jobs.items()):
+            state = self.cluster.job(number).get("JobState", "")
+            if state in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
+                continue
+            del self.jobs[number]
+            output = self.cluster.path(f"/home/{user}/lattice-{number}.out")
+            got = dict(line.split("=", 1) for line in output.read_text().splitlines()) if output.exists() else None
+            if state != "COMPLETED" or got is None or (got and got != RULES):
+                self.problems.append(f"job {number} is {state} and had {got}")
+            elif well and user == "alice" and not got:
+                self.problems.append(f"job {number} was submitted to a matcher that was well, and got nothing")
+            self.counts["given"] += got == RULES
+
+    def is_over(self) -> bool:
+        """Whether all jobs have ended."""
+        self.collect()
+        return not self.jobs
+
+    def tune(self) -> None:
+        """Have a campaign run: a new one when the last has ended."""
+        if self.campaign is not None:
+            status = self.campaign.poll()
+            if status is None:
+                return
+            if status != 0:
+                self.problems.append(f"a campaign ended with {status}")
+            self.counts["campaigns"] += 1
+        argv = ["reprise", "tune", "run", "/home/reprise/soak.yaml", "--yes", "--json"]
+        self.campaign = self.cluster.popen(argv, user="reprise", log="/var/log/reprise/campaigns.log")
+
+    def rest(self, seconds: float) -> None:
+        """Let users and campaigns go on for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.submit()
+            self.collect()
+            self.tune()
+            time.sleep(PAUSE_S)
+
+    def broken(self, fault: Callable[[Soak], None]) -> None:
+        """Do a fault, which mends what it breaks."""
+        self.counts[fault.__name__] += 1
+        self.well_since = None
+        try:
+            fault(self)
+        except Exception as error:  # what cannot be mended is a finding too
+            self.problems.append(f"{fault.__name__}: {error}")
+        self.well_since = time.monotonic()
+
+
+def killed(soak: Soak) -> None:
+    soak.daemon.kill()
+    soak.rest(2)
+    soak.daemon.start()
+
+
+def restarted(soak: Soak) -> None:
+    soak.daemon.stop()
+    soak.daemon.start()
+
+
+def stopped(soak: Soak) -> None:
+    soak.daemon.signal("STOP")
+    soak.rest(3)
+    soak.daemon.signal("CONT")
+
+
+def reloaded(soak: Soak) -> None:
+    soak.daemon.signal("HUP")
+
+
+def locked(soak: Soak) -> None:
+    other = soak.cluster.popen([f"{SOURCE}/.venv/bin/python", "-c", LOCK], user="reprise")
+    soak.rest(4)
+    other.wait(timeout=20)
+
+
+def unreachable(soak: Soak) -> None:
+    socket = soak.cluster.path(soak.daemon.socket)
+    aside = socket.with_suffix(".aside")
+    socket.rename(aside)
+    soak.rest(2)
+    aside.rename(socket)
+
+
+def without_coordinator(soak: Soak) -> None:
+    """A campaign is killed, and resumed."""
+    if soak.campaign is None or soak.campaign.poll() is not None:
+        return
+    soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune run /home/reprise/soak.yaml"], check=False)
+    soak.campaign.wait(timeout=20)
+    listed = soak.cluster.run(["reprise", "tune", "list"], user="reprise").stdout
+    newest = max(int(row.split()[0]) for row in listed.splitlines() if row.split()[0].isdecimal())
+    argv = ["reprise", "tune", "resume", str(newest)]
+    soak.campaign = soak.cluster.popen(argv, user="reprise", log="/var/log/reprise/campaigns.log")
+
+
+FAULTS: tuple[Callable[[Soak], None], ...] = (
+    killed,
+    restarted,
+    stopped,
+    reloaded,
+    locked,
+    unreachable,
+    without_coordinator,
+)
+
+
+def memory_kib(soak: Soak) -> int:
+    pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
+    done = soak.cluster.run(["cat", f"/proc/{pid}/status"])
+    return int(next(line for line in done.stdout.splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+def prepare(cluster: VirtualCluster) -> None:
+    install(cluster)
+    config = cluster.path("/etc/reprise/reprise.toml")
+    config.write_text(config.read_text().replace("releases = []", 'releases = ["4.1.4"]'))
+    cluster.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+    cluster.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
+    for user in USERS:
+        cluster.write(f"/home/{user}/job.sh", SCRIPT, user=user)
+    cluster.write("/home/reprise/soak.sh", TRIAL, user="reprise", mode=0o755)
+    cluster.write("/etc/reprise/components/soak.yaml", yaml.safe_dump(COMPONENT))
+    cluster.write("/home/reprise/soak.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
+
+
+def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
+    with VirtualCluster(nodes=4) as cluster:
+        prepare(cluster)
+        with Daemon(cluster) as daemon:
+            soak = Soak(cluster, daemon, random.Random())  # noqa: S311 - a simulation
+            soak.rest(10)
+            before = memory_kib(soak)
+            end = time.monotonic() + 60 * minutes
+            while time.monotonic() < end:
+                soak.broken(soak.rng.choice(FAULTS))
+                soak.rest(min(fault_every_s, max(1.0, end - time.monotonic())))
+                sys.stderr.write(f"{dict(soak.counts)} {soak.problems[-1:]}\n")
+            if soak.campaign is not None:
+                soak.campaign.wait(timeout=300)
+            wait_for("the last jobs", soak.is_over, 120)
+            after = memory_kib(soak)
+        checked = cluster.run(["reprise", "db", "check"], user="reprise", check=False)
+        soak.problems += [] if checked.returncode == 0 else [checked.stdout]
+        if after > GROWTH * before:
+            soak.problems.append(f"the matcher has {after} KiB, and had {before}")
+    return {**soak.counts, "memory_kib": [before, after], "problems": soak.problems}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--fault-every", type=float, default=60, help="seconds")
+    given = parser.parse_args()
+    try:
+        told = run(given.minutes, given.fault_every)
+    except ClusterError as error:
+        sys.exit(f"soak: {error}")
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.exit(1 if told["problems"] else 0)
+
+
+if __name__ == "__main__":
+    main()
