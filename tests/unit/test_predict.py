@@ -185,7 +185,8 @@ def test_trials_of_the_familys_campaigns_are_collected_with_their_configurations
         put(database, {"family": "s3d", "features": {"nx": 32, "volume": 5}}, [])
         campaign, found = rows.collect(database, "s3d")
         assert campaign is not None and campaign.component_version == "1"
-        assert [row.configuration for row in found] == [{"nodes": 2, "tasks_per_node": 4, "nx": 16, "volume": 5}] * 3
+        numbers = {"nodes": 2, "tasks_per_node": 4, "tasks": 8, "nx": 16, "volume": 5}
+        assert [row.configuration for row in found] == [numbers] * 3
         assert rows.collect(database, "s3d", "ompio") == (None, [])
         assert rows.from_json(rows.to_json(found)) == found
 
@@ -203,3 +204,21 @@ def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_p
         assert train.newest(database, "s3d", "romio", "2") == {}
         with pytest.raises(TunerError, match="no campaign is of it"):
             train.train(database, "bt", None, 1.0)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_lies_between_two_sizes_is_not_taken_for_the_smaller_one(name: str) -> None:
+    """Two nodes and four were run, and three are nearer to neither: but the cut is in the middle, not at four."""
+    seen = [
+        Row(
+            {"volume": 8.0, "nodes": float(nodes)}, {"cb": cb}, {"write": 1.0 if nodes == 2 or cb == "disable" else 9.0}
+        )
+        for nodes in (2, 4)
+        for cb in ("enable", "disable")
+        for _ in range(10)
+    ]
+    fitted = model.Model(seen, "write", name)
+    at = {
+        nodes: fitted.rates([({"volume": 8.0, "nodes": nodes}, {"cb": "enable"})])[0] for nodes in (2.0, 2.9, 3.1, 4.0)
+    }
+    assert at[2.9] == pytest.approx(at[2.0]) and at[3.1] == pytest.approx(at[4.0]) and at[2.0] > 2 * at[4.0]

@@ -57,9 +57,10 @@ def collect(database: Database, family: str, component: str | None = None) -> tu
 
 
 def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a campaign's configuration: its `features`, and how large its jobs are."""
+    """The numbers of a campaign's configuration: its `features`, and how large its jobs are, tasks in all too."""
     features = settings.get("features", {})
-    return {name: float(value) for name, value in {**size, **features}.items()}
+    tasks = {"tasks": size["nodes"] * size["tasks_per_node"]} if {"nodes", "tasks_per_node"} <= size.keys() else {}
+    return {name: float(value) for name, value in {**tasks, **size, **features}.items()}
 
 
 def metrics_of(rows: Iterable[Row]) -> list[str]:
