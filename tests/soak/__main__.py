@@ -51,6 +51,7 @@ SCRIPT = """#!/bin/bash
 [ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
 /usr/bin/env | /bin/sed -n /^OMPI_MCA_coll/p
 """
+CAMPAIGN_LOG = "/var/log/reprise/campaigns.log"
 EAGER = {"default": 65536, "min": 4096, "max": 262144, "step": 2, "step_type": "multiplicative"}
 COMPONENT = {
     "name": "soak",
@@ -125,10 +126,11 @@ class Soak:
             if status is None:
                 return
             if status != 0:
-                self.problems.append(f"a campaign ended with {status}")
+                said = self.cluster.path(CAMPAIGN_LOG).read_text().splitlines()[-1:]
+                self.problems.append(f"a campaign ended with {status}: {said}")
             self.counts["campaigns"] += 1
         argv = ["reprise", "tune", "run", "/home/reprise/soak.yaml", "--yes", "--json"]
-        self.campaign = self.cluster.popen(argv, user="reprise", log="/var/log/reprise/campaigns.log")
+        self.campaign = self.cluster.popen(argv, user="reprise", log=CAMPAIGN_LOG)
 
     def rest(self, seconds: float) -> None:
         """Let users and campaigns go on for so long."""
@@ -189,12 +191,15 @@ def without_coordinator(soak: Soak) -> None:
     """A campaign is killed, and resumed."""
     if soak.campaign is None or soak.campaign.poll() is not None:
         return
-    soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune run /home/reprise/soak.yaml"], check=False)
+    soak.cluster.run(["pkill", "-KILL", "-f", "reprise tune (run|resume)"], check=False)
     soak.campaign.wait(timeout=20)
     listed = soak.cluster.run(["reprise", "tune", "list"], user="reprise").stdout
-    newest = max(int(row.split()[0]) for row in listed.splitlines() if row.split()[0].isdecimal())
-    argv = ["reprise", "tune", "resume", str(newest)]
-    soak.campaign = soak.cluster.popen(argv, user="reprise", log="/var/log/reprise/campaigns.log")
+    newest = next(row.split() for row in listed.splitlines() if row.split()[0].isdecimal())
+    if "complete" in newest:  # it was about to end
+        soak.campaign = None
+        return
+    argv = ["reprise", "tune", "resume", newest[0]]
+    soak.campaign = soak.cluster.popen(argv, user="reprise", log=CAMPAIGN_LOG)
 
 
 FAULTS: tuple[Callable[[Soak], None], ...] = (
