@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 
 import click
 
 from database import health
+from database.backup import back_up
+from database.backup import restore as put_back
+from database.errors import SchemaError
 from database.facade import Database
 
 
@@ -29,6 +34,31 @@ def init(ctx: click.Context) -> None:
             click.echo(f"{path}: brought from schema version {database.migrated_from} to {version}")
         else:
             click.echo(f"{path}: already at version {version}")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.pass_context
+def backup(ctx: click.Context, file: Path, force: bool) -> None:
+    """Write a checked copy of the database to FILE, while it is in use."""
+    back_up(ctx.obj.config.database.path, file, overwrite=force)
+    click.echo(f"{file}: a copy of {ctx.obj.config.database.path}")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Even if a daemon seems to use the database.")
+@click.pass_context
+def restore(ctx: click.Context, file: Path, force: bool) -> None:
+    """Put the backup FILE in the database's place. The old one is kept under another name."""
+    path: Path = ctx.obj.config.database.path
+    kept = put_back(path, file, time.time(), force=force)
+    click.echo(f"{path}: restored from {file}" + (f"; what was there is {kept}" if kept else ""))
+    with contextlib.suppress(SchemaError):
+        Database.open(path, read_only=True).close()
+        return
+    click.echo("it was made by an older Reprise: run `reprise db init`")
 
 
 @db.command()

@@ -88,6 +88,11 @@ class Store:
             f"row {row[1]} of table {row[0]} refers to a row of table {row[2]} that is not there" for row in broken
         ]
 
+    def copy_to(self, other: sqlite3.Connection) -> None:
+        """Make another database a copy of this one as it is now."""
+        with _translated(self.path):
+            self._connection.backup(other)
+
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """The rows of one statement that changes nothing."""
         with _translated(self.path):
