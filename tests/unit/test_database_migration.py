@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,9 +20,9 @@ from database.decisions import DECISION
 from database.facade import TABLES
 from database.model import RecordStatus
 from database.records import RECORD
-from database.rows import Table
 from database.schema import Migration
 from tests.unit.database_values import campaign, decision, record
+from tests.unit.test_database_stored import insert
 
 ROOT = Path(__file__).parents[2]
 NOW = len(schema.load_migrations())
@@ -146,8 +145,8 @@ def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted
     known = [record(campaign_id=None, artifact_sha256=None, id=number) for number in numbers]
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         for one in known:
-            _insert(connection, RECORD, one)
-        _insert(connection, DECISION, decision(record_id=numbers[0]))
+            insert(connection, RECORD, one)
+        insert(connection, DECISION, decision(record_id=numbers[0]))
     with Database.open(file, create=True) as database:
         assert (database.migrated_from, database.schema_version()) == (1, NOW)
         assert list(database.records()) == known and database.problems() == []
@@ -156,14 +155,6 @@ def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted
         database.set_record_status(numbers[1], RecordStatus.RETIRED, at=1.0)
         changes = database.record_changes(0)
         assert changes and [one.id for one in changes.changed] == numbers[1:]
-
-
-def _insert(connection: sqlite3.Connection, table: Table[Any], value: Any) -> None:
-    """A row with the columns that this version has."""
-    there = {row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")}
-    row = {"id": value.id, **{name: cell for name, cell in table.encode(value).items() if name in there}}
-    names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
-    connection.execute(f"INSERT INTO {table.name} ({names}) VALUES ({places})", row)  # noqa: S608 (own names)
 
 
 def test_trials_of_version_2_that_ended_keep_their_order_in_version_3(
