@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
+from typing import TextIO
 
 import click
 
-from database import health
+from database import exchange, health
 from database.backup import back_up
 from database.backup import restore as put_back
 from database.errors import SchemaError
@@ -59,6 +60,27 @@ def restore(ctx: click.Context, file: Path, force: bool) -> None:
         Database.open(path, read_only=True).close()
         return
     click.echo("it was made by an older Reprise: run `reprise db init`")
+
+
+@db.command()
+@click.argument("file", type=click.File("w", encoding="utf-8"))
+@click.pass_context
+def export(ctx: click.Context, file: TextIO) -> None:
+    """Write the database to FILE (`-`: standard output) as lines of JSON."""
+    with Database.open(ctx.obj.config.database.path, read_only=True) as database:
+        for line in exchange.lines(database):
+            file.write(f"{line}\n")
+
+
+@db.command(name="import")
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.pass_context
+def import_(ctx: click.Context, file: TextIO) -> None:
+    """Read what `export` wrote from FILE (`-`: standard input), all or nothing. The database must be empty."""
+    path: Path = ctx.obj.config.database.path
+    with Database.open(path) as database:
+        count = exchange.take(database, file)
+    click.echo(f"{path}: {count} rows")
 
 
 @db.command()

@@ -88,6 +88,26 @@ class Store:
             f"row {row[1]} of table {row[0]} refers to a row of table {row[2]} that is not there" for row in broken
         ]
 
+    @contextlib.contextmanager
+    def one_state(self) -> Iterator[None]:
+        """What is read within is one state of the database, whatever others write meanwhile."""
+        with _translated(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    def raw_rows(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """The rows of a table of ours, as they are."""
+        return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (a table's name)
+
+    def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Add a row as it is to a table of ours; its columns are known ones."""
+        names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
+        with self._write() as connection, _translated(self.path):
+            connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
+
     def copy_to(self, other: sqlite3.Connection) -> None:
         """Make another database a copy of this one as it is now."""
         with _translated(self.path):
