@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from database.campaigns import CAMPAIGN, TRIAL, Campaigns
 from database.comparisons import Comparisons
 from database.decisions import DECISION, Decisions
+from database.jobs import Jobs
 from database.outcomes import OUTCOME, Outcomes
 from database.predictions import PREDICTION, Predictions
 from database.records import ARTIFACT, RECORD, Records
@@ -17,7 +18,7 @@ from database.service_runs import SERVICE_RUN, ServiceRuns
 TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
-class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, ServiceRuns, Predictions, Replicas):
+class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, Jobs, ServiceRuns, Predictions, Replicas):
     """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
 
     def counts(self) -> Mapping[str, int]:

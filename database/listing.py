@@ -32,10 +32,10 @@ def row(record: Record, now: float) -> tuple[str, ...]:
     )
 
 
-def plain(rows: Sequence[Sequence[str]]) -> str:
+def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
     """Rows in aligned columns, headings first, one line each whatever the cells hold."""
-    lines = [HEADINGS, *(tuple(printable(cell) for cell in cells) for cells in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+    lines = [tuple(headings), *(tuple(printable(cell) for cell in cells) for cells in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )

@@ -259,6 +259,42 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class ListedJob:
+    """A start of a job with its decision, as far as there is either. `at`: when it was decided, or else started;
+    `verdict` is the decision's, or else what the job reported; `user` is empty where only the id is known."""
+
+    cluster: str
+    job_id: int | None
+    array_task: int | None
+    uid: int
+    user: str
+    at: float
+    verdict: str
+    record_id: int | None
+    score: float | None
+    elapsed_s: float | None
+    exit_status: int | None
+    decision_id: str | None
+
+
+@dataclass(frozen=True)
+class UnmatchedClass:
+    """Jobs of one user, application (program, or else job name) and number of nodes that no record was near to.
+
+    `jobs` and `node_hours` are of those that ended; where `nodes` is None, each counts as one node. `decision_id` is
+    that of the newest.
+    """
+
+    uid: int
+    user: str
+    application: str
+    nodes: int | None
+    jobs: int
+    node_hours: float
+    decision_id: str
+
+
+@dataclass(frozen=True)
 class ServiceRun:
     """A time during which the daemon ran: so that support can tell that it did not when a job was submitted."""
 

@@ -146,7 +146,7 @@ def top(
             asked = _question(script, words, user, directory)
             job = masked(parse(asked.submission, user=asked.user, submit_time=asked.at))
         else:
-            decisions = _of_job(database, config, words[0], cluster).decisions
+            decisions = of_job(database, config, words[0], cluster).decisions
             if not decisions:
                 raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
             job = JobMetadata.from_json(decisions[0].decision.metadata)
@@ -167,7 +167,7 @@ def _known(config: Config, job: str, cluster: str | None) -> Story:
     except (AccessError, MissingError) as error:  # it is another user's, or on another host
         return _told(config, job, cluster, error)
     with database:
-        return _of_job(database, config, job, cluster)
+        return of_job(database, config, job, cluster)
 
 
 def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
@@ -180,7 +180,7 @@ def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception
         story = _asked(config, job, cluster)
         if not story:
             said = slurm_says(job, cluster)
-            if said.get("JobId", job) != job:  # as in _of_job
+            if said.get("JobId", job) != job:  # as in of_job
                 story = _asked(config, said["JobId"], cluster)
     except DaemonUnreachableError as error:
         raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
@@ -217,8 +217,8 @@ def _asked(config: Config, job: str, cluster: str | None) -> Story:
     return next(filter(None, told), Story())
 
 
-def _of_job(database: Database, config: Config, job: str, cluster: str | None) -> Story:
-    """Raises NothingKnownError, with what is known of why there is nothing."""
+def of_job(database: Database, config: Config, job: str, cluster: str | None) -> Story:
+    """All that the database has of a job. Raises NothingKnownError, with what is known of why there is nothing."""
     from matcher import story
     from matcher.slurm_job import slurm_says
 

@@ -20,6 +20,7 @@ from reprise.config import Config, load
 COMMANDS = {
     "serve": ("matcher.cli", "serve", "Run the matcher daemon."),
     "match": ("matcher.cli", "match", "Explain decisions, and look at the models that make them."),
+    "jobs": ("matcher.jobs.cli", "jobs", "Look for jobs, and for what to tune next."),
     "tune": ("tuner.cli", "tune", "Run campaigns that find the best settings."),
     "rules": ("tuner.collectives.rules.cli", "rules", "Say what Open MPI makes of a rules file."),
     "db": ("database.cli", "db", "Create, check and look into the database."),

@@ -145,7 +145,8 @@ class Replica(Section):
 
 
 class Access(Section):
-    """Whose jobs get settings. Denied goes before allowed; an empty list of allowed ones is everyone."""
+    """Whose jobs get settings, and who may read of others' jobs. Denied goes before allowed; an empty list of allowed
+    ones is everyone."""
 
     allow_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
     deny_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
@@ -153,6 +154,7 @@ class Access(Section):
     deny_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
     allow_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
     deny_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
+    staff: str = Field("", description="group whose members `reprise jobs` tells of others' jobs; '': all who may read")
 
 
 class DatabaseSection(Section):

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -118,6 +120,76 @@ def test_what_is_something_else_is_refused_with_the_command_that_is_right(text: 
     with pytest.raises(sacct.SacctError) as refused:
         sacct.read(text)
     assert str(refused.value) == f"the first line {said}: give what `{sacct.COMMAND}` prints"
+
+
+# A job as Slurm's OpenAPI has it, as far as it is read: dbv0.0.38 of 22.05 (by the names in its plugin), and v0.0.40
+# and later (by what programs that read it expect), where a number may be an object that says whether there is one.
+OLD: dict[str, Any] = {
+    **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
+    **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},
+    "array": {"job_id": 0, "limits": {}, "task": None, "task_id": None},
+    "het": {"job_id": 0, "job_offset": None},
+    "time": {"elapsed": 1800, "submission": 1700000000, "start": 1700000001, "end": 1700001801},
+}
+NEW: dict[str, Any] = {
+    **OLD,
+    "array": {"job_id": 0, "task": "", "task_id": {"set": False, "infinite": False, "number": 0}},
+    "het": {"job_id": 0, "job_offset": {"set": False, "infinite": False, "number": 0}},
+    "submit_line": "srun -n 2 ./prog --a=1",
+}
+
+
+def read_json(*jobs: Any) -> sacct.Accounted:
+    return sacct.read(json.dumps({"meta": {"plugins": {}}, "jobs": jobs, "errors": []}, indent=1))
+
+
+@pytest.mark.parametrize(("told", "program"), [(OLD, ""), (NEW, "prog")], ids=["22.05", "24.11"])
+def test_json_tells_the_same(told: dict[str, Any], program: str) -> None:
+    found = read_json(told)
+    [one] = found.submitted
+    job = one.job
+    assert (job.user, job.account, job.partition, job.nodes) == ("alice", "phys", "main", 2)
+    assert (job.directory, job.job_name, job.program, job.submit_time) == ("/home/alice", "solve", program, 1700000000)
+    assert (one.node_hours, found.unreadable) == (1.0, 0)
+
+
+def test_json_tells_what_was_submitted_once(told: dict[str, Any] = NEW) -> None:
+    tasks = [{**told, "job_id": number, "array": {"job_id": 20, "task_id": {"set": True}}} for number in (20, 21, 22)]
+    parts = [{**told, "job_id": number, "het": {"job_id": 30}} for number in (30, 31)]
+    as_number = {**told, "job_id": 40, "allocation_nodes": {"set": True, "infinite": False, "number": 4}}
+    pending = {**told, "job_id": 41, "time": {"elapsed": 0, "submission": 1700000000}, "allocation_nodes": 0}
+    found = read_json(*tasks, *parts, as_number, pending)
+    assert [(one.job.nodes, one.node_hours) for one in found.submitted] == [(2, 3.0), (2, 2.0), (4, 2.0), (None, 0.0)]
+
+
+@pytest.mark.parametrize(
+    "job", [3, None, {}, {"job_id": 7}, {**OLD, "user": None}, {**OLD, "job_id": None}, {**OLD, "user": ["alice"]}]
+)
+def test_what_of_json_cannot_be_read_is_counted(job: Any) -> None:
+    found = read_json(OLD, job)
+    assert (len(found.jobs), found.unreadable) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"jobs": {}}', '{"jobs": null}'])
+def test_other_json_is_refused_with_the_command_that_is_right(text: str) -> None:
+    with pytest.raises(
+        sacct.SacctError, match=r"^it is not the JSON of sacct .*: give what `sacct -aX --json` prints$"
+    ):
+        sacct.read(text)
+
+
+def test_node_hours_are_of_all_that_was_submitted_together() -> None:
+    head = "JobID|User|NNodes|ElapsedRaw|JobName"
+    rows = (
+        "4_0|alice|2|1800|x",
+        "4_1|alice|2|3600|x",
+        "4_[2-9]|alice|2|0|x",
+        "5|alice||60|x",
+        "6|alice|1||x",
+        "7|alice||0|x",
+    )
+    assert [one.node_hours for one in read(*rows, head=head).submitted] == [3.0, None, None, 0.0]
+    assert [one.node_hours for one in read(ROW).submitted] == [None], "the column is not there"
 
 
 @given(st.text(alphabet=st.sampled_from("1|_+.[]\n\r\x00\x0b\x85\u2028ab\ufffd '\"")))

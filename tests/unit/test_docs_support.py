@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
+
+from matcher.jobs import beside, history, listed, unmatched
+from matcher.jobs.staff import Reader
+from tests.unit.test_jobs import A_CLASS, A_JOB
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/support.md").read_text()
@@ -25,3 +30,25 @@ def test_every_answer_that_is_explained_is_given() -> None:
     ]
     assert len(phrases) > 5
     assert [phrase for phrase in phrases if phrase.strip(" ,") not in source] == []
+
+
+def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
+    me = Reader(0, True)
+    spread = beside.Spread(0, None, None, None)
+    documents = {
+        "list": listed.document([A_JOB], me),
+        "show": {"version": 1, "explanation": {}, "beside": beside.Beside(1, 2, "", spread, spread, []).to_json()},
+        "unmatched": unmatched.document([A_CLASS], unmatched.Expected(0.1, 0, 0), me, lambda _rank: None),
+        "history": history.History("thesis/1", 0, records={1: history.Share()}).to_json(),
+    }
+    documents["show"]["beside"]["runs"] = [dataclasses.asdict(beside.run(1.0, True, [], []))]
+    for name, document in documents.items():
+        table = PAGE.split(f"| of `jobs {name}` |")[1].split("\n\n")[0]
+        assert keys(document) <= set(re.findall(r"`(\w+)", table)), name
+
+
+def keys(value: object) -> set[str]:
+    """All names in a JSON document."""
+    if isinstance(value, dict):
+        return {*value}.union(*map(keys, value.values()))
+    return set().union(*map(keys, value)) if isinstance(value, list | tuple) else set()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs as support staff look for them: decisions with what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from database.model import ListedJob, UnmatchedClass
+from database.store import Store
+
+EVER = 1e12  # later than any time here, in Unix seconds
+
+# An outcome names its decision itself, so it counts only where its user and cluster are the decision's.
+_OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
+
+_LISTED_SQL = f"""
+SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
+       CASE WHEN o.id IS NULL THEN d.array_task ELSE o.array_task END AS array_task, d.uid, d.user, d.at, d.verdict,
+       d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id
+FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
+WHERE d.at >= :since AND d.at < :until
+  AND (:user IS NULL OR d.user = :user OR d.uid = :uid)
+  AND (:verdict IS NULL OR d.verdict = :verdict)
+  AND (:record IS NULL OR d.record_id = :record OR EXISTS (
+    SELECT 1 FROM json_each(d.alternatives)
+    WHERE json_extract(value, '$.used') AND json_extract(value, '$.record') = :record))
+  AND (:component IS NULL OR EXISTS (
+    SELECT 1 FROM json_each(d.alternatives)
+    WHERE json_extract(value, '$.used') AND json_extract(value, '$.component') = :component))
+  AND (NOT :failed OR o.exit_status <> 0)
+UNION ALL
+SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
+       o.exit_status, NULL
+FROM outcome AS o
+WHERE o.started_at >= :since AND o.started_at < :until
+  AND (:user IS NULL OR o.uid = :uid)
+  AND (:verdict IS NULL OR o.verdict = :verdict)
+  AND :record IS NULL AND :component IS NULL
+  AND (NOT :failed OR o.exit_status <> 0)
+  AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
+ORDER BY at DESC
+LIMIT :limit
+"""  # noqa: S608 (this module's own words)
+
+# Tasks of a job array share a decision: the first of them that has ended counts, as where gains are measured.
+_ALIKE_SQL = """
+SELECT d.verdict = 'holdout' AS held_out, o.elapsed_s
+FROM decision AS d
+JOIN outcome AS o ON o.id = (
+  SELECT min(id) FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+)
+WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
+  AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
+"""
+
+# Bare columns beside max(d.at) are of the newest decision (https://sqlite.org/lang_select.html#bareagg).
+_UNMATCHED_SQL = f"""
+SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
+  SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
+         sum(d.unmatched AND o.elapsed_s IS NOT NULL) AS jobs,
+         sum(CASE WHEN d.unmatched THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
+  FROM outcome AS o JOIN (
+    SELECT *, json_extract(metadata, '$.nodes') AS nodes,
+           coalesce(nullif(json_extract(metadata, '$.program'), ''), json_extract(metadata, '$.job_name'), '')
+             AS application,
+           verdict = 'none' AND (score IS NULL OR score < threshold)
+             AND substr(reason, 1, length(:refused)) <> :refused AS unmatched
+    FROM decision
+  ) AS d ON {_OUTCOME_OF}
+  WHERE o.started_at >= :since
+  GROUP BY d.uid, d.user, application, nodes
+)
+WHERE unmatched AND node_hours > 0
+ORDER BY node_hours DESC, user, application, nodes
+"""  # noqa: S608 (this module's own words)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which jobs; None: any. `user` is a name, `uid` the id that goes with it where that is known; `since` and `until`
+    are in Unix seconds; `record` and `component`: of what was given or would have been."""
+
+    user: str | None = None
+    uid: int | None = None
+    verdict: str | None = None
+    record: int | None = None
+    component: str | None = None
+    since: float = 0.0
+    until: float = EVER
+    failed: bool = False
+    limit: int = -1
+
+
+class Jobs(Store):
+    """What support staff look for."""
+
+    def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
+        """Jobs, newest first: each start of each job (or array task) with its decision, decisions of jobs that reported
+        nothing, and jobs that reported without a decision, whose user's name is not known."""
+        return [ListedJob(*row) for row in self._read(_LISTED_SQL, asdict(wanted))]
+
+    def alike(self, record_id: int, nodes: int | None, *, but: str) -> tuple[Sequence[float], Sequence[float]]:
+        """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and
+        those that were held out. `but`: without that of this decision."""
+        rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but})
+        given, held_out = ([row["elapsed_s"] for row in rows if row["held_out"] == kind] for kind in (0, 1))
+        return given, held_out
+
+    def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
+        """Classes of jobs (same user, program or else job name, and number of nodes) whose newest decision gave nothing
+        because no record was near, most node-hours first, by what started since then (Unix seconds).
+
+        `refused`: how the reason begins of a decision that looked at no record.
+        """
+        rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
+        return [UnmatchedClass(*row) for row in rows]
+
+    def compared_records(self) -> Sequence[int]:
+        """The ids of records of which jobs were held out, or could have been."""
+        rows = self._read("SELECT DISTINCT record_id FROM decision WHERE record_id IS NOT NULL AND block IS NOT NULL")
+        return [row[0] for row in rows]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign file for jobs that nobody tuned (docs/campaigns.md), out of what the newest of them said of itself.
+
+Names in it are users' words: what is not plainly a name or a path is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from database.model import Decision, UnmatchedClass
+from matcher.errors import MatcherError
+from matcher.metadata import JobMetadata
+
+COMPONENT = re.compile(r"[\w.-]+")
+PLACEHOLDER = "/path/of/the/batch/script"
+_PLAIN = re.compile(r"[\w.@,:+-]+", re.ASCII)
+_NOT_PLAIN = re.compile(r"[^\w.@+-]+", re.ASCII)
+NAME_LIMIT = 60  # characters of a user's words in names
+_HEAD = """# SPDX-License-Identifier: Apache-2.0
+# Written by `reprise jobs unmatched`. Look through it, then `reprise tune plan` shows what it would run.
+"""
+_MISSING = "# The batch script is not known: name it, application.script.\n"
+
+Says = Callable[[str], Mapping[str, str]]
+
+
+def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
+    """The path of the job's batch script, which decisions do not tell: what Slurm says (`says`, of a job's number)
+    while it knows the job; else the file in its directory that it is named after. None where neither is there."""
+    said = says(str(decision.job_id)) if decision.job_id is not None else {}
+    if said.get("UserId", "").endswith(f"({decision.uid})") and _is_path(said.get("Command", "")):
+        return said["Command"]
+    name = job.job_name
+    if not _is_path(job.directory) or not name or Path(name).name != name:
+        return None
+    path = Path(job.directory, name)
+    try:
+        return str(path) if path.is_file() else None
+    except (OSError, ValueError):  # where we may not look
+        return None
+
+
+def definition(job: JobMetadata, script: str | None, component: str) -> dict[str, Any]:
+    """What `reprise tune run` takes. Trials are jobs of their own, which every component can do."""
+    application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
+    if _is_path(job.directory):
+        application["directory"] = job.directory
+    return {
+        "name": _name(job.user, job.program or job.job_name, job.nodes).replace("-", " ")[:100],
+        "component": component,
+        "application": application,
+        "executor": {"kind": "slurm"},
+    }
+
+
+def write(directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any]) -> Path:
+    """Write the file of one class; nothing is written over. Raises MatcherError."""
+    path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
+    missing = _MISSING if content["application"]["script"] == PLACEHOLDER else ""
+    text = _HEAD + missing + yaml.safe_dump(dict(content), sort_keys=False)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise MatcherError(f"{path}: is there already: move it away, or name another directory") from error
+    except OSError as error:
+        raise MatcherError(
+            f"{path}: cannot be written ({error.strerror}): name a directory that you may write"
+        ) from error
+    return path
+
+
+def _options(job: JobMetadata) -> list[str]:
+    """Options of sbatch for a job of that shape."""
+    given = {
+        "nodes": job.nodes,
+        "ntasks": job.tasks,
+        "ntasks-per-node": None if job.tasks else job.tasks_per_node,
+        "partition": job.partition,
+        "account": job.account,
+        "job-name": job.job_name,
+    }
+    return [f"--{name}={value}" for name, value in given.items() if value and _PLAIN.fullmatch(str(value))]
+
+
+def _name(user: str, application: str, nodes: int | None) -> str:
+    size = [] if nodes is None else [f"{nodes}-node{'s' * (nodes != 1)}"]
+    words = (_NOT_PLAIN.sub("_", word)[:NAME_LIMIT].strip("._-") for word in (user, application))
+    return "-".join([*(word or "unknown" for word in words), *size])
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and text.isprintable()

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise jobs`: for support staff, who look for jobs and for what to tune next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from database.listing import plain
+from matcher.jobs.moment import moment
+
+if TYPE_CHECKING:
+    from database import Database
+    from database.model import UnmatchedClass
+    from matcher.jobs.beside import Beside
+    from matcher.story import Story
+    from reprise.cli import Settings
+
+LIMIT = 50  # jobs, unless said otherwise
+CLASSES = 20  # classes of jobs, likewise
+LIMIT_RANGE = click.IntRange(1, 1_000_000)
+VERDICTS = ("apply", "none", "observe", "holdout", "defer", "off", "unreachable")
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+
+
+@click.group()
+def jobs() -> None:
+    """Look for jobs, for how they did, and for what to tune next. Who may not read the database asks `reprise match
+    explain` for their own jobs."""
+
+
+@jobs.command("list")
+@click.option("--user", help="Of this user, by name or id.")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="Of which this was decided, or reported.")
+@click.option("--record", metavar="ID", type=click.IntRange(1, 2**63 - 1), help="Given settings of it, or held out.")
+@click.option("--component", help="Given settings of one of its records, or held out.")
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=moment,
+    help="Not before a date (2026-11-21, 2026-11-21T14:30), or 12h or 30d ago.",
+)
+@click.option("--until", metavar="WHEN", callback=moment, help="Before then.")
+@click.option("--failed", is_flag=True, help="That ended with another exit status than 0.")
+@click.option("--limit", type=LIMIT_RANGE, default=LIMIT, show_default=True, help="At most so many, the newest.")
+@AS_JSON
+@click.pass_obj
+def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
+    """List jobs, newest first: each start of each, with what was decided about it and how it ended."""
+    from database import Database
+    from database.jobs import EVER, Wanted
+    from matcher.jobs import listed
+    from matcher.jobs.staff import reader
+
+    config = settings.config
+    me = reader(config.access.staff)
+    uid = _uid_of(filters["user"])
+    if filters["user"] is not None and (uid is None or not me.sees(uid)):
+        me.require_staff("may look for other users' jobs")
+    since, until = filters.pop("since") or 0.0, filters.pop("until") or EVER
+    with Database.open(config.database.path, read_only=True) as database:
+        found = database.jobs(Wanted(uid=uid, since=since, until=until, **filters))
+    if as_json:
+        _print_json(listed.document(found, me))
+    elif found:
+        click.echo(plain([listed.row(job, me, config.site.cluster) for job in found], listed.HEADINGS))
+    else:
+        click.echo("no such jobs")
+
+
+@jobs.command()
+@click.argument("job", metavar="JOB")
+@click.option("-M", "--cluster", metavar="NAME", help="Where it ran, if not on the site's cluster.")
+@AS_JSON
+@click.pass_obj
+def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
+    """Show JOB: why it got what it got, as `reprise match explain` does, and how long it took beside other jobs of the
+    same record on as many nodes. Exit status 3: nothing is known of it."""
+    from database import Database
+    from matcher import report
+    from matcher.errors import NothingKnownError
+    from matcher.explain import unknown_text
+    from matcher.explain_cli import of_job
+    from matcher.hidden import hide
+    from matcher.jobs import beside
+    from matcher.jobs.staff import reader
+
+    config = settings.config
+    me = reader(config.access.staff)
+    with Database.open(config.database.path, read_only=True) as database:
+        story = of_job(database, config, job, cluster and cluster.lower())
+        if not me.staff:
+            story = hide(story, me.uid)
+            if not story:
+                raise NothingKnownError(unknown_text(job))
+        found = _beside(database, story)
+    if as_json:
+        _print_json({"version": 1, "explanation": story.to_json(), "beside": found.to_json() if found else None})
+        return
+    report.show(report.console(), story)
+    if found:
+        click.echo("\n" + "\n".join(beside.texts(found)))
+
+
+@jobs.command()
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=moment,
+    default="30d",
+    show_default=True,
+    help="By jobs that started since a date, or 12h ago.",
+)
+@click.option("--limit", type=LIMIT_RANGE, default=CLASSES, show_default=True, help="At most so many classes.")
+@click.option("--component", help="Expect what its records gain; with --campaign, what is to be tuned.")
+@click.option(
+    "--campaign",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Write a campaign file for each class there.",
+)
+@AS_JSON
+@click.pass_obj
+def unmatched(
+    settings: Settings, since: float, limit: int, component: str | None, directory: Path | None, as_json: bool
+) -> None:
+    """Show what would be worth tuning: jobs that were given nothing because no record was near, together where user,
+    program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
+    from database import Database
+    from matcher.decide import BY_THE_SITE
+    from matcher.jobs import unmatched as ranking
+    from matcher.jobs.staff import reader
+
+    config = settings.config
+    me = reader(config.access.staff)
+    if directory:
+        me.require_staff("may write campaigns for users' jobs")
+        component = _to_tune(component, config.tuner.components)
+    with Database.open(config.database.path, read_only=True) as database:
+        classes = database.unmatched(since, refused=BY_THE_SITE)[:limit]
+        expected = ranking.expected(database, component)
+        written = _campaigns(database, classes, directory, component) if directory and component else {}
+    if as_json:
+        _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
+        return
+    if classes:
+        click.echo(expected.text())
+        click.echo(plain(list(ranking.rows(classes, expected.gain, me)), ranking.HEADINGS))
+    else:
+        click.echo("no jobs that no record was near")
+    for path, note in written.values():
+        click.echo(f"{path}: written{note}")
+
+
+@jobs.command()
+@click.argument("file", type=click.File(encoding="utf-8-sig", errors="replace"))
+@AS_JSON
+@click.pass_obj
+def history(settings: Settings, file: TextIO, as_json: bool) -> None:
+    """Say what would have matched of the jobs in FILE (- is standard input), with the records of today: what `sacct
+    --parsable2` printed with a header line, or `sacct --json`. Nothing is stored."""
+    from database import Database
+    from matcher.calibration import sacct
+    from matcher.errors import MatcherError
+    from matcher.jobs import history as past
+    from matcher.service import knowledge_of, model_of, policy_of
+
+    config = settings.config
+    try:
+        accounted = sacct.read(file.read())
+    except sacct.SacctError as error:
+        raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
+    with Database.open(config.database.path, read_only=True) as database:
+        knowledge = knowledge_of(database.record_texts(), model_of(config), config)
+    found = past.replay(accounted, knowledge, policy_of(config))
+    if as_json:
+        _print_json(found.to_json())
+        return
+    click.echo("\n".join(past.texts(found)) + "\n")
+    click.echo(plain(past.verdict_rows(found), ("verdict", "submissions", "node-hours")))
+    if found.records:
+        click.echo("\n" + plain(past.record_rows(found), ("record", "submissions", "node-hours")))
+
+
+def _uid_of(user: str | None) -> int | None:
+    """None for a name that nobody knows here."""
+    import pwd
+
+    if user is None:
+        return None
+    try:
+        return int(user) if user.isdecimal() and len(user) < 11 else pwd.getpwnam(user).pw_uid
+    except (KeyError, ValueError):  # a NUL in it
+        return None
+
+
+def _beside(database: Database, story: Story) -> Beside | None:
+    """The newest decision that had a record, and how long others of that record took; None: no decision had one."""
+    from matcher.jobs.beside import Beside, run, spread
+
+    decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
+    if decision is None or decision.record_id is None:
+        return None
+    nodes = decision.metadata.get("nodes")
+    given, held_out = database.alike(decision.record_id, nodes, but=decision.id)
+    runs = [
+        run(one.elapsed_s, one.exit_status == 0, given, held_out)
+        for one in story.outcomes
+        if one.decision_id == decision.id and one.elapsed_s is not None
+    ]
+    kind = {"apply": "given", "holdout": "held out"}.get(decision.verdict, "")
+    return Beside(decision.record_id, nodes, kind, spread(given), spread(held_out), runs)
+
+
+def _to_tune(component: str | None, directory: Path) -> str:
+    """The component, which must be one of the site's. Raises MatcherError."""
+    from matcher.errors import MatcherError
+    from matcher.jobs.campaign import COMPONENT
+
+    if component is None:
+        raise click.UsageError("--campaign goes with --component NAME: what is to be tuned")
+    if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
+        raise MatcherError(
+            f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
+        )
+    return component
+
+
+def _campaigns(
+    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: str
+) -> dict[int, tuple[str, str]]:
+    """Write the files; by rank, each with what is still to be done about it."""
+    from matcher.jobs import campaign
+    from matcher.metadata import JobMetadata
+    from matcher.slurm_job import slurm_says
+
+    written = {}
+    for rank, one in enumerate(classes, 1):
+        decision = database.decision(one.decision_id)
+        job = JobMetadata.from_json(decision.metadata)
+        script = campaign.script_of(decision, job, slurm_says)
+        path = campaign.write(directory, rank, one, campaign.definition(job, script, component))
+        written[rank] = str(path), "" if script else "; its batch script is not known: name it there"
+    return written
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2))
