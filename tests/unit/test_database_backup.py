@@ -195,4 +195,4 @@ def test_a_daemon_goes_on_with_what_was_restored(daemon: Daemon) -> None:
     assert isinstance(run(daemon, "restore", str(target)).exception, BusyError)
     assert run(daemon, "restore", "--force", str(target)).exit_code == 0
     wait_for("the record in use again", lambda: daemon.ask(request())["verdict"] == "apply")
-    assert daemon.log_contains("event=database-reopened")
+    daemon.wait_log("event=database-reopened")

@@ -53,7 +53,9 @@ def store(version: int) -> str:
             if table.name in there:
                 insert(connection, table, ROWS[table.name])
         connection.execute("UPDATE migration SET applied_at = 1.0")
-        return "".join(f"{line}\n" for line in connection.iterdump() if "sqlite_sequence" not in line)
+        return "-- SPDX-License-Identifier: Apache-2.0\n" + "".join(
+            f"{line}\n" for line in connection.iterdump() if "sqlite_sequence" not in line
+        )
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))

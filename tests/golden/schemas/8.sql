@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 BEGIN TRANSACTION;
 CREATE TABLE artifact (
   sha256     TEXT PRIMARY KEY CHECK (length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'),
