@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from database.campaigns import change_campaign
 from database.errors import NotFoundError
@@ -94,6 +94,16 @@ class Records(Store):
         """All records, of any status, lowest id first; or those with ids from `first` to `last`."""
         rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))
         return map(RecordText._make, rows)
+
+    def record_counts(self) -> Mapping[tuple[str, str], int]:
+        """How many records there are of each component and status."""
+        rows = self._read("SELECT component, status, count(*) AS number FROM record GROUP BY component, status")
+        return {(row["component"], row["status"]): row["number"] for row in rows}
+
+    def newest_record_at(self) -> float | None:
+        """When the newest record was made, in Unix seconds; None: there is none."""
+        found: float | None = self._read("SELECT max(created_at) FROM record")[0][0]
+        return found
 
     def record_ids(self) -> Sequence[int]:
         """The ids of all records, of any status, lowest first."""

@@ -9,7 +9,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from database import Database
 from matcher import garbage
@@ -18,6 +19,7 @@ from matcher.eventlog import line
 from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
 from matcher.listener import listen, listen_tcp, remove_socket
+from matcher.metrics import Gauges, Metrics
 from matcher.notify import notify, passed_listener, watchdog_interval_s
 from matcher.peer import Peer, UnixPeer, munge_greeter
 from matcher.replica import Publisher, Replica
@@ -25,6 +27,9 @@ from matcher.server import Server
 from matcher.service import Service
 from reprise import __version__
 from reprise.config import Config, ConfigError
+
+if TYPE_CHECKING:
+    from matcher.prometheus import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +42,8 @@ def run(load_config: Callable[[], Config]) -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage.tolerate()
     config = load_config()
-    service = Service(load_config)
+    metrics = _metrics(config)
+    service = Service(load_config, metrics=metrics)
     journal = Journal(
         config.database.path,
         service.use_records,
@@ -48,12 +54,15 @@ def run(load_config: Callable[[], Config]) -> None:
     passed = passed_listener(os.environ)
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
-    over_tcp = None
+    over_tcp = told = None
     try:
+        told = _telling(config, service, journal, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
             journal.start(service.load_records())
+            if told:
+                told.start()
             background = [Background(name, config.database.path, step) for name, step in _steps(config)]
             for one in background:
                 one.start()
@@ -69,8 +78,52 @@ def run(load_config: Callable[[], Config]) -> None:
         listener.close()
         if over_tcp:
             over_tcp.close()
+        if told:
+            told.stop()
         if inode is not None:  # a passed socket is the manager's
             remove_socket(config.matcher.socket, inode)
+
+
+def _metrics(config: Config) -> Metrics:
+    """What counts; only who wants it told loads what tells it."""
+    if not config.matcher.metrics:
+        return Metrics()
+    from matcher.prometheus import Counted
+
+    return Counted()
+
+
+def _telling(config: Config, service: Service, journal: Journal, metrics: Metrics) -> MetricsServer | None:
+    """What serves the metrics, where they are wanted. Raises ServiceError."""
+    if not config.matcher.metrics:
+        return None
+    from matcher.prometheus import Counted, MetricsServer
+
+    assert isinstance(metrics, Counted)  # noqa: S101
+    path = config.database.path
+
+    def counted() -> Mapping[tuple[str, str], int]:
+        with Database.open(path, read_only=True) as database:
+            return database.record_counts()
+
+    def newest() -> float | None:
+        with Database.open(path, read_only=True) as database:
+            return database.newest_record_at()
+
+    metrics.look_up(
+        Gauges(
+            records_known=service.known,
+            records=counted,
+            newest=newest,
+            writes_waiting=journal.waiting,
+            writes_dropped=lambda: journal.dropped,
+            quarantines=lambda: service.watch.quarantines,
+            mode=lambda: service.config.matcher.mode,
+            holdout=lambda: service.config.matcher.holdout,
+            database_bytes=lambda: path.stat().st_size,
+        )
+    )
+    return MetricsServer(config.matcher.metrics, metrics.registry)
 
 
 def _steps(config: Config) -> Iterator[tuple[str, Callable[[Database], object]]]:

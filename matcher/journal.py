@@ -114,6 +114,10 @@ class Journal:
         if not self._waiting.is_set():
             self._waiting.set()
 
+    def waiting(self) -> int:
+        """How many writes wait."""
+        return len(self._queue)
+
     def reload(self) -> None:
         """Have the records handed out again, changed or not."""
         self._reload.set()

@@ -33,6 +33,7 @@ from matcher.journal import MakeEntry
 from matcher.linkage.engine import Engine
 from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
+from matcher.metrics import Metrics
 from matcher.records import readable
 from matcher.submission import JobFacts
 from reprise import __version__
@@ -92,8 +93,15 @@ def new_decision_id(at: float) -> str:
 class Service:
     """Answers requests; the configuration is loaded at first and on every `reload`."""
 
-    def __init__(self, load_config: Callable[[], Config], *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        load_config: Callable[[], Config],
+        *,
+        clock: Callable[[], float] = time.time,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._load_config = load_config
+        self._metrics = metrics or Metrics()
         self._clock = clock
         self._started = time.monotonic()
         self._names: dict[int, str] = {}
@@ -127,6 +135,15 @@ class Service:
             else:
                 self._knowledge.change(readable(changed), gone)
         self._look_at_records()
+
+    @property
+    def config(self) -> Config:
+        """What is in force."""
+        return self._config
+
+    def known(self) -> int:
+        """How many records decisions are made by."""
+        return len(self._knowledge)
 
     def load_records(self) -> int | None:
         """All records by several processes, as `use_records`; the number of the last change that is among them. None:
@@ -166,9 +183,11 @@ class Service:
             records = len(self._knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
         except ProtocolError as error:
+            self._metrics.refused("request")
             self._throttle.warning(log, "bad-request", uid=uid, error=error)
             return protocol.error_reply(str(error)), None
         except Exception:  # a defect costs this one answer, and the job runs with defaults
+            self._metrics.refused("defect")
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
 
@@ -195,6 +214,7 @@ class Service:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
         made = self._dealt(made)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
+        self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
         return protocol.decision_reply(made.decision), partial(
             decision_entry, made, elapsed_ms, forward=self._is_replica
         )
@@ -213,6 +233,8 @@ class Service:
             raise ProtocolError(
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
             )
+        failed = outcome.exit_status != 0 if outcome.state == "ended" else None
+        self._metrics.reported(outcome.state, outcome.verdict, failed)
         arguments = (outcome, self._policy.cluster, self._clock(), self.watch)
         return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
 

@@ -126,6 +126,9 @@ class Matcher(Section):
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
+    metrics: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
+        "", description="HOST:PORT of metrics for Prometheus; '' is none"
+    )
     publish: AbsolutePath | None = Field(None, description="file in which replicas find the records")
 
 

@@ -39,6 +39,7 @@ class Watch:
         self, open_blocks: Callable[[], Collection[str]], clock: Callable[[], float] = time.time, *, judges: bool = True
     ) -> None:
         """`open_blocks` tells the blocks that more jobs will be in. Who does not judge leaves records as they are."""
+        self.quarantines = 0
         self._judges = judges
         self._open_blocks = open_blocks
         self._clock = clock
@@ -84,6 +85,7 @@ class Watch:
         if self._judges and watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
             reason = story.told(watched.evidence.verdict, database.compared(record_id, since=since))
             database.set_record_status(record_id, RecordStatus.QUARANTINED, at=self._clock(), reason=reason)
+            self.quarantines += 1
             log.warning(line("quarantined", record=record_id, why=reason))
 
     def _take(self, watched: _Watched, runs: Sequence[Compared]) -> None:
