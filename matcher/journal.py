@@ -85,6 +85,7 @@ class Journal:
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None  # number of the last change of the records; None: not read yet
         self._service_run = 0
+        self._known_time = 0.0  # by the clock, at the purge before; at first, when a daemon was last there
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
 
     def start(self, seen: int | None = None) -> None:
@@ -212,8 +213,15 @@ class Journal:
         if self._is_due("touch", TOUCH_INTERVAL_S):
             database.touch_service_run(self._service_run, self._clock())
         if self._is_due("purge", PURGE_S):
-            count = database.purge(self._clock() - self._retention_s)
-            log.info(line("purged", rows=count))
+            self._purge(database)
+
+    def _purge(self, database: Database) -> None:
+        """Forget what is over the retention now, and was so by the clock at the purge before: nothing is lost where it
+        jumps ahead for less than a day."""
+        now = self._clock()
+        count = database.purge(min(now, self._known_time) - self._retention_s)
+        self._known_time = now
+        log.info(line("purged", rows=count))
 
     def _is_due(self, what: str, every_s: float) -> bool:
         now = time.monotonic()
@@ -237,7 +245,10 @@ class Journal:
         try:
             self._seen = seen
             self._look_for_records(database)
-            self._service_run = database.begin_service_run(self._version, self._clock())
+            now = self._clock()
+            last, _ = database.service_runs_around(now)
+            self._known_time = (last.stopped_at or last.seen_at) if last else now
+            self._service_run = database.begin_service_run(self._version, now)
         except BaseException:
             database.close()
             raise

@@ -263,9 +263,29 @@ def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypa
 def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     day = 86_400.0
     started(path, clock=lambda: 100 * day).stop()
+    started(path, clock=lambda: 102 * day).stop()
     seen: list[int] = []
     journal = started(path, clock=lambda: 102 * day)
     wait_for("the purge", lambda: journal._due["purge"] > 0)
     journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
     journal.stop()
-    assert seen == [1], "the old run is gone"
+    assert seen == [2], "the old run is gone"
+
+
+def run_once(path: Path, name: str, at: float) -> None:
+    """A daemon that writes a decision, when its clock says `at`."""
+    journal = started(path, clock=lambda: at)
+    journal.put(lambda: Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
+    wait_for("the purge", lambda: journal._due["purge"] > 0)
+    journal.stop()
+    assert journal.dropped == 0
+
+
+@pytest.mark.parametrize("days", [400, -400])
+def test_a_clock_that_jumps_loses_nothing(path: Path, days: int) -> None:
+    """What is purged when the daemon starts is so old by the clock of the day before too."""
+    run_once(path, "before", 1.7e9)
+    run_once(path, "meanwhile", 1.7e9 + days * 86_400.0)
+    run_once(path, "after", 1.7e9 + 1.0)
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 3 and database.problems() == []
