@@ -23,8 +23,8 @@ PYTHON := $(VENV)/bin/python
 PYTEST := $(PYTHON) -m pytest -q
 # Kept, even where the environment says otherwise: three processes, and all that they start, compile their sources once.
 unexport PYTHONDONTWRITEBYTECODE
-LOCAL_TESTS := tests/unit tests/spank tests/sro tests/faults tests/fuzz
-PYTHON_DIRS := reprise matcher database tuner templates tests demo bench
+LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
+PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench
 C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
   tuner/components/witness
 
@@ -112,7 +112,7 @@ install-python: ## install the command `reprise` in an environment of its own be
 	@rm -rf build
 	@pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
 	  $$pip --constraint requirements.lock cython setuptools && \
-	  $$pip --constraint requirements.lock --no-build-isolation .
+	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
@@ -126,7 +126,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
-	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket \
+	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket $(DESTDIR)$(UNITDIR)/reprise-web.service \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
 # -- to test -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from database.comparisons import Comparisons
 from database.decisions import DECISION, Decisions
 from database.jobs import Jobs
 from database.outcomes import OUTCOME, Outcomes
+from database.overview import Overview
 from database.predictions import PREDICTION, Predictions
 from database.records import ARTIFACT, RECORD, Records
 from database.replicas import Replicas
@@ -18,7 +19,9 @@ from database.service_runs import SERVICE_RUN, ServiceRuns
 TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
-class Database(Campaigns, Records, Decisions, Comparisons, Outcomes, Jobs, ServiceRuns, Predictions, Replicas):
+class Database(
+    Campaigns, Records, Decisions, Comparisons, Outcomes, Jobs, Overview, ServiceRuns, Predictions, Replicas
+):
     """Open it with `Database.open(path)`. For one thread at a time; several processes may have the file open."""
 
     def counts(self) -> Mapping[str, int]:

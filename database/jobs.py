@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from database.model import ListedJob, UnmatchedClass
@@ -14,34 +14,42 @@ EVER = 1e12  # later than any time here, in Unix seconds
 # An outcome names its decision itself, so it counts only where its user and cluster are the decision's.
 _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
 
-_LISTED_SQL = f"""
+_DECIDED = f"""
 SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
        CASE WHEN o.id IS NULL THEN d.array_task ELSE o.array_task END AS array_task, d.uid, d.user, d.at, d.verdict,
        d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id
 FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
 WHERE d.at >= :since AND d.at < :until
-  AND (:user IS NULL OR d.user = :user OR d.uid = :uid)
-  AND (:verdict IS NULL OR d.verdict = :verdict)
-  AND (:record IS NULL OR d.record_id = :record OR EXISTS (
-    SELECT 1 FROM json_each(d.alternatives)
-    WHERE json_extract(value, '$.used') AND json_extract(value, '$.record') = :record))
-  AND (:component IS NULL OR EXISTS (
-    SELECT 1 FROM json_each(d.alternatives)
-    WHERE json_extract(value, '$.used') AND json_extract(value, '$.component') = :component))
-  AND (NOT :failed OR o.exit_status <> 0)
-UNION ALL
+"""  # noqa: S608 (this module's own words)
+_REPORTED = f"""
 SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
        o.exit_status, NULL
 FROM outcome AS o
 WHERE o.started_at >= :since AND o.started_at < :until
-  AND (:user IS NULL OR o.uid = :uid)
-  AND (:verdict IS NULL OR o.verdict = :verdict)
-  AND :record IS NULL AND :component IS NULL
-  AND (NOT :failed OR o.exit_status <> 0)
   AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
-ORDER BY at DESC
-LIMIT :limit
 """  # noqa: S608 (this module's own words)
+_USED = """EXISTS (
+    SELECT 1 FROM json_each(d.alternatives)
+    WHERE json_extract(value, '$.used') AND json_extract(value, '$.{0}') = :{0})"""
+_OF_DECISIONS = {
+    "user": "d.user = :user",
+    "only": "d.uid = :only",
+    "verdict": "d.verdict = :verdict",
+    "record": f"(d.record_id = :record OR {_USED.format('record')})",
+    "component": _USED.format("component"),
+    "failed": "o.exit_status <> 0",
+}
+_OF_REPORTS = {
+    "user": "o.uid = :uid",
+    "only": "o.uid = :only",
+    "verdict": "o.verdict = :verdict",
+    "failed": "o.exit_status <> 0",
+}
+_OF_APPLICATION = (  # one after the other: each goes by an index
+    "json_extract(d.metadata, '$.program') = :application",
+    "json_extract(d.metadata, '$.job_name') = :application"
+    " AND json_extract(d.metadata, '$.program') IS NOT :application",
+)
 
 # Tasks of a job array share a decision: the first of them that has ended counts, as where gains are measured.
 _ALIKE_SQL = """
@@ -78,18 +86,42 @@ ORDER BY node_hours DESC, user, application, nodes
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which jobs; None: any. `user` is a name, `uid` the id that goes with it where that is known; `since` and `until`
-    are in Unix seconds; `record` and `component`: of what was given or would have been."""
+    """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
+    the id is known; `application` a program or a job's name; `since` and `until` are in Unix seconds; `record` and
+    `component`: of what was given or would have been. `only`: of this user id, whatever else is wanted."""
 
     user: str | None = None
     uid: int | None = None
+    application: str | None = None
     verdict: str | None = None
     record: int | None = None
     component: str | None = None
     since: float = 0.0
     until: float = EVER
     failed: bool = False
+    only: int | None = None
     limit: int = -1
+
+    def is_set(self, name: str) -> bool:
+        """Whether it must be looked at."""
+        return getattr(self, name) not in (None, False)
+
+
+def listed_sql(wanted: Wanted) -> str:
+    """The statement that finds them, with only the conditions that are asked for, so that indexes serve them."""
+
+    def having(select: str, conditions: Mapping[str, str], *more: str) -> str:
+        asked = [condition for name, condition in conditions.items() if wanted.is_set(name)]
+        text = " AND ".join([select, *asked, *more])
+        return f"SELECT * FROM ({text} ORDER BY at DESC LIMIT :limit)"  # noqa: S608 (this module's own words)
+
+    if wanted.is_set("application"):
+        parts = [having(_DECIDED, _OF_DECISIONS, one) for one in _OF_APPLICATION]
+    else:
+        parts = [having(_DECIDED, _OF_DECISIONS)]
+        if wanted.record is None and wanted.component is None:
+            parts.append(having(_REPORTED, _OF_REPORTS))
+    return f"{' UNION ALL '.join(parts)} ORDER BY at DESC LIMIT :limit"
 
 
 class Jobs(Store):
@@ -98,7 +130,7 @@ class Jobs(Store):
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Jobs, newest first: each start of each job (or array task) with its decision, decisions of jobs that reported
         nothing, and jobs that reported without a decision, whose user's name is not known."""
-        return [ListedJob(*row) for row in self._read(_LISTED_SQL, asdict(wanted))]
+        return [ListedJob(*row) for row in self._read(listed_sql(wanted), asdict(wanted))]
 
     def alike(self, record_id: int, nodes: int | None, *, but: str) -> tuple[Sequence[float], Sequence[float]]:
         """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and

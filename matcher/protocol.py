@@ -203,16 +203,21 @@ class Explain(_Message):
     cluster: ClusterName | None = None
 
 
+class Token(_Message):
+    """A request for a token for the web pages."""
+
+
 class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Forward | Explain | Ping
+Request = Decide | Outcome | Forward | Explain | Token | Ping
 _KINDS: dict[str, type[Request]] = {
     "decide": Decide,
     "outcome": Outcome,
     "forward": Forward,
     "explain": Explain,
+    "token": Token,
     "ping": Ping,
 }
 
@@ -310,6 +315,11 @@ def ok_reply() -> dict[str, Any]:
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to `explain`: what `reprise match explain --json` prints."""
     return {"v": VERSION, "kind": "explanation", "story": story}
+
+
+def token_reply(token: str) -> dict[str, Any]:
+    """The answer to `token`."""
+    return {"v": VERSION, "kind": "token", "token": token}
 
 
 def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:

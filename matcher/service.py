@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from database.model import RecordText
-from matcher import protocol, workers
+from matcher import protocol, tokens, workers
 from matcher.access import access_of
 from matcher.benefit.blocks import Blocks
 from matcher.benefit.watch import Watch
@@ -179,6 +179,8 @@ class Service:
                 return self._forward(request, uid)
             if isinstance(request, protocol.Explain):
                 return await self._explainer.reply(request, uid, self._knowledge.engine.model), None
+            if isinstance(request, protocol.Token):
+                return self._token(uid), None
             uptime = time.monotonic() - self._started
             records = len(self._knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
@@ -242,6 +244,15 @@ class Service:
         if uid not in (0, os.geteuid()):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
         return protocol.ok_reply(), partial(forwarded_entry, forward, self.watch)
+
+    def _token(self, uid: int) -> dict[str, Any]:
+        if self._is_replica:
+            raise ProtocolError("token: this is a replica: the matcher that it stands in for makes tokens")
+        try:
+            return protocol.token_reply(tokens.make(tokens.key_of(self._config), uid))
+        except tokens.TokenError as error:
+            self._throttle.warning(log, "no-token", uid=uid, error=error)
+            return protocol.error_reply("the matcher can make no token; its log says why")
 
     async def _user(self, uid: int) -> str:
         """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""

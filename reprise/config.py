@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
+_URL = re.compile(r"https?://[A-Za-z0-9_.:\[\]-]+(?:/[A-Za-z0-9_./~-]*)?")
 HOST_LIMIT = 253  # characters of a name in the DNS
 SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
@@ -72,6 +73,17 @@ def path_or_host(text: str) -> tuple[Path | None, str, int]:
 def _endpoint(text: str) -> str:
     path_or_host(text)
     return text
+
+
+def _host_and_port(text: str) -> str:
+    host_and_port(text)
+    return text
+
+
+def _url_or_nothing(text: str) -> str:
+    if text and not _URL.fullmatch(text):
+        raise ValueError(f"{text!r} is not http(s)://HOST[:PORT][/PATH]")
+    return text.rstrip("/")
 
 
 def _host_and_port_or_nothing(text: str) -> str:
@@ -192,6 +204,19 @@ class Tuner(Section):
     )
 
 
+class Web(Section):
+    """The pages."""
+
+    listen: Annotated[str, AfterValidator(_host_and_port)] = Field(
+        "127.0.0.1:7818", description="HOST:PORT of the pages, which are not encrypted"
+    )
+    url: Annotated[str, AfterValidator(_url_or_nothing)] = Field(
+        "", description="where browsers reach them through a reverse proxy; '' is at `listen`"
+    )
+    operators: str = Field("", description="group whose members may start and end campaigns there; '': nobody")
+    token_hours: float = Field(12.0, gt=0, le=720, description="hours for which a token holds")
+
+
 class OpenMPI(Section):
     """The Open MPI releases that jobs of this site may load."""
 
@@ -211,6 +236,7 @@ class Config(Section):
     artifacts: Artifacts = Artifacts()
     tuner: Tuner = Tuner()
     openmpi: OpenMPI = OpenMPI()
+    web: Web = Web()
 
 
 def in_use(path: Path | None = None) -> Path | None:

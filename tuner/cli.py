@@ -88,12 +88,19 @@ def plan(
 
 @tune.command()
 @click.argument("campaign", type=int)
+@click.option("--for-good", is_flag=True, help="It cannot be resumed, and counts as failed.")
 @click.pass_obj
-def stop(settings: Settings, campaign: int) -> None:
+def stop(settings: Settings, campaign: int, for_good: bool) -> None:
     """Stop a campaign that runs on this host, in order: its jobs are cancelled, and it can be resumed."""
+    import getpass
+
     from tuner import session
 
     with _open(settings) as database:
+        if for_good:
+            session.abandon(database, database.campaign(campaign), settings.config, getpass.getuser())
+            click.echo(f"campaign {campaign} is stopped for good", err=True)
+            return
         session.stop(database, database.campaign(campaign), settings.config)
     click.echo(f"campaign {campaign} is stopped: go on with `reprise tune resume {campaign}`", err=True)
 

@@ -41,11 +41,7 @@ def describe(
     state = state_of(campaign, config)
     now = time.time() if now is None else now
     trials = database.trials(campaign.id)
-    records = [
-        _record(database, record, detailed)
-        for record in database.records(status=None)
-        if record.campaign_id == campaign.id
-    ]
+    records = [_record(database, record, detailed) for record in database.records_of_campaign(campaign.id)]
     first = records[0] if records else dict.fromkeys(("record", "gain", "parametrization", "artifact"))
     described = {
         "campaign": campaign.id,

@@ -152,6 +152,12 @@ def stop(
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, summary)
 
 
+def abandon(database: Database, campaign: Campaign, config: Config, who: str) -> None:
+    """The same, for good: it cannot be resumed. `who` stopped it."""
+    stop(database, campaign, config)
+    database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
+
+
 def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
     """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
     _, component, problems = _read(definition, config)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job beside others of the same record and number of nodes: how long those took, and where it lies. Pure."""
+"""A job beside others of the same record and number of nodes: how long those took, and where it lies."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from database import Database
+    from matcher.story import Story
 
 KINDS = ("given", "held out")
 
@@ -46,6 +50,22 @@ class Beside:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def of_story(database: Database, story: Story) -> Beside | None:
+    """The newest decision that had a record, and how long others of that record took; None: no decision had one."""
+    decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
+    if decision is None or decision.record_id is None:
+        return None
+    nodes = decision.metadata.get("nodes")
+    given, held_out = database.alike(decision.record_id, nodes, but=decision.id)
+    runs = [
+        run(one.elapsed_s, one.exit_status == 0, given, held_out)
+        for one in story.outcomes
+        if one.decision_id == decision.id and one.elapsed_s is not None
+    ]
+    kind = {"apply": "given", "holdout": "held out"}.get(decision.verdict, "")
+    return Beside(decision.record_id, nodes, kind, spread(given), spread(held_out), runs)
 
 
 def spread(seconds: Sequence[float]) -> Spread:

@@ -16,8 +16,6 @@ from matcher.jobs.moment import moment
 if TYPE_CHECKING:
     from database import Database
     from database.model import UnmatchedClass
-    from matcher.jobs.beside import Beside
-    from matcher.story import Story
     from reprise.cli import Settings
 
 LIMIT = 50  # jobs, unless said otherwise
@@ -39,6 +37,7 @@ def jobs() -> None:
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Of which this was decided, or reported.")
 @click.option("--record", metavar="ID", type=click.IntRange(1, 2**63 - 1), help="Given settings of it, or held out.")
 @click.option("--component", help="Given settings of one of its records, or held out.")
+@click.option("--application", metavar="NAME", help="Of this program or job's name.")
 @click.option(
     "--since",
     metavar="WHEN",
@@ -63,8 +62,9 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     if filters["user"] is not None and (uid is None or not me.sees(uid)):
         me.require_staff("may look for other users' jobs")
     since, until = filters.pop("since") or 0.0, filters.pop("until") or EVER
+    filters["user"], only = _name_or_id(filters["user"])
     with Database.open(config.database.path, read_only=True) as database:
-        found = database.jobs(Wanted(uid=uid, since=since, until=until, **filters))
+        found = database.jobs(Wanted(uid=uid, only=only, since=since, until=until, **filters))
     if as_json:
         _print_json(listed.document(found, me))
     elif found:
@@ -98,7 +98,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
             story = hide(story, me.uid)
             if not story:
                 raise NothingKnownError(unknown_text(job))
-        found = _beside(database, story)
+        found = beside.of_story(database, story)
     if as_json:
         _print_json({"version": 1, "explanation": story.to_json(), "beside": found.to_json() if found else None})
         return
@@ -158,13 +158,19 @@ def unmatched(
         click.echo(f"{path}: written{note}")
 
 
-@jobs.command()
-@click.argument("file", type=click.File(encoding="utf-8-sig", errors="replace"))
+@jobs.command("import")
+@click.option(
+    "--sacct",
+    "file",
+    type=click.File(encoding="utf-8-sig", errors="replace"),
+    required=True,
+    metavar="FILE",
+    help="What `sacct --parsable2` printed with a header line, or `sacct --json`; - is standard input.",
+)
 @AS_JSON
 @click.pass_obj
-def history(settings: Settings, file: TextIO, as_json: bool) -> None:
-    """Say what would have matched of the jobs in FILE (- is standard input), with the records of today: what `sacct
-    --parsable2` printed with a header line, or `sacct --json`. Nothing is stored."""
+def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
+    """Say what would have matched of the jobs of the past, with the records of today. Nothing is stored."""
     from database import Database
     from matcher.calibration import sacct
     from matcher.errors import MatcherError
@@ -200,22 +206,17 @@ def _uid_of(user: str | None) -> int | None:
         return None
 
 
-def _beside(database: Database, story: Story) -> Beside | None:
-    """The newest decision that had a record, and how long others of that record took; None: no decision had one."""
-    from matcher.jobs.beside import Beside, run, spread
+def _name_or_id(user: str | None) -> tuple[str | None, int | None]:
+    """A user's name; the id instead, of whom nobody knows a name here."""
+    import pwd
 
-    decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
-    if decision is None or decision.record_id is None:
-        return None
-    nodes = decision.metadata.get("nodes")
-    given, held_out = database.alike(decision.record_id, nodes, but=decision.id)
-    runs = [
-        run(one.elapsed_s, one.exit_status == 0, given, held_out)
-        for one in story.outcomes
-        if one.decision_id == decision.id and one.elapsed_s is not None
-    ]
-    kind = {"apply": "given", "holdout": "held out"}.get(decision.verdict, "")
-    return Beside(decision.record_id, nodes, kind, spread(given), spread(held_out), runs)
+    uid = _uid_of(user) if user is not None and user.isdecimal() else None
+    if uid is None:
+        return user, None
+    try:
+        return pwd.getpwuid(uid).pw_name, None
+    except KeyError:
+        return None, uid
 
 
 def _to_tune(component: str | None, directory: Path) -> str:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from matcher.calibration import sacct
+from tests.cluster.machine import VirtualCluster
 from tests.cluster.slurm_services import FAR
 from tests.cluster.ways import WAYS, Tried
 from tests.cluster.ways_measured import OURS, PAGE, TABLE, Measured, measure, site, table
@@ -19,9 +23,14 @@ GIVEN_NOTHING = {"test-only", "far-cluster", "far-stdin", "srun-jobid"}
 
 
 @pytest.fixture(scope="module")
-def measured() -> Iterator[Measured]:
-    with site() as cluster:
-        yield measure(cluster)
+def cluster() -> Iterator[VirtualCluster]:
+    with site() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def measured(cluster: VirtualCluster) -> Measured:
+    return measure(cluster)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,3 +84,22 @@ def assert_nothing_else_differs(plain: Tried, ours: Tried) -> None:
 @pytest.mark.parametrize("name", [way.name for way in WAYS if not way.recurs])
 def test_nothing_else_differs_from_a_submission_without_the_plugin(name: str, measured: Measured) -> None:
     assert_nothing_else_differs(measured.without[name], measured.with_plugin[name])
+
+
+def imported(cluster: VirtualCluster, command: str) -> dict[str, Any]:
+    """What `reprise jobs import` makes of what a command of sacct's prints."""
+    told = cluster.run(command.split()).stdout
+    done = cluster.run(["reprise", "jobs", "import", "--sacct", "-", "--json"], user="reprise", stdin=told)
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.usefixtures("measured")
+def test_what_accounting_tells_of_these_jobs_can_be_matched_again(cluster: VirtualCluster) -> None:
+    text, document = imported(cluster, sacct.COMMAND), imported(cluster, sacct.JSON_COMMAND)
+    listed = cluster.run(["sacct", "-aX", "--noheader", "--parsable2", "--format=JobIDRaw"]).stdout.split()
+    assert 0 < text["total"]["jobs"] <= len(listed), "tasks of an array were submitted once"
+    assert text["total"] == document["total"] and text["unreadable"] == document["unreadable"] == 0
+    applied = text["verdicts"]["apply"]["jobs"]
+    assert applied and [one["jobs"] for one in text["records"]] == [applied]
+    unknown = {name: said["without_program"]["jobs"] for name, said in (("text", text), ("json", document))}
+    assert unknown["text"] < unknown["json"] == document["total"]["jobs"], "sacct's JSON of 22.05 has no command line"

@@ -39,7 +39,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
         "list": listed.document([A_JOB], me),
         "show": {"version": 1, "explanation": {}, "beside": beside.Beside(1, 2, "", spread, spread, []).to_json()},
         "unmatched": unmatched.document([A_CLASS], unmatched.Expected(0.1, 0, 0), me, lambda _rank: None),
-        "history": history.History("thesis/1", 0, records={1: history.Share()}).to_json(),
+        "import": history.History("thesis/1", 0, records={1: history.Share()}).to_json(),
     }
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(beside.run(1.0, True, [], []))]
     for name, document in documents.items():

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site that tests read, one for each of pytest's processes, and one that a test may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.web.site import WebSite
+from web.app import create
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> WebSite:
+    """With jobs and records; to be read only."""
+    site = WebSite(tmp_path_factory.mktemp("site"))
+    site.populate()
+    return site
+
+
+@pytest.fixture(scope="session")
+def pages(filled: WebSite) -> Iterator[TestClient]:
+    """Its pages, in this process; nobody has signed in."""
+    with TestClient(create(filled.config, filled.file), follow_redirects=False) as client:
+        yield client
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> WebSite:
+    """With nothing in it, of one test."""
+    return WebSite(tmp_path)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site with pages: a database that a matcher and campaigns have filled, and `reprise web serve` over it."""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import yaml
+
+from database import Database
+from database.model import Decision, Outcome
+from matcher import tokens
+from matcher.decide import Question, decide
+from matcher.metadata import JobMetadata
+from matcher.secrets import masked
+from matcher.service import knowledge_of, model_of, policy_of
+from matcher.submission import Submission
+from reprise.config import Config, load
+from tests.unit.matcher_daemon import ROOT, SCRIPT, job, record
+from tests.waiting import wait_for
+
+GROUP = grp.getgrgid(os.getgid()).gr_name
+NOBODY = 65534
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">{{7*7}}"
+COMPONENT = """\
+# SPDX-License-Identifier: Apache-2.0
+name: sleep
+version: "1"
+description: How long a script sleeps
+kind: application
+parameters:
+  SRO_SIZE: {default: 4, values: [0, 1, 2, 3, 4]}
+"""
+WORK = '#!/bin/bash\nsleep "0.%s${SRO_SIZE:-4}"\n'
+DAY = 86_400.0
+USERS = ("alice", "bob", "carol")
+
+
+class WebSite:
+    """Everything below one directory. `now` is the moment that its newest jobs are of."""
+
+    def __init__(self, directory: Path, *lines: str) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.file = directory / "reprise.toml"
+        for name in ("lib", "run", "components"):
+            (directory / name).mkdir()
+        (directory / "components/sleep.yaml").write_text(COMPONENT)
+        self.file.write_text(
+            f'[site]\ncluster = "test"\nnodes = 8\n[database]\npath = "{directory}/lib/reprise.db"\n'
+            f'[artifacts]\ndirectory = "{directory}/artifacts"\n[openmpi]\nreleases = ["4.1.4"]\n'
+            f'[tuner]\ncomponents = "{directory}/components"\nwork = "{directory}/work"\n'
+            f'[matcher]\nsocket = "{directory}/run/matcher.sock"\nholdout = 0.5\n'
+            f'[web]\nlisten = "127.0.0.1:{self.port}"\noperators = "{GROUP}"\n' + "".join(f"{one}\n" for one in lines)
+        )
+        self.now = time.time()
+        self.process: subprocess.Popen[bytes] | None = None
+        Database.open(self.config.database.path, create=True).close()
+
+    @property
+    def config(self) -> Config:
+        return load(self.file)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def token(self, uid: int | None = None) -> str:
+        """As the matcher would make it for this user; whoever runs the tests, unless given."""
+        return tokens.make(tokens.key_of(self.config), os.getuid() if uid is None else uid)
+
+    def client(self, uid: int | None = None) -> httpx.Client:
+        """One that has signed in."""
+        return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {self.token(uid)}"}, timeout=30)
+
+    def reprise(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "reprise", "--config", str(self.file), *words]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+
+    # -- what is in the database
+
+    def populate(self, jobs: int = 60, seed: int = 7) -> None:
+        """Records, jobs of several users over a month, as a matcher decides about them, and what became of them."""
+        rng = random.Random(seed)  # noqa: S311 (jobs)
+        with Database.open(self.config.database.path) as database:
+            for user in USERS[:2]:
+                database.add_record(record(metadata=job(user).to_json(), created_at=self.now - 40 * DAY))
+            hostile = JobMetadata(HOSTILE, HOSTILE, HOSTILE, options={"": (HOSTILE,)}, directory=f"/{HOSTILE}", nodes=4)
+            database.add_record(record(metadata=hostile.to_json(), created_at=self.now - 35 * DAY, environment={}))
+            knowledge = knowledge_of(database.record_texts(), model_of(self.config), self.config)
+            policy = policy_of(self.config)
+            for number in range(jobs):
+                at = self.now - 30 * DAY * rng.random()
+                user = USERS[number % len(USERS)]
+                text = SCRIPT if user != "carol" else SCRIPT.replace("lattice", "weather").replace("--steps", "--days")
+                submission = Submission.for_script("/home/alice/job.sh", text, cwd=f"/home/{user}")
+                question = Question(submission, user, 1000 + USERS.index(user), "submit", "on", at)
+                made = decide(question, knowledge, policy, f"d-{number:04}")
+                self.add(database, made, number, rng)
+            self.add(database, self._hostile(policy.cluster), 9000, rng)
+            database.report_start(Outcome("test", 9001, None, 1000, "unreachable", self.now - DAY))
+
+    def add(self, database: Database, made: Decision, number: int, rng: random.Random) -> None:
+        """A decision, held out by turns where something would have been given, and the job's end."""
+        slow = rng.gauss(1.0, 0.03)
+        if made.verdict == "apply":
+            held_out = number % 2 == 0
+            made = replace(made, verdict="holdout" if held_out else "apply", block=f"b{number // 6}")
+            slow *= 1.0 if held_out else 0.7
+        job_id = 1000 + number
+        database.add_decision(replace(made, job_id=job_id))
+        applied = len(made.injected) if made.verdict == "apply" else 0
+        began = Outcome("test", job_id, None, made.uid, made.verdict, made.at + 1, made.id, applied)
+        database.report_start(began)
+        failed = 256 if number % 19 == 0 else 0
+        took = 600.0 * slow
+        database.report_end(replace(began, ended_at=made.at + 1 + took, elapsed_s=took, exit_status=failed))
+
+    def _hostile(self, cluster: str) -> Decision:
+        """Of a user who calls everything what would be a script."""
+        metadata = JobMetadata(HOSTILE, HOSTILE, HOSTILE, options={HOSTILE: (HOSTILE,)}, directory=HOSTILE, nodes=2)
+        part = {"name": HOSTILE, "left": HOSTILE, "right": HOSTILE, "similarity": 0.5, "weight": 1.0}
+        field = {**part, "contribution": 0.5, "parts": []}
+        looked_at = {"record": 1, "component": HOSTILE, "scope": "application", "user": HOSTILE, "used": False}
+        row = {**looked_at, "job": HOSTILE, "score": 0.5, "why": HOSTILE, "refusal": "", "explained": False}
+        return Decision(
+            "d-hostile", self.now - 60, "submit", cluster, 1666, HOSTILE, "on", "none", HOSTILE, "thesis/1", 0.8,
+            masked(metadata).to_json(), 0.5, None, [field], [row],
+        )  # fmt: skip
+
+    def campaign(self, pause: str = "0", **changes: Any) -> dict[str, Any]:
+        """A campaign's definition: runs take some tenths of a second, or with `pause` as many hundredths."""
+        script = self.directory / f"work-{pause}.sh"
+        script.write_text(WORK % pause)
+        return {
+            "name": "how long to sleep",
+            "component": "sleep",
+            "application": {"script": str(script), "user": "alice"},
+            "search": {"method": "exhaustive"},
+            "noise": {"policy": "none"},
+            "repetitions": {"default_runs": 2, "final_pairs": 3},
+            "executor": {"kind": "local"},
+            **changes,
+        }
+
+    def run_campaign(self, **changes: Any) -> dict[str, Any]:
+        """Run one to its end, as an admin does."""
+        path = self.directory / "campaign.yaml"
+        path.write_text(yaml.safe_dump(self.campaign(**changes)))
+        done = self.reprise("tune", "run", "--yes", "--json", str(path))
+        assert done.returncode == 0, done.stderr
+        told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return told
+
+    # -- the pages
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "web.log"
+
+    def start(self) -> None:
+        """`reprise web serve`, until it answers."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "reprise", "--config", str(self.file), "web", "serve"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+
+        def answers() -> bool:
+            assert self.process and self.process.poll() is None, self.log.read_text()
+            try:
+                return httpx.get(f"{self.url}/sign-in").status_code == 200
+            except httpx.TransportError:
+                return False
+
+        wait_for("the pages", answers, 30)
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.terminate()
+            self.process.wait(timeout=20)
+            self.process = None
+
+
+def free_port() -> int:
+    """A port that nobody has, for now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

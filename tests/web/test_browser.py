@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages in a real Chromium, served as an admin serves them.
+
+`REPRISE_SCREENSHOTS=write pytest tests/web/test_browser.py` writes the pictures of the docs anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+
+from database import Database
+from tests.waiting import wait_for
+from tests.web.site import HOSTILE, WebSite
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = "/usr/bin/chromium"
+CHECKS = (Path(__file__).parent / "checks.js").read_text()
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+NARROW, WIDE = 360, 1200  # CSS pixels
+PAGES = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "job": "/jobs/d-0003",
+    "job-hostile": "/jobs/d-hostile",
+    "no-job": "/jobs/d-none",
+    "records": "/records",
+    "record": "/records/1",
+    "record-hostile": "/records/3",
+    "campaigns": "/campaigns",
+    "campaign": "/campaigns/1",
+    "campaign-new": "/campaigns/new?component=sleep&decision=d-0002",
+}
+IN_DOCS = ("overview", "job", "record", "campaign")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
+    """With jobs, records and a campaign that has ended."""
+    site = WebSite(tmp_path_factory.mktemp("site"))
+    site.populate()
+    site.run_campaign()
+    site.start()
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+class Looked:
+    """A page with what went wrong on it: `said` in the console, and `outside` what it asked of other hosts."""
+
+    def __init__(self, context: BrowserContext, site: WebSite) -> None:
+        self.page: Page = context.new_page()
+        self.said: list[str] = []
+        self.outside: list[str] = []
+        self._host = urlsplit(site.url).netloc
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", self._answered)
+        self.page.on("request", lambda request: self._asked(request.url))
+
+    def _answered(self, dialog: Dialog) -> None:
+        self.said.append(dialog.message)
+        dialog.dismiss()
+
+    def _asked(self, url: str) -> None:
+        if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != self._host:
+            self.outside.append(url)
+
+    def sign_in(self, site: WebSite) -> None:
+        """By keyboard only."""
+        self.page.goto(site.url)
+        assert self.page.url.endswith("/sign-in")
+        self.page.wait_for_function("document.activeElement.id === 'token'")
+        self.page.keyboard.type(site.token())
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(f"{site.url}/")
+
+    def goto(self, url: str) -> None:
+        self.page.goto(url)
+        self.page.wait_for_function("document.querySelectorAll('[data-chart]:not(.js-plotly-plot)').length === 0")
+        self.page.evaluate(CHECKS)
+
+
+@pytest.fixture(
+    scope="module", params=[("light", WIDE), ("dark", WIDE), ("light", NARROW)], ids=lambda it: f"{it[0]}-{it[1]}"
+)
+def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) -> Iterator[Looked]:
+    scheme, width = request.param
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    one = Looked(context, served)
+    one.sign_in(served)
+    yield one
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole(name: str, looked: Looked, served: WebSite, request: pytest.FixtureRequest) -> None:
+    """No word in the console but that of a page that is not there, nothing from other hosts, nothing wider than the
+    screen, and every text has the contrast that WCAG's AA asks for."""
+    looked.said.clear()
+    looked.goto(served.url + PAGES[name])
+    allowed = 1 if name == "no-job" else 0  # "Failed to load resource: ... 404"
+    assert len(looked.said) == allowed, looked.said
+    assert looked.outside == []
+    page = looked.page
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert page.evaluate("checks.contrast()") == []
+    assert page.evaluate("checks.unnamed()") == []
+    assert "owned" not in page.title() and "Reprise" in page.title()
+    if os.environ.get("REPRISE_SCREENSHOTS") == "write" and name in IN_DOCS and "light-1200" in request.node.name:
+        PICTURES.mkdir(exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_control_is_reached_by_keyboard(name: str, browser: Browser, served: WebSite) -> None:
+    context = browser.new_context(viewport={"width": WIDE, "height": 900})
+    one = Looked(context, served)
+    one.sign_in(served)
+    one.goto(served.url + PAGES[name])
+    names = one.page.evaluate("checks.controls()")
+    reached = set()
+    for _ in range(len(names) + 5):  # what scrolls is reached too
+        one.page.keyboard.press("Tab")
+        reached.add(one.page.evaluate("checks.focused()"))
+    missing = [words for place, words in enumerate(names) if str(place) not in reached]
+    context.close()
+    assert not missing
+
+
+def test_the_first_tab_leads_past_the_pages_list(looked: Looked, served: WebSite) -> None:
+    looked.goto(f"{served.url}/jobs")
+    looked.page.keyboard.press("Tab")
+    assert looked.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    looked.page.keyboard.press("Enter")
+    assert looked.page.evaluate("document.activeElement.id") == "content"
+
+
+def test_hostile_names_are_text(looked: Looked, served: WebSite) -> None:
+    looked.goto(f"{served.url}/jobs/d-hostile")
+    assert looked.page.get_by_role("rowheader", name=HOSTILE, exact=True).count() == 1
+    looked.goto(f"{served.url}/")
+    assert looked.page.get_by_role("cell", name=HOSTILE, exact=True).count() == 2
+    assert looked.page.locator("main img, main script:not([type='application/json'])").count() == 0
+
+
+def test_a_job_is_found_by_its_number_and_told_as_the_command_tells_it(looked: Looked, served: WebSite) -> None:
+    looked.goto(f"{served.url}/jobs")
+    looked.page.get_by_label("Job", exact=True).fill("1003")
+    looked.page.keyboard.press("Enter")
+    looked.page.wait_for_url("**/jobs/1003")
+    told = served.reprise("jobs", "show", "1003").stdout
+    shown = looked.page.locator("main").inner_text()
+    for line in told.splitlines():
+        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ")):
+            assert " ".join(line.split()) in " ".join(shown.split())
+
+
+def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(browser: Browser, tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    site.start()
+    context = browser.new_context()
+    one = Looked(context, site)
+    page = one.page
+    try:
+        one.sign_in(site)
+        page.goto(f"{site.url}/campaigns/new?component=sleep")
+        definition = site.campaign(pause="3")  # tenths of a second
+        page.get_by_label("Name").fill(definition["name"])
+        page.get_by_label("User").fill("alice")
+        page.get_by_label("Batch script").fill(definition["application"]["script"])
+        page.get_by_label("Method").select_option("exhaustive")
+        page.get_by_role("button", name="Make the file").click()
+        area = page.get_by_label("The file")
+        area.fill(
+            area.input_value().replace("kind: slurm", "kind: local")
+            + "noise: {policy: none}\nrepetitions: {default_runs: 2, final_pairs: 4}\n"
+        )
+        page.get_by_role("button", name="Start the campaign").click()
+        page.wait_for_url("**/campaigns/1")
+        page.evaluate("window.sameDocument = true")
+        wait_for("a trial on the page", lambda: int(page.locator("#trials").inner_text() or 0) >= 1 or None, 30)
+        seen = int(page.locator("#trials").inner_text())
+        wait_for("more of them", lambda: int(page.locator("#trials").inner_text()) >= seen + 2 or None, 30)
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Resume").wait_for(timeout=30_000)
+        assert page.locator("#state").inner_text() == "stopped"
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_role("button", name="Pause").wait_for(timeout=30_000)
+        page.locator("#state.complete").wait_for(timeout=60_000)
+        assert page.get_by_role("button", name="Pause").count() == 0
+        page.get_by_role("link", name="1", exact=True).click()
+        page.wait_for_url("**/records/1")
+        assert "SRO_SIZE=0" in page.locator("pre").first.inner_text()
+        assert one.said == [] and one.outside == []
+    finally:
+        context.close()
+        site.stop()
+    with Database.open(site.config.database.path, read_only=True) as database:
+        assert [one.state for one in database.campaigns()] == ["complete"]
+
+
+def test_a_campaign_is_stopped_for_good_on_its_page(browser: Browser, tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    site.start()
+    context = browser.new_context()
+    try:
+        with site.client() as client:
+            slow = site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
+            begun = client.post("/api/campaigns", json=slow)
+            assert begun.status_code == 201, begun.text
+        one = Looked(context, site)
+        one.sign_in(site)
+        one.page.goto(f"{site.url}/campaigns/1")
+        one.page.get_by_role("button", name="Stop for good").click()
+        one.page.locator("#state.failed").wait_for(timeout=30_000)
+        assert "stopped for good by" in one.page.locator("#last-words").inner_text()
+        with site.client() as client:
+            again = client.post("/api/campaigns/1", json={"action": "resume"})
+            assert again.status_code == 409 and "is failed already" in again.json()["detail"]
+    finally:
+        context.close()
+        site.stop()

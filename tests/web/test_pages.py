@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sees what on the pages, and what a hostile name, form or site can do there: nothing."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from database import Database
+from matcher import tokens
+from tests.unit.database_values import campaign, decision
+from tests.web.site import HOSTILE, NOBODY, WebSite
+from web import control
+from web.app import create, root_path
+from web.site import COOKIE
+
+ALICE = 1000  # of the jobs; no such user is needed here
+PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
+STAFF_ONLY = ("/records", "/records/1", "/campaigns", "/campaigns/1", "/campaigns/1/report", "/campaigns/new")
+
+
+def as_user(site: WebSite, uid: int | None = None) -> dict[str, str]:
+    return {"authorization": f"Bearer {site.token(uid)}"}
+
+
+def text(page: str) -> str:
+    """What a reader sees."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def attributes(page: str) -> set[str]:
+    """The names of all attributes of its elements."""
+    found: set[str] = set()
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.update(name for name, _ in attrs)
+
+    Reader().feed(page)
+    return found
+
+
+# -- signing in
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/campaigns/1"])
+def test_who_has_not_signed_in_is_asked_to(pages: TestClient, path: str) -> None:
+    answer = pages.get(path)
+    assert (answer.status_code, answer.headers["location"]) == (303, "http://testserver/sign-in")
+
+
+def test_programs_are_told_that_a_token_is_missing(pages: TestClient) -> None:
+    answer = pages.get("/api/jobs")
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert "reprise web token" in answer.json()["detail"]
+
+
+def test_a_token_is_kept_in_a_cookie_that_scripts_and_other_sites_do_not_get(filled: WebSite) -> None:
+    with TestClient(create(filled.config), follow_redirects=False) as client:
+        answer = client.post("/sign-in", data={"token": f" {filled.token()}\n"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        words = answer.headers["set-cookie"].lower()
+        assert "httponly" in words and "samesite=strict" in words and "secure" not in words
+        assert client.get("/").status_code == 200
+        assert client.post("/sign-out").headers["location"] == "/sign-in"
+        assert client.get("/").status_code == 303
+
+
+def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> None:
+    site = WebSite(tmp_path, 'url = "https://hpc.example.org/reprise"')
+    address = {"base_url": "https://hpc.example.org", "root_path": root_path(site.config)}
+    with TestClient(create(site.config), follow_redirects=False, **address) as client:  # type: ignore[arg-type]
+        answer = client.post("/sign-in", data={"token": site.token()})
+        assert answer.headers["location"] == "/reprise/"
+        assert (
+            "path=/reprise" in answer.headers["set-cookie"].lower() and "secure" in answer.headers["set-cookie"].lower()
+        )
+        page = client.get("/", headers=as_user(site)).text
+        assert (
+            'href="/reprise/jobs"' in page
+            and 'href="/reprise/static/reprise.css"' in page
+            and 'href="/jobs"' not in page
+        )
+        assert client.get("/reprise/jobs", headers=as_user(site)).status_code == 200, (
+            "whether the proxy strips it or not"
+        )
+
+
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "é" * 100, "x" * 10_000])
+def test_what_is_no_token_is_refused_in_a_line(pages: TestClient, token: str) -> None:
+    answer = pages.post("/sign-in", data={"token": token})
+    assert answer.status_code in (401, 422) and "set-cookie" not in answer.headers
+
+
+def test_a_token_expires_and_one_of_another_key_is_none(filled: WebSite) -> None:
+    key = tokens.key_of(filled.config)
+    token = tokens.make(key, 7)
+    assert tokens.uid_of(key, token, timedelta(hours=1)) == 7
+    for wrong_key, lifetime, words in (
+        (key, timedelta(seconds=-1), "expired"),
+        ("0" * 64, timedelta(hours=1), "no token of this site's"),
+    ):
+        with pytest.raises(tokens.TokenError, match=words):
+            tokens.uid_of(wrong_key, token, lifetime)
+    assert tokens.key_path(filled.config).stat().st_mode & 0o777 == 0o600
+    assert key == tokens.key_of(filled.config), "it is made once"
+
+
+def test_a_damaged_key_is_said_and_not_used(empty: WebSite) -> None:
+    tokens.key_path(empty.config).write_text("0" * 63)
+    with pytest.raises(tokens.TokenError, match="is damaged: delete it"):
+        tokens.key_of(empty.config)
+
+
+def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "no-such-group" # '))
+    with pytest.raises(Exception, match=r"web\.operators: no group is called 'no-such-group'"):
+        create(site.config)
+
+
+# -- who sees what
+
+
+@pytest.mark.parametrize("path", STAFF_ONLY)
+def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite, path: str) -> None:
+    answer = pages.get(path, headers=as_user(filled, NOBODY))
+    assert answer.status_code == 403 and "only staff" in answer.text
+
+
+def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
+    mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
+    assert mine and {one["uid"] for one in mine} == {ALICE}
+    others = pages.get("/jobs/d-0001", headers=as_user(filled, ALICE))
+    assert others.status_code == 404 and "of yours" in others.text
+    overview = pages.get("/", headers=as_user(filled, ALICE)).text
+    assert "carol" not in overview and "weather" not in overview and "(hidden)" in overview
+    assert pages.get("/jobs/d-0000", headers=as_user(filled, ALICE)).status_code == 200
+
+
+def test_staff_sees_everybodys(pages: TestClient, filled: WebSite) -> None:
+    found = pages.get("/api/jobs", headers=as_user(filled), params={"limit": 200}).json()["jobs"]
+    assert {one["user"] for one in found} >= {"alice", "bob", "carol"}
+    assert {"staff": True, "operator": True}.items() <= pages.get("/api/me", headers=as_user(filled)).json().items()
+
+
+@pytest.mark.parametrize(
+    ("filters", "jobs"),
+    [
+        ({"user": "bob"}, 20),
+        ({"user": "1001"}, 20),
+        ({"application": "weather"}, 20),
+        ({"application": "lattice"}, 40),
+        ({"verdict": "unreachable"}, 1),
+        ({"record": "1", "verdict": "apply"}, 20),
+        ({"application": HOSTILE}, 1),
+        ({"application": "wea"}, 0),
+        ({"failed": "true", "user": "carol"}, 1),
+    ],
+)
+def test_jobs_are_found_by(pages: TestClient, filled: WebSite, filters: dict[str, str], jobs: int) -> None:
+    found = pages.get("/api/jobs", headers=as_user(filled), params={**filters, "limit": 200})
+    assert len(found.json()["jobs"]) == jobs
+
+
+def test_older_jobs_are_a_link_away(pages: TestClient, filled: WebSite) -> None:
+    first = pages.get("/jobs", headers=as_user(filled)).text
+    more = re.search(r'href="(\?[^"]*)" rel="next"', first)
+    assert more
+    second = pages.get("/jobs" + html.unescape(more[1]), headers=as_user(filled)).text
+    seen = re.findall(r'href="/jobs/([\w-]+)"', first), re.findall(r'href="/jobs/([\w-]+)"', second)
+    assert len(seen[0]) >= 49 and seen[1] and not set(seen[0]) & set(seen[1])
+
+
+def test_the_overview_tells_decisions_savings_and_what_to_tune(pages: TestClient, filled: WebSite) -> None:
+    found = pages.get("/api/overview", headers=as_user(filled)).json()
+    assert sum(found["decisions"].values()) == 61 == sum(one["decisions"] for one in found["days"])
+    assert found["match_rate"] == pytest.approx(40 / 61)
+    benefit = found["benefit"]
+    assert benefit["low"] < benefit["saved"] < benefit["high"]
+    assert benefit["saved"] == pytest.approx(benefit["measured"] * 0.3 / 0.7, rel=0.1)
+    assert found["classes"][0]["user"] == "carol" and found["matcher"]["answers"] is False
+    said = text(pages.get("/", headers=as_user(filled)).text)
+    assert "the matcher does not answer: jobs run with defaults" in said and "61 decisions in 30 days" in said
+
+
+# -- what is hostile
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/jobs", "/jobs/d-hostile", "/records", "/records/3", "/campaigns/new?decision=d-hostile&component=sleep"],
+)
+def test_names_are_shown_and_never_obeyed(pages: TestClient, filled: WebSite, path: str) -> None:
+    answer = pages.get(path, headers=as_user(filled))
+    assert answer.status_code == 200
+    assert (
+        "<script>document" not in answer.text
+        and "<img src=x" not in answer.text
+        and "49" not in answer.text.split("{{7*7}}")[0][-5:]
+    )
+    if path not in ("/campaigns/new?decision=d-hostile&component=sleep",):
+        assert HOSTILE in html.unescape(answer.text), "as it is"
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/sign-in", "/nothing", "/api/jobs", "/static/charts.js", "/static/plotly.js"]
+)
+def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
+    pages: TestClient, filled: WebSite, path: str
+) -> None:
+    answer = pages.get(path, headers=as_user(filled))
+    policy = dict(one.strip().split(" ", 1) for one in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == policy["form-action"] == "'self'"
+    assert "unsafe" not in answer.headers["content-security-policy"] and "http" not in policy["style-src"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    if answer.headers["content-type"].startswith("text/html"):
+        assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "no address of another host"
+        assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
+        assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://testserver"}, 404),
+        ({"sec-fetch-site": "same-origin"}, 404),
+    ],
+)
+def test_a_form_on_another_site_changes_nothing(
+    pages: TestClient, filled: WebSite, headers: dict[str, str], status: int
+) -> None:
+    cookie = {COOKIE: filled.token()}
+    words = {**headers, "cookie": "; ".join(f"{key}={value}" for key, value in cookie.items())}
+    assert pages.post("/campaigns/77", data={"action": "stop"}, headers=words).status_code == status
+
+
+def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
+    answer = pages.post("/api/campaigns", content=b"x" * 300_000, headers=as_user(filled))
+    assert answer.status_code == 413 and "262144" in answer.text
+
+
+def test_a_database_that_cannot_be_read_is_a_page_that_says_so(empty: WebSite) -> None:
+    with TestClient(create(empty.config)) as client:
+        token = as_user(empty)
+        empty.config.database.path.rename(empty.directory / "away")
+        for path in ("/", "/jobs", "/records"):
+            answer = client.get(path, headers=token)
+            assert answer.status_code == 503 and "there is no database" in text(answer.text)
+        (empty.directory / "away").rename(empty.config.database.path)
+        assert client.get("/", headers=token).status_code == 200, "and is read as soon as it is there"
+
+
+# -- campaigns
+
+
+def test_only_operators_start_and_end_campaigns(tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "" # '))
+    with Database.open(site.config.database.path) as database:
+        database.add_campaign(campaign(spec={"definition": {}}))
+    with TestClient(create(site.config, site.file)) as client:
+        assert client.get("/api/me", headers=as_user(site)).json()["operator"] is False, "nobody, by default"
+        for action in ("pause", "resume", "stop"):
+            assert client.post("/campaigns/1", data={"action": action}, headers=as_user(site)).status_code == 403
+            assert client.post("/api/campaigns/1", json={"action": action}, headers=as_user(site)).status_code == 403
+        assert client.post("/api/campaigns", json=site.campaign(), headers=as_user(site)).status_code == 403
+        words = {"text": "name: x", "action": "start"}
+        assert client.post("/campaigns/file", data=words, headers=as_user(site)).status_code in (403, 409)
+    assert not site.config.tuner.work.exists()
+
+
+def test_a_form_makes_a_campaign_file_that_can_be_saved(pages: TestClient, filled: WebSite) -> None:
+    form = pages.get("/campaigns/new", params={"component": "sleep", "decision": "d-0002"}, headers=as_user(filled))
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form.text))
+    assert fields["user"] == "carol" and "--nodes=4" in fields["options"]
+    made = pages.post("/campaigns/new", data={**fields, "script": "/home/carol/job.sh"}, headers=as_user(filled))
+    assert made.status_code == 200
+    area = re.search(r"<textarea[^>]*>(.*?)</textarea>", made.text, re.DOTALL)
+    assert area
+    file = html.unescape(area[1])
+    saved = pages.post("/campaigns/file", data={"text": file, "action": "download"}, headers=as_user(filled))
+    assert saved.headers["content-disposition"] == 'attachment; filename="carol-weather-4-nodes.yaml"'
+    path = filled.directory / "downloaded.yaml"
+    path.write_text(saved.text)
+    assert "script: /home/carol/job.sh" in saved.text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"script": "job.sh"}, "application.script"),
+        ({"budget": "many"}, "search.budget"),
+        ({"name": "a\nb"}, "name"),
+        ({"component": "../x"}, "component"),
+        ({"options": "--x=a'b"}, ""),
+    ],
+)
+def test_a_wrong_field_is_named(pages: TestClient, filled: WebSite, change: dict[str, str], words: str) -> None:
+    fields = {"component": "sleep", "name": "a", "script": "/a.sh", "user": "alice", **change}
+    answer = pages.post("/campaigns/new", data=fields, headers=as_user(filled))
+    if words:
+        assert answer.status_code == 409 and f"setting &#39;{words}" in answer.text
+
+
+def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
+    with TestClient(create(empty.config, empty.file)) as client:
+        bad = empty.campaign(component="slep")
+        answer = client.post("/api/campaigns", json=bad, headers=as_user(empty))
+        assert answer.status_code == 409 and "did you mean 'sleep'?" in answer.json()["detail"]
+        answer = client.post("/api/campaigns", json={"name": 3}, headers=as_user(empty))
+        assert answer.status_code == 409 and "setting" in answer.json()["detail"]
+
+
+def test_tokens_are_made_for_who_asks(empty: WebSite) -> None:
+    from tests.unit.matcher_daemon import Daemon
+
+    directory = empty.directory / "d"
+    directory.mkdir()
+    daemon = Daemon(directory)
+    daemon.start()
+    try:
+        done = WebSite.reprise(empty, "web", "token")
+        assert done.returncode == 4 and "no matcher answers" in done.stderr
+        empty.file.write_text(
+            empty.file.read_text()
+            .replace("run/matcher.sock", "d/run/matcher.sock")
+            .replace("lib/reprise.db", "d/lib/reprise.db")
+        )
+        done = empty.reprise("web", "token")
+        assert done.returncode == 0, done.stderr
+        key = tokens.key_of(empty.config)
+        assert tokens.uid_of(key, done.stdout.strip(), timedelta(hours=1)) == os.getuid()
+    finally:
+        daemon.stop()
+
+
+def test_a_page_of_a_job_that_nobody_knows(pages: TestClient, filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    answer = pages.get("/jobs/123456", headers=as_user(filled))
+    assert answer.status_code == 404 and "nothing is known of job 123456" in text(answer.text)
+
+
+def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "BEGUN_S", 0.0)
+    with TestClient(create(empty.config, empty.file)) as client:
+        answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
+        assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]
+
+
+def test_decisions_of_a_job_that_was_asked_about_twice(empty: WebSite) -> None:
+    with Database.open(empty.config.database.path) as database:
+        for name in ("a", "b"):
+            database.add_decision(decision(name, cluster="test", job_id=5, at=100.0 + (name == "b")))
+    with TestClient(create(empty.config)) as client:
+        page = client.get("/jobs/5", headers=as_user(empty)).text
+        assert page.index("Decision b") < page.index("Decision a"), "newest first"

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""REST: what the pages show, for programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, HTTPException, Path, Query, Request, Security
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from database.jobs import EVER, Wanted
+from database.overview import WantedRecords
+from matcher.jobs.cli import VERDICTS
+from web import control, documents, forms
+from web import overview as overviews
+from web.live import WATCHERS, Watchers, events
+from web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
+
+Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
+assert set(Verdict.__args__) == set(VERDICTS)  # type: ignore[attr-defined]  # noqa: S101 (two lists of one thing)
+Number = Annotated[int, Path(ge=1, le=2**63 - 1)]
+Text = Annotated[str | None, Query(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+Component = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")]
+AnId = Annotated[int | None, Query(ge=1, le=2**63 - 1)]
+ATime = Annotated[float | None, Query(ge=0, le=EVER, allow_inf_nan=False, description="Unix seconds")]
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+WATCHING = Watchers()
+
+
+class Failure(BaseModel):
+    """Why a request was not answered, in a line."""
+
+    detail: str
+
+
+class Document(BaseModel):
+    """Keys are only ever added within a version."""
+
+    model_config = ConfigDict(extra="allow")
+
+    version: int
+
+
+class Jobs(Document):
+    """What `reprise jobs list --json` prints."""
+
+    jobs: list[dict[str, Any]]
+
+
+class Job(Document):
+    """What `reprise jobs show --json` prints."""
+
+    explanation: dict[str, Any]
+    beside: dict[str, Any] | None
+
+
+class Records(Document):
+    """What `reprise db records list --json` prints."""
+
+    records: list[dict[str, Any]]
+
+
+class Record(Document):
+    """A record, what it gains in `production`, and job by job (`runs`)."""
+
+    record: dict[str, Any]
+    production: dict[str, Any]
+    runs: list[dict[str, Any]]
+
+
+class Campaigns(Document):
+    """Campaigns, newest first."""
+
+    campaigns: list[dict[str, Any]]
+
+
+class Campaign(BaseModel):
+    """What `reprise tune report --json` prints."""
+
+    model_config = ConfigDict(extra="allow")
+
+    campaign: int
+    state: str
+
+
+class Overview(Document):
+    """Sums over 30 days, decisions of 90, and what would be worth tuning (`classes`)."""
+
+    decisions: dict[str, int]
+    match_rate: float | None
+    benefit: dict[str, Any]
+    classes: list[dict[str, Any]]
+
+
+class Started(BaseModel):
+    """The number of the campaign."""
+
+    campaign: int
+
+
+class Me(BaseModel):
+    """Who asks. `staff` sees other users' jobs, records and campaigns; `operator` starts and ends campaigns."""
+
+    user: str
+    uid: int
+    staff: bool
+    operator: bool
+
+
+class Components(BaseModel):
+    """The components of the site, with what their files say of them."""
+
+    components: list[dict[str, Any]]
+
+
+class CampaignFile(BaseModel):
+    """A campaign file (YAML), and what it says (`definition`), which `POST /api/campaigns` takes."""
+
+    text: str
+    definition: dict[str, Any]
+
+
+router = APIRouter(
+    prefix="/api",
+    dependencies=[Security(BEARER), Security(IN_COOKIE)],
+    responses={status: {"model": Failure} for status in (401, 403, 404, 409, 422, 503)},
+)
+
+
+@router.get("/me")
+def me(person: APerson) -> Me:
+    """Who the token is of."""
+    return Me(user=person.name, uid=person.uid, staff=person.staff, operator=person.operator)
+
+
+@router.get("/overview")
+def overview(site: ASite, person: APerson) -> Overview:
+    """How many jobs were given settings, what that saved, and what to tune next; about a minute old at most."""
+    return Overview.model_validate(overviews.document(site.overview.latest(), person.reader))
+
+
+@router.get("/jobs")
+def jobs(
+    site: ASite,
+    person: APerson,
+    user: Text = None,
+    application: Text = None,
+    verdict: Verdict | None = None,
+    record: AnId = None,
+    failed: bool = False,
+    since: ATime = None,
+    until: ATime = None,
+    limit: Limit = documents.PAGE,
+) -> Jobs:
+    """Jobs, newest first; one's own, unless one is staff. For the next ones, `until` is the last one's `at`."""
+    wanted = wanted_jobs(
+        user, application=application, verdict=verdict, record=record, failed=failed, since=since, until=until,
+        limit=limit,
+    )  # fmt: skip
+    with site.database() as database:
+        return Jobs.model_validate(documents.jobs(database, wanted, person)[1])
+
+
+@router.get("/jobs/{job}")
+def job(site: ASite, person: APerson, job: Name, cluster: Text = None) -> Job:
+    """One job, by its number (4711, or 4711_3 for an array's task) or a decision's id: why it got what it got."""
+    with site.database() as database:
+        story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
+    return Job.model_validate(documents.job_document(story, beside))
+
+
+@router.get("/records", dependencies=STAFF)
+def records(
+    site: ASite,
+    status: Literal["active", "quarantined", "retired"] | None = None,
+    component: Text = None,
+    job: Annotated[Text, Query(description="a user, a program or a job's name")] = None,
+    before: Annotated[AnId, Query(description="with smaller ids")] = None,
+    limit: Limit = documents.PAGE,
+) -> Records:
+    """Records, newest first."""
+    with site.database() as database:
+        found = documents.records(database, WantedRecords(status, component, job, before, limit))
+    return Records.model_validate(found[1])
+
+
+@router.get("/records/{number}", dependencies=STAFF)
+def record(site: ASite, number: Number) -> Record:
+    """One record, and what it gains."""
+    with site.database() as database:
+        return Record.model_validate(documents.record(database, number)[1])
+
+
+@router.get("/campaigns", dependencies=STAFF)
+def campaigns(site: ASite, before: AnId = None) -> Campaigns:
+    """Campaigns, newest first."""
+    with site.database() as database:
+        return Campaigns.model_validate(documents.campaigns(database, site.config, before)[1])
+
+
+@router.get("/campaigns/{number}", dependencies=STAFF)
+def campaign(site: ASite, number: Number) -> Campaign:
+    """One campaign, with all its trials."""
+    with site.database() as database:
+        return Campaign.model_validate(documents.campaign(database, site.config, number))
+
+
+@router.get(
+    "/campaigns/{number}/events",
+    dependencies=STAFF,
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, 429: {"model": Failure}},
+)
+def campaign_events(request: Request, site: ASite, number: Number) -> StreamingResponse:
+    """A campaign while it runs: an event `progress` whenever something is new, and `end`."""
+    if WATCHING.count >= WATCHERS:
+        raise HTTPException(429, f"{WATCHERS} pages look on already: close one")
+
+    def look() -> dict[str, Any]:
+        with site.database() as database:
+            return documents.progress(documents.campaign(database, site.config, number))
+
+    look()  # there is such a campaign
+    headers = {"x-accel-buffering": "no"}
+    stream = events(look, request.is_disconnected, WATCHING)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+@router.get("/components", dependencies=STAFF)
+def components(site: ASite) -> Components:
+    """What can be tuned."""
+    return Components(components=forms.components(site.config))
+
+
+@router.get("/components/{component}/campaign", dependencies=STAFF)
+def campaign_file(
+    site: ASite,
+    component: Component,
+    decision: Annotated[Text, Query(description="the job to be tuned for, by its decision's id")] = None,
+) -> CampaignFile:
+    """A campaign file for a component, for a job, if one is given."""
+    definition = begun_definition(site, component, decision)
+    return CampaignFile(text=forms.as_text(definition), definition=definition)
+
+
+@router.post("/campaigns", status_code=201)
+def start(
+    site: ASite, person: Operator, definition: Annotated[dict[str, Any], Body(description="as in a campaign file")]
+) -> Started:
+    """Begin a campaign."""
+    return Started(campaign=control.start(site.config, site.path, definition, person.name))
+
+
+class Ask(BaseModel):
+    """What is to become of a campaign. `stop` is for good: it cannot be resumed."""
+
+    action: Literal["pause", "resume", "stop"] = Field(description="pause, resume or stop")
+
+
+@router.post("/campaigns/{number}")
+def act(site: ASite, person: Operator, number: Number, asked: Ask) -> Started:
+    """Pause, resume or stop a campaign."""
+    act_on(site, number, asked.action, person.name)
+    return Started(campaign=number)
+
+
+def act_on(site: Site, number: int, action: str, who: str) -> None:
+    """Do that to a campaign. Raises NotFoundError or TunerError."""
+    with site.database() as database:
+        database.campaign(number)
+    if action == "pause":
+        control.pause(site.config, number)
+    elif action == "stop":
+        control.stop(site.config, number, who)
+    else:
+        control.resume(site.config, site.path, number)
+
+
+def begun_definition(site: Site, component: str, decision: str | None) -> dict[str, Any]:
+    """A campaign file's beginning. Raises TunerError or NotFoundError."""
+    if decision is None:
+        return forms.empty(site.config, component)
+    with site.database() as database:
+        return forms.for_job(site.config, component, database.decision(decision))
+
+
+def wanted_jobs(user: str | None, **filters: Any) -> Wanted:
+    """Which jobs; `user` is a name or an id."""
+    since, until = filters.pop("since") or 0.0, filters.pop("until")
+    name, only, uid = forms.user_of(user)
+    return Wanted(user=name, uid=uid, only=only, since=since, until=EVER if until is None else until, **filters)

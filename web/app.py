@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application: routes, who may use them, and what becomes of errors."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from database.errors import DatabaseError, NotFoundError
+from matcher.errors import MatcherError, NothingKnownError
+from matcher.jobs.staff import StaffError
+from matcher.tokens import TokenError
+from reprise import __version__
+from reprise.config import Config
+from tuner.errors import TunerError
+from web import api, pages
+from web.drawing import library, style_sources
+from web.guard import Guard
+from web.render import page
+from web.site import SignInError, Site
+
+log = logging.getLogger(__name__)
+
+API = "api_"
+STATIC = Path(__file__).parent / "static"
+FOR_A_DAY = {"cache-control": "max-age=86400"}
+STATUS: dict[type[Exception], int] = {
+    TokenError: 401,
+    StaffError: 403,
+    NotFoundError: 404,
+    NothingKnownError: 404,
+    TunerError: 409,
+    MatcherError: 400,
+    DatabaseError: 503,
+}
+
+
+class WebError(Exception):
+    """The pages cannot be served; the message says what to do."""
+
+    exit_status = 1
+
+
+class _Static(StaticFiles):
+    def file_response(self, *arguments: Any, **named: Any) -> Response:
+        response = super().file_response(*arguments, **named)
+        response.headers.update(FOR_A_DAY)
+        return response
+
+
+def root_path(config: Config) -> str:
+    """What the proxy puts before every path: for the server that runs the application."""
+    return urlsplit(config.web.url).path.rstrip("/")
+
+
+def create(config: Config, path: Path | None = None) -> FastAPI:
+    """The application. `path` is the configuration's file, for what it starts. Raises WebError or MatcherError."""
+    site = Site(config, path)
+    app = FastAPI(
+        title="Reprise",
+        version=__version__,
+        description="What jobs were given, why, and what it gains. Sign in with a token of `reprise web token`, as "
+        "`Authorization: Bearer TOKEN`. Times are Unix seconds (UTC). Keys are only ever added within a version.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # they would come from other hosts
+        redoc_url=None,
+    )
+    app.state.site = site
+    script = library()
+    if script is None:
+        raise WebError("the library that draws is missing: install the Python package `plotly`, as `reprise[web]` does")
+    app.add_middleware(Guard, styles=style_sources(script.read_text(encoding="utf-8")))
+    for route in api.router.routes:  # pages have the plain names
+        if isinstance(route, APIRoute) and not route.name.startswith(API):
+            route.name = API + route.name
+    app.include_router(api.router)
+    app.include_router(pages.router)
+
+    @app.get("/static/plotly.js", include_in_schema=False)
+    def plotly() -> FileResponse:
+        return FileResponse(script, media_type="text/javascript", headers=FOR_A_DAY)
+
+    app.mount("/static", _Static(directory=STATIC), name="static")
+    for kind in (*STATUS, SignInError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _failed)
+    return app
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """An error as its reader expects it: JSON below /api, else a page."""
+    is_api = request.url.path.removeprefix(request.scope.get("root_path", "")).startswith("/api/")
+    if isinstance(error, SignInError) and not is_api:
+        return RedirectResponse(str(request.url_for("sign_in")), 303)
+    status, words = _said(error)
+    if is_api:
+        headers = {"www-authenticate": "Bearer"} if status == 401 else None
+        return JSONResponse({"detail": words}, status, headers=headers)
+    return page(request, "error", status=status, code=status, words=words, person=request.scope.get("person"))
+
+
+def _said(error: Exception) -> tuple[int, str]:
+    if isinstance(error, SignInError):
+        return 401, str(error)
+    if isinstance(error, RequestValidationError):
+        problem = error.errors()[0]
+        return 422, f"{'.'.join(str(part) for part in problem['loc'][1:])}: {problem['msg']}"
+    if isinstance(error, HTTPException):
+        return error.status_code, error.detail
+    for kind, status in STATUS.items():
+        if isinstance(error, kind):
+            if status == 503:
+                log.warning("%s", error)
+            return status, " ".join(str(error).split())
+    log.error("failed", exc_info=error)
+    return 500, "the pages failed; their log says why"

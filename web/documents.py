@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pages show and REST tells of jobs, records and campaigns: JSON-ready, and only what its reader may see."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from database import Database
+from database.jobs import EVER, Wanted
+from database.model import Campaign, ListedJob, Record
+from database.overview import WantedRecords
+from matcher.benefit import story as benefit
+from matcher.errors import NothingKnownError
+from matcher.explain import unknown_text
+from matcher.explain_cli import of_job
+from matcher.hidden import hide
+from matcher.jobs import beside, listed
+from matcher.story import Story
+from reprise.config import Config
+from tuner import overview
+from web.people import Person
+
+JSON_VERSION = 1
+PAGE = 50  # jobs, records or campaigns of one page
+LAST = EVER  # Unix seconds
+POINTS = 2000  # of jobs that are drawn
+
+
+def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
+    """A page of jobs, newest first, and the same for programs; who is not of the staff has only their own."""
+    if not person.staff:
+        wanted = dataclasses.replace(wanted, user=person.name, uid=person.uid, only=person.uid)
+    found = database.jobs(wanted)
+    return found, listed.document(found, person.reader)
+
+
+def job(
+    database: Database, config: Config, name: str, cluster: str | None, person: Person
+) -> tuple[Story, beside.Beside | None]:
+    """All of one job, as the reader may see it. Raises NothingKnownError."""
+    story = of_job(database, config, name, cluster)
+    if not person.staff:
+        story = hide(story, person.uid)
+        if not story:
+            raise NothingKnownError(unknown_text(name))
+    return story, beside.of_story(database, story)
+
+
+def job_document(story: Story, found: beside.Beside | None) -> dict[str, Any]:
+    """What `reprise jobs show --json` prints."""
+    return {"version": JSON_VERSION, "explanation": story.to_json(), "beside": found.to_json() if found else None}
+
+
+def records(database: Database, wanted: WantedRecords) -> tuple[Sequence[Record], dict[str, Any]]:
+    """A page of records, newest first."""
+    found = database.some_records(wanted)
+    return found, {"version": JSON_VERSION, "records": [dataclasses.asdict(one) for one in found]}
+
+
+def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
+    """A record, and what it gains in production: as a sum, and job by job. Raises NotFoundError."""
+    found = database.record(number)
+    compared = database.compared(number, since=benefit.since(found))
+    production = benefit.production(compared, time.time())
+    runs = [
+        {
+            "at": one.at,
+            "nodes": one.nodes,
+            "held_out": one.held_out,
+            "elapsed_s": one.elapsed_s,
+            "failed": one.failed,
+        }
+        for one in sorted(compared, key=lambda one: one.at)[-POINTS:]
+        if one.elapsed_s is not None
+    ]
+    told = {"version": JSON_VERSION, "record": dataclasses.asdict(found), "production": production, "runs": runs}
+    return found, told
+
+
+def campaigns(database: Database, config: Config, before: int | None) -> tuple[Sequence[Campaign], dict[str, Any]]:
+    """A page of campaigns, newest first."""
+    found = database.some_campaigns(before, PAGE)
+    counts = database.trial_counts([one.id for one in found])
+    rows = [
+        {
+            "campaign": one.id,
+            "name": one.name,
+            "component": one.component,
+            "begun_at": one.created_at,
+            "state": str(overview.state_of(one, config)),
+            "trials": counts.get(one.id, 0),
+        }
+        for one in found
+    ]
+    return found, {"version": JSON_VERSION, "campaigns": rows}
+
+
+def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
+    """What `reprise tune report --json` prints. Raises NotFoundError."""
+    return overview.describe(database, database.campaign(number), config, detailed=True)
+
+
+def progress(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a campaign, what changes while it runs: told again and again while somebody looks on."""
+    found = described["details"]["problems"]
+    return {
+        "campaign": described["campaign"],
+        "state": described["state"],
+        "trials": described["trials"],
+        "states": dict(described["states"]),
+        "node_hours": described["node_hours"],
+        "running": described["running"],
+        "last_words": overview.last_words(described),
+        "problems": [
+            {
+                "problem": one["problem"],
+                "phase": one["phase"],
+                "default": one["default"] and one["default"]["mean"],
+                "gain": one["comparison"] and one["comparison"]["gain"],
+                "unit": found[one["problem"]]["unit"],
+                "trajectory": found[one["problem"]]["trajectory"],
+            }
+            for one in described["problems"]
+        ],
+    }

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people fill in: whose jobs, and a campaign file for a component."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from database.model import Decision
+from matcher.jobs import campaign
+from matcher.metadata import JobMetadata
+from matcher.slurm_job import slurm_says
+from reprise.config import Config
+from tuner import registry
+from tuner.campaign import CampaignError, check, read_mapping
+from tuner.errors import TunerError
+
+HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Look through it; `reprise tune plan FILE` shows what it would run.\n"
+
+
+def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
+    """What names a user, a name or an id: the name, the id instead where nobody knows a name, and the name's id."""
+    if not text:
+        return None, None, None
+    try:
+        entry = pwd.getpwuid(int(text)) if text.isdecimal() and len(text) < 11 else pwd.getpwnam(text)
+    except (KeyError, OverflowError):
+        return (None, int(text), None) if text.isdecimal() and len(text) < 11 else (text, None, None)
+    return entry.pw_name, None, entry.pw_uid
+
+
+def components(config: Config) -> list[dict[str, Any]]:
+    """The component files of the site, by name; one that cannot be read says why."""
+    found: list[dict[str, Any]] = []
+    for path in sorted(config.tuner.components.glob("*.yaml")):
+        try:
+            read = read_mapping(path)
+        except TunerError as error:
+            found.append({"name": path.stem, "problem": str(error)})
+        else:
+            keys = ("version", "description", "kind", "parameters")
+            found.append({"name": path.stem, "problem": "", **{key: read.get(key) for key in keys}})
+    return found
+
+
+def empty(config: Config, component: str) -> dict[str, Any]:
+    """For a component, for nobody's job yet. Raises TunerError."""
+    registry.read(component, config)
+    return campaign.definition(JobMetadata("", "", ""), None, component)
+
+
+def for_job(config: Config, component: str, decision: Decision) -> dict[str, Any]:
+    """For the job of a decision. Raises TunerError."""
+    registry.read(component, config)
+    job = JobMetadata.from_json(decision.metadata)
+    return campaign.definition(job, campaign.script_of(decision, job, slurm_says), component)
+
+
+def as_text(definition: Mapping[str, Any]) -> str:
+    """The file."""
+    return HEAD + yaml.safe_dump(dict(definition), sort_keys=False)
+
+
+def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
+    """What a form begins with."""
+    application = definition.get("application", {})
+    executor = definition.get("executor", {})
+    script = application.get("script", "")
+    return {
+        "name": definition.get("name", ""),
+        "script": "" if script == campaign.PLACEHOLDER else script,
+        "user": application.get("user", ""),
+        "directory": application.get("directory", ""),
+        "options": " ".join(application.get("options", [])),
+        "method": "",
+        "budget": "",
+        "seed": "",
+        "partition": executor.get("partition", ""),
+        "account": executor.get("account", ""),
+    }
+
+
+def filled_in(fields: Mapping[str, str]) -> dict[str, Any]:
+    """What a form says, as a campaign file has it. Raises TunerError with the setting that is wrong."""
+    said = {key: value.strip() for key, value in fields.items()}
+    search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
+    application: dict[str, Any] = {"script": said.get("script", ""), "user": said.get("user", "")}
+    if said.get("directory"):
+        application["directory"] = said["directory"]
+    if said.get("options"):
+        application["options"] = said["options"].split()
+    definition: dict[str, Any] = {
+        "name": said.get("name", ""),
+        "component": said.get("component", ""),
+        "application": application,
+        "executor": {"kind": "slurm", **{key: said[key] for key in ("partition", "account") if said.get(key)}},
+    }
+    if said.get("method"):
+        search["method"] = said["method"]
+    if search:
+        definition["search"] = search
+    check(definition, "this campaign")
+    return definition
+
+
+def from_text(text: str) -> dict[str, Any]:
+    """What an edited file says. Raises TunerError with the setting that is wrong."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise CampaignError(f"this is not valid YAML{where}: correct that line") from error
+    except (ValueError, RecursionError) as error:
+        raise CampaignError(f"this is not valid YAML ({error}): correct it") from error
+    if not isinstance(data, dict):
+        raise CampaignError("this is no mapping of names to values: begin with a line like `name: my-campaign`")
+    check(data, "this campaign")
+    return data
+
+
+def number(said: Mapping[str, str], key: str) -> int:
+    try:
+        return int(said[key])
+    except ValueError as error:
+        raise CampaignError(f"this campaign: setting 'search.{key}': {said[key]!r} is no number") from error

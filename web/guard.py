@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes before every answer: what a browser may do with it, how large a request may be, and from where it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_LIMIT = 256 * 1024  # bytes; a campaign file has a few hundred
+SELF = "'self'"
+SAFE = ("GET", "HEAD", "OPTIONS")
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+"""Of a report, which stands alone and so has its style within."""
+HEADERS: Mapping[str, str] = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def policy(styles: Sequence[str]) -> str:
+    """What a page may load: its own files, and the style sheets (by their hashes) that the library that draws has."""
+    return (
+        f"default-src 'none'; script-src 'self'; style-src {' '.join([SELF, *styles])}; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+class Guard:
+    """Refuses what is too large, or comes from another site; adds HEADERS and the policy where an answer has not its
+    own."""
+
+    def __init__(self, app: ASGIApp, styles: Sequence[str] = ()) -> None:
+        self._app = app
+        self._headers = {**HEADERS, "content-security-policy": policy(styles)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        problem = None if scope["method"] in SAFE else _problem(Headers(scope=scope))
+        if problem:
+            status, words = problem
+            await PlainTextResponse(f"{words}\n", status)(scope, receive, with_headers)
+            return
+        await self._app(scope, receive, with_headers)
+
+
+def _problem(headers: Headers) -> tuple[int, str] | None:
+    """Why a request that changes something is refused."""
+    length = headers.get("content-length", "")
+    if not length.isdecimal() and ("transfer-encoding" in headers or length):
+        return 411, "say how long the request is (Content-Length)"
+    if length.isdecimal() and int(length) > BODY_LIMIT:
+        return 413, f"a request may have {BODY_LIMIT} bytes"
+    if not _is_from_here(headers):
+        return 403, "this came from another site: use the form on this one"
+    return None
+
+
+def _is_from_here(headers: Headers) -> bool:
+    """Browsers say where a form came from; what says nothing is none, and has no cookie that it did not ask for."""
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("same-origin", "none")
+    if "origin" in headers:
+        return urlsplit(headers["origin"]).netloc == headers.get("host")
+    return True

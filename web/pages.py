@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from database.model import RecordStatus
+from database.overview import WantedRecords
+from matcher import explain
+from matcher.jobs import beside as besides
+from matcher.jobs import listed
+from matcher.jobs.cli import VERDICTS
+from matcher.shortfall import in_bits
+from matcher.tokens import TOKEN_LIMIT, TokenError
+from tuner import overview as campaigns_overview
+from tuner import search
+from tuner.report import page as report_page
+from tuner.report import words
+from web import control, documents, forms
+from web import overview as overviews
+from web.api import AnId, Name, Number, Text, act_on, begun_definition, wanted_jobs
+from web.guard import REPORT_POLICY
+from web.people import Person
+from web.render import page
+from web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staff, operator_of
+
+router = APIRouter(include_in_schema=False)
+
+Asked = Annotated[str, Query(max_length=1000)]
+Filled = Annotated[str, Form(max_length=10_000)]
+
+
+@router.get("/sign-in")
+def sign_in(request: Request) -> HTMLResponse:
+    return page(request, "sign-in", person=None, problem="")
+
+
+@router.post("/sign-in")
+def signed_in(request: Request, site: ASite, token: Annotated[str, Form(max_length=TOKEN_LIMIT)] = "") -> Response:
+    try:
+        site.people.of_token(token.strip())
+    except TokenError as error:
+        return page(request, "sign-in", person=None, status=401, problem=str(error))
+    response = _to(request, "overview")
+    response.set_cookie(
+        COOKIE,
+        token.strip(),
+        max_age=int(site.people.lifetime.total_seconds()),
+        path=request.scope.get("root_path") or "/",
+        secure=site.config.web.url.startswith("https:"),
+        httponly=True,
+        samesite="strict",
+    )
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(request: Request) -> Response:
+    response = _to(request, "sign_in")
+    response.delete_cookie(COOKIE, path=request.scope.get("root_path") or "/")
+    return response
+
+
+@router.get("/")
+def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
+    found = overviews.document(site.overview.latest(), person.reader)
+    return page(request, "overview", person=person, found=found)
+
+
+@router.get("/jobs")
+def jobs(
+    request: Request,
+    site: ASite,
+    person: APerson,
+    job: Asked = "",
+    user: Asked = "",
+    application: Asked = "",
+    verdict: Asked = "",
+    record: Asked = "",
+    failed: bool = False,
+    until: Asked = "",
+) -> Response:
+    if job.strip():
+        return _to(request, "job", job=_name(job))
+    asked = {"user": user.strip(), "application": application.strip(), "verdict": verdict, "record": record.strip()}
+    wanted = wanted_jobs(
+        asked["user"] or None,
+        application=asked["application"] or None,
+        verdict=verdict if verdict in VERDICTS else None,
+        record=int(asked["record"]) if asked["record"].isdecimal() and len(asked["record"]) < 19 else None,
+        failed=failed,
+        since=None,
+        until=_seconds(until),
+        limit=documents.PAGE,
+    )
+    with site.database() as database:
+        found, _ = documents.jobs(database, wanted, person)
+    rows = [(one, listed.row(one, person.reader, site.config.site.cluster)) for one in found]
+    more = None
+    if len(found) == documents.PAGE:
+        words = {**{key: value for key, value in asked.items() if value}, "until": repr(found[-1].at)}
+        more = "?" + urlencode(words | ({"failed": "true"} if failed else {}))
+    values = {**asked, "failed": failed}
+    return page(request, "jobs", person=person, rows=rows, asked=values, verdicts=VERDICTS, more=more)
+
+
+@router.get("/jobs/{job}")
+def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text = None) -> HTMLResponse:
+    with site.database() as database:
+        story, beside = documents.job(database, site.config, job, cluster and cluster.lower(), person)
+    return page(
+        request,
+        "job",
+        person=person,
+        job=job,
+        decisions=[_decision(story, one) for one in story.decisions],
+        outcomes=[explain.outcome_text(one) for one in story.outcomes],
+        beside=list(besides.texts(beside)) if beside else [],
+        hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
+        more=story.more,
+    )
+
+
+def _decision(story: Any, one: Any) -> dict[str, Any]:
+    """What a page shows of a decision."""
+    decision = one.decision
+    steps = list(explain.waterfall(decision.fields))
+    return {
+        "id": decision.id,
+        "verdict": decision.verdict,
+        "headline": explain.headline(decision),
+        "asked": f"Asked {explain.when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
+        f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms",
+        "sources": list(explain.source_texts(story, decision)),
+        "steps": steps,
+        "bits": in_bits(decision.fields),
+        "score": explain.score_text(decision, story.model),
+        "shortfall": list(explain.shortfall_text(decision, one.shortfall)) if one.shortfall else [],
+        "given": dict(decision.injected),
+        "given_hidden": "injected" in one.hidden,
+        "alternatives": list(decision.alternatives),
+        "record": decision.record_id,
+        "metadata": {key: explain.value_text(value) for key, value in decision.metadata.items() if _is_shown(value)},
+        "chart": {
+            "names": [step.name for step in steps if step.depth == 0],
+            "adds": [step.contribution for step in steps if step.depth == 0],
+            "unit": "bits" if in_bits(decision.fields) else "score",
+        },
+    }
+
+
+def _is_shown(value: Any) -> bool:
+    return value not in (None, "", {}, []) and isinstance(value, str | int | float | dict)
+
+
+@router.get("/records")
+def records(
+    request: Request,
+    site: ASite,
+    person: Staff,
+    status: Asked = "",
+    component: Asked = "",
+    job: Asked = "",
+    before: AnId = None,
+) -> HTMLResponse:
+    asked = {"status": status, "component": component.strip(), "job": job.strip()}
+    known = status if status in set(RecordStatus) else None
+    wanted = WantedRecords(known, asked["component"] or None, asked["job"] or None, before, documents.PAGE)
+    with site.database() as database:
+        found, _ = documents.records(database, wanted)
+    more = None
+    if len(found) == documents.PAGE:
+        words = {key: value for key, value in asked.items() if value}
+        more = "?" + urlencode({**words, "before": str(found[-1].id)})
+    return page(
+        request, "records", person=person, records=found, asked=asked, statuses=list(map(str, RecordStatus)), more=more
+    )
+
+
+@router.get("/records/{number}")
+def record(request: Request, site: ASite, person: Staff, number: Number) -> HTMLResponse:
+    with site.database() as database:
+        found, told = documents.record(database, number)
+    about = explain.record_text(found)
+    return page(request, "record", person=person, record=found, about=about, told=told)
+
+
+@router.get("/campaigns")
+def campaigns(request: Request, site: ASite, person: Staff, before: AnId = None) -> HTMLResponse:
+    with site.database() as database:
+        found, told = documents.campaigns(database, site.config, before)
+    more = f"?before={found[-1].id}" if len(found) == documents.PAGE else None
+    return page(request, "campaigns", person=person, rows=told["campaigns"], more=more)
+
+
+@router.get("/campaigns/new")
+def new_campaign(
+    request: Request, site: ASite, person: Staff, component: Asked = "", decision: Asked = ""
+) -> HTMLResponse:
+    known = forms.components(site.config)
+    definition: dict[str, Any] = {}
+    if component:
+        definition = begun_definition(site, component, decision or None)
+    chosen = next((one for one in known if one["name"] == component), None)
+    return page(
+        request,
+        "campaign-new",
+        person=person,
+        components=known,
+        chosen=chosen,
+        decision=decision,
+        fields=forms.fields_of(definition),
+        methods=sorted(search.METHODS),
+    )
+
+
+@router.post("/campaigns/new")
+def made_campaign(
+    request: Request,
+    person: Staff,
+    component: Filled = "",
+    name: Filled = "",
+    script: Filled = "",
+    user: Filled = "",
+    directory: Filled = "",
+    options: Filled = "",
+    method: Filled = "",
+    budget: Filled = "",
+    seed: Filled = "",
+    partition: Filled = "",
+    account: Filled = "",
+) -> HTMLResponse:
+    """The file that a form makes, to be looked through."""
+    said = {
+        "component": component, "name": name, "script": script, "user": user, "directory": directory,
+        "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,
+        "account": account,
+    }  # fmt: skip
+    text = forms.as_text(forms.filled_in(said))
+    return page(request, "campaign-file", person=person, text=text)
+
+
+@router.post("/campaigns/file")
+def campaign_file(
+    request: Request,
+    site: ASite,
+    person: Staff,
+    text: Annotated[str, Form(max_length=100_000)],
+    action: Annotated[Literal["download", "start"], Form()],
+) -> Response:
+    """What becomes of it."""
+    definition = forms.from_text(text)
+    if action == "download":
+        name = "".join(char if char.isascii() and char.isalnum() else "-" for char in str(definition["name"]))
+        headers = {"content-disposition": f'attachment; filename="{name}.yaml"'}
+        return Response(text.replace("\r\n", "\n"), media_type="application/yaml", headers=headers)
+    return _started(request, site, operator_of(person), definition)
+
+
+def _started(request: Request, site: Site, person: Person, definition: dict[str, Any]) -> Response:
+    return _to(request, "campaign", number=control.start(site.config, site.path, definition, person.name))
+
+
+@router.get("/campaigns/{number}")
+def campaign(request: Request, site: ASite, person: Staff, number: Number) -> HTMLResponse:
+    with site.database() as database:
+        described = documents.campaign(database, site.config, number)
+    return page(
+        request,
+        "campaign",
+        person=person,
+        described=described,
+        progress=documents.progress(described),
+        problems=[_problem(one) for one in described["problems"]],
+        last_words=campaigns_overview.last_words(described),
+    )
+
+
+def _problem(found: dict[str, Any]) -> dict[str, str]:
+    compared, best = found["comparison"], found.get("best")
+    default = compared["default"] if compared else found["default"]
+    settings = words.settings(compared["winner"]) if compared else ""
+    if not compared:
+        settings = found["note"] or (f"so far {words.settings(best['point'])}" if best else "")
+    return {
+        "problem": words.printable(found["problem"]),
+        "default": words.interval(default) if default else "",
+        "tuned": words.interval(compared["tuned"]) if compared else "",
+        "gain": words.gain(compared) if compared else "",
+        "trials": str(found["trials"]),
+        "settings": settings,
+    }
+
+
+@router.get("/campaigns/{number}/report", dependencies=STAFF)
+def campaign_report(site: ASite, number: Number) -> HTMLResponse:
+    """What `reprise tune report` writes."""
+    with site.database() as database:
+        described = documents.campaign(database, site.config, number)
+    return HTMLResponse(report_page.render(described), headers={"content-security-policy": REPORT_POLICY})
+
+
+@router.post("/campaigns/{number}")
+def act(
+    request: Request,
+    site: ASite,
+    person: Operator,
+    number: Number,
+    action: Annotated[Literal["pause", "resume", "stop"], Form()],
+) -> Response:
+    act_on(site, number, action, person.name)
+    return _to(request, "campaign", number=number)
+
+
+def _to(request: Request, route: str, **words: Any) -> RedirectResponse:
+    return RedirectResponse(request.url_for(route, **words).path, 303)
+
+
+def _name(text: str) -> str:
+    """A job's number as people write it, so that nothing else gets into a path."""
+    return "".join(char for char in text.strip() if char.isascii() and (char.isalnum() or char in "_-"))[:64] or "0"
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < documents.LAST else None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all routes share: the configuration, the database, who asks, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import APIKeyCookie, HTTPBearer
+
+from database import Database
+from matcher.errors import MatcherError
+from matcher.jobs.staff import StaffError
+from matcher.tokens import TokenError
+from reprise.config import Config
+from web.overview import Overview
+from web.people import People, Person
+
+COOKIE = "reprise_token"
+BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")
+IN_COOKIE = APIKeyCookie(name=COOKIE, auto_error=False, description="The same token, as the page to sign in keeps it")
+BUSY_S = 2.0  # that a page waits for a database that is locked
+
+
+class SignInError(MatcherError):
+    """Nobody has signed in."""
+
+
+class Site:
+    """The configuration and what is kept between requests. Raises PeopleError."""
+
+    def __init__(self, config: Config, path: Path | None) -> None:
+        self.config = config
+        self.path = path
+        self.people = People(config)
+        self.overview = Overview(config)
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        """Open for reading, for one request."""
+        with Database.open(self.config.database.path, read_only=True, busy_timeout_s=BUSY_S) as database:
+            yield database
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+def person_of(request: Request) -> Person:
+    """Who asks, by a bearer's token or the cookie. Raises SignInError."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        token = request.cookies.get(COOKIE, "")
+    if not token:
+        raise SignInError("sign in with a token: `reprise web token` prints one")
+    try:
+        person = site_of(request).people.of_token(token.strip())
+    except TokenError as error:
+        raise SignInError(str(error)) from error
+    request.scope["person"] = person
+    return person
+
+
+def staff_of(person: Annotated[Person, Depends(person_of)]) -> Person:
+    """Who asks, who must be staff. Raises StaffError."""
+    if not person.staff:
+        raise StaffError("only staff may look at this (access.staff, web.operators): ask one of them")
+    return person
+
+
+def operator_of(person: Annotated[Person, Depends(person_of)]) -> Person:
+    """Who asks, who must be an operator. Raises StaffError."""
+    if not person.operator:
+        raise StaffError("only operators may do this (web.operators): ask one of them")
+    return person
+
+
+ASite = Annotated[Site, Depends(site_of)]
+APerson = Annotated[Person, Depends(person_of)]
+Staff = Annotated[Person, Depends(staff_of)]
+STAFF = [Depends(staff_of)]  # of a route that need not know who it is
+Operator = Annotated[Person, Depends(operator_of)]
