@@ -24,6 +24,7 @@ COMMANDS = {
     "tune": ("tuner.cli", "tune", "Run campaigns that find the best settings."),
     "rules": ("tuner.collectives.rules.cli", "rules", "Say what Open MPI makes of a rules file."),
     "web": ("web.cli", "web", "Serve pages, and print tokens for them."),
+    "report": ("web.report_cli", "report", "Write down what settings gain in production."),
     "db": ("database.cli", "db", "Create, check and look into the database."),
     "config": ("reprise.config_cli", "config", "Check and show the configuration."),
     "doctor": ("reprise.doctor", "doctor", "Say what is wrong with this installation, and what to do."),

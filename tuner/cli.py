@@ -139,12 +139,17 @@ def status(settings: Settings, campaign: int, as_json: bool) -> None:
 @click.option("--output", type=click.Path(path_type=Path), help="A file, or a directory; - is standard output.")
 @click.option("--text", "kind", flag_value="txt", help="As plain text, to standard output unless --output is given.")
 @click.option("--json", "kind", flag_value="json", help="For programs, likewise.")
+@click.option("--png", "kind", flag_value="png", help="Its pictures, each a file in a directory.")
 @click.pass_obj
 def report(settings: Settings, campaign: int, output: Path | None, kind: str | None) -> None:
     """Write down what a campaign found, did and cost: a page campaign-ID.html that needs nothing else."""
     from tuner.report import write
 
     with _open(settings, read_only=True) as database:
+        if kind == "png":
+            for picture in write.pictures(database, database.campaign(campaign), settings.config, output):
+                click.echo(picture)
+            return
         path = write.report(database, database.campaign(campaign), settings.config, kind or "html", output)
     if path:
         click.echo(path)

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from database.jobs import EVER, Wanted
 from database.overview import WantedRecords
+from matcher.benefit import summary
 from matcher.jobs.cli import VERDICTS
 from web import control, documents, forms
-from web import overview as overviews
 from web.live import WATCHERS, Watchers, events
 from web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
 
@@ -138,8 +138,8 @@ def me(person: APerson) -> Me:
 
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
-    """How many jobs were given settings, what that saved, and what to tune next; about a minute old at most."""
-    return Overview.model_validate(overviews.document(site.overview.latest(), person.reader))
+    """How many jobs were given settings, what that saved, and what to tune next; `at` says when that was read."""
+    return Overview.model_validate(summary.document(site.overview.latest(), person.reader))
 
 
 @router.get("/jobs")

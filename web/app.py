@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,6 +67,13 @@ def root_path(config: Config) -> str:
 def create(config: Config, path: Path | None = None) -> FastAPI:
     """The application. `path` is the configuration's file, for what it starts. Raises WebError or MatcherError."""
     site = Site(config, path)
+
+    @asynccontextmanager
+    async def serving(_: FastAPI) -> AsyncIterator[None]:
+        site.overview.start()
+        yield
+        site.overview.stop()
+
     app = FastAPI(
         title="Reprise",
         version=__version__,
@@ -73,6 +82,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,  # they would come from other hosts
         redoc_url=None,
+        lifespan=serving,
     )
     app.state.site = site
     script = library()

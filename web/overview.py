@@ -1,150 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the overview shows, read from the database at most once a minute, by a thread of its own."""
+"""What the overview shows, read from the database now and then, by a thread of its own."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from database import Database
-from database.model import UnmatchedClass
-from database.overview import DAY_S
-from matcher.benefit import story
-from matcher.benefit.total import Given, saved_by, total
-from matcher.client import PING, ask_in_order
-from matcher.decide import BY_THE_SITE
-from matcher.endpoint import configured
-from matcher.errors import MatcherError
-from matcher.jobs import unmatched
-from matcher.jobs.staff import Reader
+from matcher.benefit import summary
 from reprise.config import Config
 
-JSON_VERSION = 1
-DAYS = 90  # that are drawn
-RECENT_DAYS = 30  # over which sums are made
-CLASSES = 10  # that are worth tuning
+log = logging.getLogger(__name__)
+
 FRESH_S = 60.0
-REST = 20.0  # times what it took to read: where the database is large, it is read less often
-MATCHED = ("apply", "holdout", "observe")
-
-
-def read(database: Database, config: Config, now: float) -> dict[str, Any]:
-    """All of it, for programs, but for what is worth tuning (`classes`), which names users."""
-    offset_s = _offset_s(now)
-    rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)
-    recent = int((now + offset_s) // DAY_S) - RECENT_DAYS
-    verdicts: dict[str, int] = {}
-    for day, verdict, count in rows:
-        if day > recent:
-            verdicts[verdict] = verdicts.get(verdict, 0) + count
-    decided = sum(verdicts.values())
-    given = [
-        Given(number, jobs, hours, story.measured(_compared(database, number)))
-        for number, (jobs, hours) in database.given_by_record(now - RECENT_DAYS * DAY_S).items()
-    ]
-    records: dict[str, int] = {}
-    for (_, status), count in database.record_counts().items():
-        records[status] = records.get(status, 0) + count
-    expected = unmatched.expected(database, None)
-    classes = database.unmatched(now - RECENT_DAYS * DAY_S, refused=BY_THE_SITE)
-    return {
-        "version": JSON_VERSION,
-        "at": now,
-        "recent_days": RECENT_DAYS,
-        "days": [{"day": _date(day), "verdict": verdict, "decisions": count} for day, verdict, count in rows],
-        "decisions": verdicts,
-        "match_rate": sum(verdicts.get(one, 0) for one in MATCHED) / decided if decided else None,
-        "benefit": {**asdict(total(given)), "by_record": _by_record(given)},
-        "records": records,
-        "campaigns_running": database.running_campaigns(),
-        "matcher": _matcher(config),
-        "expected": asdict(expected),
-        "unmatched_classes": len(classes),
-        "unmatched_node_hours": sum(one.node_hours for one in classes),
-        "classes": classes[:CLASSES],
-    }
-
-
-def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version."""
-    classes: list[UnmatchedClass] = found["classes"]
-    expected = unmatched.Expected(**found["expected"])
-    told = unmatched.document(classes, expected, reader, lambda _: None)["classes"]
-    return {**found, "classes": told}
+REST = 100.0  # times what it took to read: where the database is large, it is read less often
 
 
 class Overview:
-    """What `read` says, not older than FRESH_S as long as somebody asks, nor read more often than REST allows."""
+    """What `matcher.benefit.summary` reads, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
 
-    def __init__(self, config: Config, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._clock = clock
         self._lock = threading.Lock()
         self._found: dict[str, Any] | None = None
-        self._reading = False
-        self._due = 0.0
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Begin to keep it fresh."""
+        threading.Thread(target=self._keep, name="overview", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
 
     def latest(self) -> dict[str, Any]:
         """What was read last; who comes first waits for it. Raises DatabaseError then."""
-        with self._lock:
-            if self._found is None:
-                self._found = self._read()
-            elif not self._reading and time.monotonic() >= self._due:
-                self._reading = True
-                threading.Thread(target=self._read_again, name="overview", daemon=True).start()
-            return self._found
-
-    def _read(self) -> dict[str, Any]:
-        begun = time.monotonic()
-        with Database.open(self._config.database.path, read_only=True) as database:
-            found = read(database, self._config, self._clock())
-        took = time.monotonic() - begun
-        self._due = begun + max(FRESH_S, REST * took)
+        found = self._found
+        if found is None:
+            with self._lock:
+                found = self._found = self._found or self._read()
         return found
 
-    def _read_again(self) -> None:
-        try:
-            self._found = self._read()
-        except Exception:  # what was known stays, and says how old it is
-            self._due = time.monotonic() + FRESH_S
-        finally:
-            self._reading = False
+    def _read(self) -> dict[str, Any]:
+        with Database.open(self._config.database.path, read_only=True) as database:
+            return summary.read(database, self._config, time.time())
 
-
-def _compared(database: Database, number: int) -> Any:
-    return database.compared(number, since=story.since(database.record(number)))
-
-
-def _by_record(given: list[Given]) -> list[dict[str, Any]]:
-    """Those that saved most first; then those of which nothing is measured."""
-    rows: list[dict[str, Any]] = []
-    for one in given:
-        saved, low, high = saved_by(one) or (None, None, None)
-        found = {"gain": one.gain.gain, "gain_low": one.gain.low, "gain_high": one.gain.high}
-        about = {"record": one.record, "jobs": one.jobs, "node_hours": one.node_hours}
-        rows.append({**about, "saved": saved, "low": low, "high": high, **found})
-    return sorted(rows, key=lambda row: (row["saved"] is None, -(row["saved"] or 0.0), -row["node_hours"]))[:CLASSES]
-
-
-def _matcher(config: Config) -> dict[str, Any]:
-    """Whether it answers, and what it says of itself."""
-    try:
-        for _, reply in ask_in_order(configured(config.matcher), PING, matcher_uid=config.matcher.uid, timeout_s=1.0):
-            return {"answers": True, **{key: reply.get(key) for key in ("version", "records", "uptime_s")}}
-    except (MatcherError, OSError):
-        pass
-    return {"answers": False, "version": None, "records": None, "uptime_s": None}
-
-
-def _offset_s(now: float) -> float:
-    """What this host's clocks are before UTC's, in seconds."""
-    offset = datetime.fromtimestamp(now).astimezone().utcoffset()
-    return offset.total_seconds() if offset else 0.0
-
-
-def _date(day: int) -> str:
-    return f"{datetime.fromtimestamp(day * DAY_S, UTC):%F}"
+    def _keep(self) -> None:
+        while True:
+            begun = time.monotonic()
+            try:
+                with self._lock:
+                    self._found = self._read()
+            except Exception as error:  # what was known stays, and says how old it is
+                log.warning("the overview cannot be read: %s", error)
+            if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):
+                return

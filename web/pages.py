@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from database.model import RecordStatus
 from database.overview import WantedRecords
 from matcher import explain
+from matcher.benefit import summary
 from matcher.jobs import beside as besides
 from matcher.jobs import listed
 from matcher.jobs.cli import VERDICTS
@@ -22,7 +23,6 @@ from tuner import search
 from tuner.report import page as report_page
 from tuner.report import words
 from web import control, documents, forms
-from web import overview as overviews
 from web.api import AnId, Name, Number, Text, act_on, begun_definition, wanted_jobs
 from web.guard import REPORT_POLICY
 from web.people import Person
@@ -68,7 +68,7 @@ def sign_out(request: Request) -> Response:
 
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
-    found = overviews.document(site.overview.latest(), person.reader)
+    found = summary.document(site.overview.latest(), person.reader)
     return page(request, "overview", person=person, found=found)
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import statistics
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from database import Database
-from database.model import RecordStatus, UnmatchedClass
+from database.model import UnmatchedClass
 from matcher.explain import HIDDEN
 from matcher.jobs.staff import Reader
 
@@ -41,20 +42,19 @@ def expected(database: Database, component: str | None) -> Expected:
     """By the active records, of one component if given."""
     from matcher.benefit import story
 
-    measured = {
-        record.id: record.gain
-        for record in database.record_texts()
-        if record.status == RecordStatus.ACTIVE and component in (None, record.component)
-    }
+    compared = set(database.compared_records())
+    measured, gains = {}, array("d")
+    for number, gain in database.active_gains(component):
+        if number in compared:
+            measured[number] = gain
+        else:
+            gains.append(gain)
     in_production = 0
-    for number in database.compared_records():
-        if number in measured:
-            found = story.measured(database.compared(number, since=story.since(database.record(number)))).gain
-            if found is not None:
-                measured[number] = found
-                in_production += 1
-    gain = statistics.median(measured.values()) if measured else ASSUMED_GAIN
-    return Expected(gain, len(measured), in_production)
+    for number, gain in measured.items():
+        found = story.measured(database.compared(number, since=story.since(database.record(number)))).gain
+        gains.append(gain if found is None else found)
+        in_production += found is not None
+    return Expected(statistics.median(gains) if gains else ASSUMED_GAIN, len(gains), in_production)
 
 
 def rows(classes: Sequence[UnmatchedClass], gain: float, reader: Reader) -> Iterator[tuple[str, ...]]:

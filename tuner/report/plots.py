@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of a campaign, as SVG to stand in a page: no scripts, no addresses, colours by the page's style sheet.
 
-Every function takes what `tuner.report.analysis` gives and returns one `<svg>`.
+Every function takes what `tuner.report.analysis` gives and returns one `<svg>`; `png` makes a picture of it that stands
+alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # What is drawn with these is coloured by the style sheet's variable of that name, in the light and in the dark.
-COLOURS = {
+STAND_INS = {
     "ink": "#010101",
     "faint": "#020202",
     "default": "#030303",
@@ -30,6 +32,15 @@ COLOURS = {
     "tuned": "#050505",
     "bad": "#060606",
     "bound": "#070707",
+}
+ON_WHITE = {  # of a picture that stands alone
+    "ink": "#1c2430",
+    "faint": "#8a94a3",
+    "default": "#6b7280",
+    "search": "#2563c4",
+    "tuned": "#0f8a4c",
+    "bad": "#c43030",
+    "bound": "#b7791f",
 }
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -42,14 +53,28 @@ STYLE: Any = {
     "savefig.facecolor": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": COLOURS["faint"],
-    "axes.labelcolor": COLOURS["ink"],
-    "text.color": COLOURS["ink"],
-    "xtick.color": COLOURS["ink"],
-    "ytick.color": COLOURS["ink"],
     "legend.frameon": False,
     "legend.fontsize": 8,
 }
+COLOUR_OF = {
+    "axes.edgecolor": "faint",
+    "axes.labelcolor": "ink",
+    "text.color": "ink",
+    "xtick.color": "ink",
+    "ytick.color": "ink",
+}
+DOTS_PER_INCH = 160
+_PNG: ContextVar[list[bytes] | None] = ContextVar("png", default=None)
+
+
+class _Colours:
+    """Those of what is being drawn."""
+
+    def __getitem__(self, name: str) -> str:
+        return (STAND_INS if _PNG.get() is None else ON_WHITE)[name]
+
+
+COLOURS = _Colours()
 WIDE, HIGH = 5.2, 2.7  # inches; the page scales it
 TICKS = 14  # values of an axis that are named; of more, some
 LOG_RANGE = 8.0  # of values, from which on their axis is logarithmic
@@ -64,6 +89,17 @@ MARKS: Sequence[tuple[str, Mapping[str, Any], str, str]] = (
     ("final, default", {"role": "final-default"}, "s", "default"),
     ("final, winner", {"role": "final-tuned"}, "D", "tuned"),
 )
+
+
+def png(draw: Callable[[], str]) -> bytes:
+    """The picture that `draw` draws, by a function of this module, as PNG."""
+    made: list[bytes] = []
+    token = _PNG.set(made)
+    try:
+        draw()
+    finally:
+        _PNG.reset(token)
+    return made[-1]
 
 
 def trajectory(of: Json, default: Json | None) -> str:
@@ -271,12 +307,18 @@ def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import TightLayoutEngine
 
-    with mpl.rc_context(STYLE):
+    colours: Any = {key: COLOURS[name] for key, name in COLOUR_OF.items()}
+    with mpl.rc_context(STYLE | colours):
         figure = Figure(figsize=(wide, high))
         FigureCanvasSVG(figure)
 
         def finish() -> str:
             TightLayoutEngine().execute(figure)  # once: as the figure's own it lays out and draws everything twice
+            if (made := _PNG.get()) is not None:
+                picture = io.BytesIO()
+                figure.savefig(picture, format="png", dpi=DOTS_PER_INCH, facecolor="white", metadata={"Software": None})
+                made.append(picture.getvalue())
+                return ""
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
             return _inlined(buffer.getvalue(), title)
@@ -295,7 +337,7 @@ def _inlined(text: str, title: str) -> str:
     text = re.sub(r'(id="|#)(?=[mp][0-9a-f]{10}\b)', rf"\g<1>{own}", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
-    for name, colour in COLOURS.items():
+    for name, colour in STAND_INS.items():
         text = text.replace(colour, f"var(--{name})")
     named = escape(title, quote=True)
     return text.replace("<svg", f'<svg role="img" aria-label="{named}"', 1)

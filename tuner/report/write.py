@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,44 @@ def report(database: Database, campaign: Campaign, config: Config, kind: str, ou
             f"{path}: cannot be written ({error.strerror}): name a file or directory of yours with --output"
         ) from error
     return path
+
+
+def pictures(database: Database, campaign: Campaign, config: Config, output: Path | None) -> Iterator[Path]:
+    """Write the report's pictures as PNG into the directory `output`, the working one unless given; returns where they
+    are. Raises TunerError."""
+    from tuner.report import plots
+
+    described = overview.describe(database, campaign, config, detailed=True)
+    directory = output or Path()
+    for name, draw in _drawings(described):
+        path = directory / f"campaign-{campaign.id}-{name}.png"
+        picture = plots.png(draw)
+        try:
+            path.write_bytes(picture)
+        except OSError as error:
+            raise TunerError(
+                f"{path}: cannot be written ({error.strerror}): name a directory of yours with --output"
+            ) from error
+        yield path
+
+
+def _drawings(described: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Names of files and what draws them."""
+    from tuner.report import plots
+
+    problems, found = described["problems"], described["details"]["problems"]
+    if sum(bool(one["comparison"]) for one in problems) > 1:
+        yield "gains", partial(plots.gains, problems)
+    for problem in problems:
+        of = found[problem["problem"]]
+        name = re.sub(r"[^A-Za-z0-9._]+", "_", problem["problem"])[:60]
+        if of["trajectory"]:
+            yield f"{name}-trajectory", partial(plots.trajectory, of, problem["default"])
+        if of["best_so_far"]:
+            evaluations = sum(one["role"] == "search" for one in of["trajectory"])
+            yield f"{name}-best", partial(plots.best_so_far, of, problem["default"], evaluations)
+    if described["details"]["cost"]["node_hours"]:
+        yield "cost", partial(plots.cost, described["details"]["cost"]["by"])
 
 
 def _text(kind: str, described: dict[str, Any]) -> str:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long pages take over a large database, and what a browser finds wrong with them: `make bench-web`.
+
+    python -m bench.web [--rows 1000000] [--requests 20] [--without-browser]
+
+| key | meaning |
+|---|---|
+| `overview_ms` | 95th percentile of the overview, with so many decisions; `overview_first_ms` the first |
+| `slowest_page_ms` | of all pages the largest 95th percentile, with as many records; `slowest_page` is which |
+| `browser_failures` | tests in Chromium that failed: console, contrast, width at 360 pixels, keyboard |
+
+Times are a client's on this host, from the request to the page's last byte. The last line is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+
+from bench.load import quantile
+from bench.small_reads import ROOT
+from database import Database
+from tests.unit.database_values import decision, record
+from tests.unit.matcher_daemon import job
+from tests.web.site import DAY, WebSite
+
+USERS, PROGRAMS, DAYS = 300, 500, 90
+PAGES = {
+    "overview": "/",
+    "jobs": "/jobs",
+    "jobs of a user": "/jobs?user=user77",
+    "jobs of a user with few": "/jobs?user=rare",
+    "jobs of a program": "/jobs?application=program123",
+    "jobs that failed": "/jobs?failed=true",
+    "jobs given settings": "/jobs?verdict=apply",
+    "jobs of a record": "/jobs?record=77",
+    "jobs of long ago": "/jobs?until={long_ago}",
+    "job": "/jobs/d-500000",
+    "job by number": "/jobs/500000",
+    "no job": "/jobs/d-none",
+    "records": "/records",
+    "records of a user": "/records?job=user77",
+    "records of a program": "/records?job=program123",
+    "records quarantined": "/records?status=quarantined",
+    "records of a component": "/records?component=romio",
+    "records of nobody": "/records?job=nobody",
+    "record": "/records/77",
+    "campaigns": "/campaigns",
+    "campaign": "/campaigns/1",
+    "campaign-new": "/campaigns/new?component=sleep&decision=d-500000",
+    "overview as JSON": "/api/overview",
+    "jobs as JSON": "/api/jobs?limit=200",
+    "records as JSON": "/api/records?limit=200",
+}
+_SERIES = "WITH RECURSIVE number(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM number WHERE n < :count)"
+_NAMED = (
+    "json_set({0}, '$.user', 'user' || (n * 7919 % :users), '$.program', 'program' || (n * 104729 % :programs),"
+    " '$.job_name', 'name' || (n % 1000), '$.nodes', 1 + n % 16)"
+)
+
+
+def fill(path: Path, rows: int, now: float) -> None:
+    """So many records, decisions of 90 days, and jobs. Of three decisions one matches, and of ten of these one is held
+    out."""
+    with Database.open(path) as database:
+        first = database.add_record(record(metadata=job("user1").to_json(), environment={"A": "1"}, created_at=now))
+        database.add_decision(decision("d-1", at=now - DAYS * DAY, metadata=job("rare").to_json(), user="rare"))
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        values: Mapping[str, Any] = {"count": rows, "users": USERS, "programs": PROGRAMS, "first": first}
+        _multiply(
+            connection, "record", "one.id = :first", values,
+            {
+                "id": "n",
+                "metadata": _NAMED.format("one.metadata"),
+                "gain": "0.1 + 0.3 * (n % 100) / 100",
+                "component": "CASE n % 3 WHEN 0 THEN 'romio' ELSE 'openmpi-collectives' END",
+                "status": "CASE WHEN n % 1000 THEN 'active' ELSE 'quarantined' END",
+            },
+        )  # fmt: skip
+        _multiply(
+            connection, "decision", "one.id = 'd-1'", {**values, "step": DAYS * DAY / rows},
+            {
+                "id": "'d-' || n",
+                "at": "one.at + n * :step",
+                "metadata": _NAMED.format("one.metadata"),
+                "user": "'user' || (n * 7919 % :users)",
+                "uid": "10000 + n * 7919 % :users",
+                "verdict": "CASE WHEN n % 3 THEN 'none' WHEN n % 30 THEN 'apply' ELSE 'holdout' END",
+                "record_id": "CASE WHEN n % 3 THEN NULL ELSE 1 + n % 300 END",
+                "block": "CASE WHEN n % 3 THEN NULL ELSE 'b' || (n / 30) END",
+                "job_id": "n",
+            },
+        )  # fmt: skip
+        connection.execute(
+            "INSERT INTO outcome (cluster, job_id, array_task, uid, verdict, started_at, decision_id, applied,"
+            " ended_at, elapsed_s, exit_status) SELECT cluster, job_id, NULL, uid, verdict, at + 5, id, 1, at + 605,"
+            " CASE verdict WHEN 'apply' THEN 500.0 ELSE 600.0 END + job_id * 7 % 50, (job_id % 50 = 0) * 256"
+            " FROM decision WHERE job_id IS NOT NULL"
+        )
+
+
+def _multiply(
+    connection: sqlite3.Connection, table: str, which: str, values: Mapping[str, Any], made: Mapping[str, str]
+) -> None:
+    """Rows like the one that there is, but for what is `made` of their numbers."""
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
+    into = f"INSERT INTO {table} ({', '.join(columns)}) {_SERIES}"
+    connection.execute(f"{into} SELECT {cells} FROM number, {table} AS one WHERE {which}", values)  # noqa: S608 (own words)
+
+
+def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
+    """Of each page the 95th percentile, in ms."""
+    site = WebSite(directory)
+    fill(site.config.database.path, rows, site.now)
+    site.run_campaign()
+    site.start()
+    try:
+        with site.client() as client:
+            begun = time.monotonic()
+            client.get("/").raise_for_status()
+            first_ms = 1e3 * (time.monotonic() - begun)
+            took = {}
+            for name, path in PAGES.items():
+                took[name] = _p95(client, path.format(long_ago=site.now - (DAYS - 1) * DAY), requests)
+                sys.stderr.write(f"{name}: {took[name]:.0f} ms\n")
+    finally:
+        site.stop()
+    slowest = max(took, key=took.__getitem__)
+    return {
+        "overview_ms": round(took["overview"], 1),
+        "overview_first_ms": round(first_ms),
+        "slowest_page_ms": round(took[slowest], 1),
+        "slowest_page": slowest,
+    }
+
+
+def _p95(client: httpx.Client, path: str, requests: int) -> float:
+    took = []
+    for _ in range(requests):
+        begun = time.monotonic()
+        answer = client.get(path)
+        took.append(1e3 * (time.monotonic() - begun))
+        if answer.status_code not in (200, 404):
+            raise SystemExit(f"bench-web: {path}: {answer.status_code}: {answer.text[:300]}")
+    return quantile(sorted(took), 0.95)
+
+
+def browser_failures() -> int:
+    """Of the tests in Chromium. Raises SystemExit where they could not be run."""
+    command = [sys.executable, "-m", "pytest", "-q", "tests/web/test_browser.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    told = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
+    sys.stderr.write(f"{told}\n")
+    if "passed" not in told:
+        raise SystemExit(f"bench-web: the browser's tests did not run: {told}")
+    return sum(int(one) for one in re.findall(r"(\d+) (?:failed|error)", told))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="records, and decisions, and jobs")
+    parser.add_argument("--requests", type=int, default=20, help="to each page")
+    parser.add_argument("--without-browser", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-web-") as name:
+        result = measured(Path(name), given.rows, given.requests)
+    if not given.without_browser:
+        result["browser_failures"] = browser_failures()
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()
