@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from database.model import ListedJob, UnmatchedClass
 from database.store import Store
@@ -107,21 +107,23 @@ class Wanted:
         return getattr(self, name) not in (None, False)
 
 
-def listed_sql(wanted: Wanted) -> str:
-    """The statement that finds them, with only the conditions that are asked for, so that indexes serve them."""
-
-    def having(select: str, conditions: Mapping[str, str], *more: str) -> str:
-        asked = [condition for name, condition in conditions.items() if wanted.is_set(name)]
-        text = " AND ".join([select, *asked, *more])
-        return f"SELECT * FROM ({text} ORDER BY at DESC LIMIT :limit)"  # noqa: S608 (this module's own words)
-
+def decided_sql(wanted: Wanted) -> str:
+    """The statement that finds decisions, with only the conditions that are asked for, so that indexes serve them."""
+    selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
     if wanted.is_set("application"):
-        parts = [having(_DECIDED, _OF_DECISIONS, one) for one in _OF_APPLICATION]
-    else:
-        parts = [having(_DECIDED, _OF_DECISIONS)]
-        if wanted.record is None and wanted.component is None:
-            parts.append(having(_REPORTED, _OF_REPORTS))
-    return f"{' UNION ALL '.join(parts)} ORDER BY at DESC LIMIT :limit"
+        selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
+    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit)" for one in selects)  # noqa: S608 (own words)
+    return f"{' UNION ALL '.join(limited)} ORDER BY at DESC LIMIT :limit"
+
+
+def reported_sql(wanted: Wanted) -> str:
+    """The same for jobs that reported without a decision."""
+    return f"{_having(_REPORTED, wanted, _OF_REPORTS)} ORDER BY at DESC LIMIT :limit"
+
+
+def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
+    asked = [condition for name, condition in conditions.items() if wanted.is_set(name)]
+    return " AND ".join([select, *asked])
 
 
 class Jobs(Store):
@@ -130,7 +132,14 @@ class Jobs(Store):
     def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
         """Jobs, newest first: each start of each job (or array task) with its decision, decisions of jobs that reported
         nothing, and jobs that reported without a decision, whose user's name is not known."""
-        return [ListedJob(*row) for row in self._read(listed_sql(wanted), asdict(wanted))]
+        with self.one_state():
+            found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
+            if not any(map(wanted.is_set, ("application", "record", "component"))):
+                if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
+                    wanted = replace(wanted, since=max(wanted.since, found[-1].at))
+                found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
+        found.sort(key=lambda one: one.at, reverse=True)
+        return found if wanted.limit < 0 else found[: wanted.limit]
 
     def alike(self, record_id: int, nodes: int | None, *, but: str) -> tuple[Sequence[float], Sequence[float]]:
         """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and
