@@ -10,6 +10,8 @@ SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
 SYSUSERSDIR ?= /usr/lib/sysusers.d
 DESTDIR ?=
+# Where the libraries of accelerators go: tuner.preload_directory, and the plugin's preload_directory=.
+PRELOADDIR ?= $(PREFIX)/lib
 export PREFIX SYSCONFDIR DESTDIR
 # The systems of `make test-matrix`: where they are kept, and a mirror of Debian other than this machine's own.
 MATRIX_CACHE ?= /var/cache/reprise-matrix
@@ -75,7 +77,7 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@touch $@
 
 .PHONY: install
-install: install-plugin install-accelerators install-tools install-etc install-python ## install everything on this machine
+install: install-plugin install-accelerators install-tools install-etc install-python install-manual ## install everything here
 
 .PHONY: install-plugin
 install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
@@ -87,8 +89,8 @@ install-fallbacks: ## install what serves a site without the plugin: for TaskPro
 
 .PHONY: install-accelerators
 install-accelerators: ## install the accelerators that jobs can be given (activates nothing)
-	@$(MAKE) --no-print-directory --silent -C accelerators/sro install
-	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install
+	@$(MAKE) --no-print-directory --silent -C accelerators/sro install LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install LIBDIR=$(PRELOADDIR)
 
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
@@ -100,11 +102,27 @@ install-etc: ## install configuration (never over yours), components and systemd
 	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
 	  $(DESTDIR)$(PREFIX)/share/reprise
 	@test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
-	  install -m 644 etc/reprise.toml $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
+	  $(PLACED) etc/reprise.toml > $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
 	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
-	@install -m 644 etc/systemd/* $(DESTDIR)$(UNITDIR)/
+	@for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
-	@install -m 644 etc/plugstack.conf.d/reprise.conf $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
+	@$(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
+	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
+
+# Files that name places, with those of this installation.
+PLACED = sed -e 's|/usr/local/lib\b\("\?\)$$|$(PRELOADDIR)\1|' -e 's|/usr/local/|$(PREFIX)/|g'
+
+.PHONY: install-manual
+install-manual: ## install manual pages and completions, made by the command that is installed
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	cd / && $(DESTDIR)$(PREFIX)/lib/reprise/bin/python -m reprise.manual "$$made" \
+	  $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf && \
+	for page in "$$made"/man/*; do \
+	  install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} "$$page" || exit 1; done && \
+	install -D -m 644 "$$made/completions/reprise.bash" \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise && \
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions "$$made/completions/_reprise" && \
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d "$$made/completions/reprise.fish"
 
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
@@ -114,8 +132,19 @@ install-python: ## install the command `reprise` in an environment of its own be
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
+	@sed -i '/^command = /d' $(DESTDIR)$(PREFIX)/lib/reprise/pyvenv.cfg
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
+
+.PHONY: deb
+deb: ## build the Debian packages for the Debian and the Slurm of this host, in build/deb (2 minutes; needs debhelper)
+	@command -v dh >/dev/null || { echo "deb: debhelper is missing: apt-get install debhelper" >&2; exit 1; }
+	@packaging/deb build/deb
+
+.PHONY: rpm
+rpm: ## build the RPM packages likewise, in build/rpm (needs rpmbuild)
+	@command -v rpmbuild >/dev/null || { echo "rpm: rpmbuild is missing: install it (Debian: apt-get install rpm)" >&2; exit 1; }
+	@packaging/rpm build/rpm
 
 .PHONY: uninstall
 uninstall: ## remove what install put there (configuration and data stay)
@@ -123,9 +152,12 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness uninstall
-	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall
-	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall
+	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
+	@rm -f $(DESTDIR)$(PREFIX)/share/man/man[158]/reprise* $(DESTDIR)$(PREFIX)/share/man/man8/spank_reprise.8 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reprise \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reprise.fish
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket $(DESTDIR)$(UNITDIR)/reprise-web.service \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
@@ -163,6 +195,10 @@ sanitize-plugin: deps $(VENV)/.ready build ## the plugin's tests, with the sanit
 test-matrix: root all ## the plugin on three releases of Slurm, rules files on seven of Open MPI (needs root; 8 minutes)
 	@$(PYTHON) -m tests.matrix
 	@$(PYTHON) -m pytest -v -m matrix tests/matrix
+
+.PHONY: test-packages
+test-packages: root all ## build packages, install, upgrade and remove them on clean Debian 12 and 13 (needs root; 10 minutes)
+	@$(PYTHON) -m pytest -v -s -m packages tests/packages
 
 .PHONY: coverage-plugin
 coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained

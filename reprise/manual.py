@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions, made from the code: `python -m reprise.manual DIRECTORY`.
+"""Manual pages and completions, made from the code: `python -m reprise.manual DIRECTORY PLUGSTACK_FILE`.
 
 Sections: 1 for commands, 5 for files, 8 for what administrators run.
 """
@@ -28,12 +28,11 @@ COMPLETIONS: Mapping[str, type[ShellComplete]] = {
     "_reprise": ZshComplete,
     "reprise.fish": FishComplete,
 }
-PLUGIN_FILE = Path(__file__).parents[1] / "etc/plugstack.conf.d/reprise.conf"
 SEE = "The documentation that is installed with it, and https://slurm.schedmd.com/spank.html for plugins."
 
 
-def pages() -> dict[str, str]:
-    """All pages: file name to text in roff (man(7))."""
+def pages(plugstack: str) -> dict[str, str]:
+    """All pages: file name to text in roff (man(7)). `plugstack`: the file that says how the plugin is loaded."""
     found = {"reprise.1": _program()}
     for name in program.list_commands(click.Context(program)):
         section = 8 if name in FOR_ADMINISTRATORS else 1
@@ -41,7 +40,7 @@ def pages() -> dict[str, str]:
     found["reprise.toml.5"] = _file("reprise.toml", "configuration of Reprise", str(DEFAULT_PATH), Config, _toml)
     about = "what a campaign of Reprise tunes"
     found["reprise-campaign.5"] = _file("reprise-campaign", about, "a file for `reprise tune run`", Definition, _yaml)
-    found["spank_reprise.8"] = _plugin()
+    found["spank_reprise.8"] = _plugin(plugstack)
     return found
 
 
@@ -89,8 +88,8 @@ def _program() -> str:
         lines += [".TP", f".BR reprise\\-{escaped(name)} ({section})", escaped(_short(command))]
     lines += [
         ".SH ENVIRONMENT", ".TP", ".B REPRISE_CONFIG", "The configuration file, like \\fB\\-\\-config\\fR.",
-        ".SH EXIT STATUS", "0 where it did what was asked, 2 where it was asked wrongly, 1 or what a command says where it "
-        "could not. What is wrong is said in one line on standard error.",
+        ".SH EXIT STATUS", "0 where it did what was asked, 2 where it was asked wrongly, 1 or what a command says "
+        "where it could not. What is wrong is said in one line on standard error.",
         ".SH FILES", ".TP", f".I {DEFAULT_PATH}", "see", ".BR reprise.toml (5)", ".SH SEE ALSO", escaped(SEE),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
@@ -201,9 +200,9 @@ def _yaml(above: tuple[str, ...]) -> str:
     return f"{'.'.join(above)}:"
 
 
-def _plugin() -> str:
+def _plugin(plugstack: str) -> str:
     """From the comments of the file that a site copies."""
-    text = [one.removeprefix("#").removeprefix(" ") for one in PLUGIN_FILE.read_text().splitlines()[1:]]
+    text = [one.removeprefix("#").removeprefix(" ") for one in plugstack.splitlines()[1:]]
     lines = [_head("spank_reprise", 8, "Slurm plugin that gives jobs the best settings known for jobs like them")]
     lines += [
         ".SH SYNOPSIS",
@@ -214,7 +213,7 @@ def _plugin() -> str:
         ".fi",
     ]
     lines += [
-        ".SH OPTIONS OF sbatch, salloc AND srun", ".TP", "\\fB\\-\\-reprise=\\fIon\\fR|\\fIoff\\fR|\\fIobserve\\fR|\\fIexplain\\fR",
+        ".SH OPTIONS OF sbatch, salloc AND srun", ".TP", f"\\fB{escaped('--reprise=on|off|observe|explain')}\\fR",
         "For one job: give settings; do not ask; ask and give nothing; give them, and say why.",
         ".SH SEE ALSO", ".BR reprise (1),", ".BR reprise\\-doctor (8),", ".BR sbatch (1)",
     ]  # fmt: skip
@@ -223,8 +222,8 @@ def _plugin() -> str:
 
 def main() -> None:
     """Write all into a directory: `man` and `completions`."""
-    directory = Path(sys.argv[1])
-    for name, made in (("man", pages()), ("completions", completions())):
+    directory, plugstack = Path(sys.argv[1]), Path(sys.argv[2])
+    for name, made in (("man", pages(plugstack.read_text())), ("completions", completions())):
         below = directory / name
         below.mkdir(parents=True, exist_ok=True)
         for file, text in made.items():

@@ -38,6 +38,7 @@ class Release:
     suite: str
     name: str
     slurm: str
+    sections: frozenset[str] = SECTIONS
 
     def __str__(self) -> str:
         return f"{self.name}, Slurm {self.slurm}"
@@ -45,7 +46,7 @@ class Release:
     @property
     def root(self) -> Path:
         """Where it is kept, once it is whole. Another list of packages is another root: the old one may be in use."""
-        packages_key = hashlib.sha256(" ".join(wanted()).encode()).hexdigest()[:8]
+        packages_key = hashlib.sha256(" ".join(wanted(self.sections)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
     @property
@@ -60,20 +61,20 @@ RELEASES = (
 )
 
 
-def packages(text: str) -> list[str]:
-    """The packages under the headings of SECTIONS in the text of `etc/packages.debian`."""
+def packages(text: str, sections: frozenset[str] = SECTIONS) -> list[str]:
+    """The packages under these headings in the text of `etc/packages.debian`."""
     heading, found = "", []
     for line in text.splitlines():
         if line.startswith("#"):
             heading = line.lstrip("# ").strip()
-        elif heading in SECTIONS:
+        elif heading in sections:
             found += line.partition("#")[0].split()
     return found
 
 
-def wanted() -> list[str]:
+def wanted(sections: frozenset[str] = SECTIONS) -> list[str]:
     """The packages of a root."""
-    return packages(PACKAGES.read_text())
+    return packages(PACKAGES.read_text(), sections)
 
 
 def fill(release: Release) -> Path:
@@ -112,7 +113,7 @@ def _make(release: Release) -> None:
     denied.chmod(0o755)
     apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]  # an archive's is over
     _step(release, [*apt, "update"], env)
-    _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted()], env)
+    _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.sections)], env)
     _step(release, [*apt, "clean"], env)
     new.rename(release.root)
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Systems to build packages in and to install them on: copies of kept roots, in which commands run as root."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.matrix.roots import RELEASES, SECTIONS, SOURCE, Release, fill, proxies
+
+WITH_PACKAGES = RELEASES[1:]  # Debian 11's Python is too old
+BUILDING = SECTIONS | {"Running: Python", "Building packages"}
+RUNNING = frozenset({"Running: Slurm, munge", "The virtual cluster"})  # what a site has, and nothing of ours
+TIMEOUT_S = 900.0
+
+
+class System:
+    """A root directory that is a test's own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def run(
+        self, argv: Sequence[str], *, check: bool = True, source: bool = False, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command within, with this machine's network; with `source`, the checkout is at /src, to be read."""
+        script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
+        if source:
+            (self.root / "src").mkdir(exist_ok=True)
+        script += 'root=$2; shift 2; exec chroot "$root" "$@"'
+        apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+        command = [
+            *apart,
+            f"--mount-proc={self.root}/proc",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            str(SOURCE),
+            str(self.root),
+            *argv,
+        ]
+        kept = {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
+        basics = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            command,
+            env={**kept, **basics, **proxies(), "DEBIAN_FRONTEND": "noninteractive", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        if check and done.returncode:
+            raise AssertionError(
+                f"{' '.join(argv)}: exit {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+            )
+        return done
+
+    def path(self, inside: str) -> Path:
+        return self.root / inside.lstrip("/")
+
+    def files(self) -> set[str]:
+        """What is there, but for what apt, dpkg and the like keep of their own doings, and caches."""
+        found = set()
+        for directory, names, files in os.walk(self.root):
+            inside = directory.removeprefix(str(self.root)) or "/"
+            if inside.startswith(
+                ("/proc", "/sys", "/dev", "/tmp", "/var/lib/dpkg", "/var/lib/apt", "/var/cache", "/var/log")
+            ):
+                names.clear()
+                continue
+            found |= {f"{inside.rstrip(chr(47))}/{name}" for name in (*names, *files)}
+        return found
+
+
+@contextmanager
+def system(release: Release, sections: frozenset[str], place: Path) -> Iterator[System]:
+    """A copy of the kept root with these packages; gone afterwards."""
+    kept = fill(dataclasses.replace(release, sections=sections))
+    root = place / f"{release.suite}-{len(sections)}"
+    subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)
+    for name in ("PIP_CERT", "SSL_CERT_FILE"):  # an index behind a proxy with a certificate of its own
+        if (given := os.environ.get(name)) and Path(given).is_file():
+            (root / given.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(given, root / given.lstrip("/"))
+    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    shutil.copy("/etc/hosts", root / "etc/hosts")
+    try:
+        yield System(root)
+    finally:
+        shutil.rmtree(root)
