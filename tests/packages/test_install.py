@@ -65,7 +65,7 @@ def built(release: Release, place: Path) -> list[Path]:
     with system(release, BUILDING, place) as builder:
         builder.run(["/src/packaging/deb", "/out"], source=True)
         found = [Path(shutil.copy(path, place)) for path in sorted(builder.path("/out").glob("*.deb"))]
-    assert [path.name.split("_")[0] for path in found] == ["reprise", "reprise-plugin", "reprise-tools"]
+    assert [path.name.split("_")[0] for path in found] == ["reprise-plugin", "reprise-tools", "reprise"]
     return found
 
 
