@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -61,7 +62,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def built(release: Release, place: Path) -> list[Path]:
-    """The packages of this release, built in a system of its own."""
+    """The packages of this release, built in a system of its own; or those of REPRISE_PACKAGES, a directory."""
+    if given := os.environ.get("REPRISE_PACKAGES"):
+        return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
     with system(release, BUILDING, place) as builder:
         builder.run(["/src/packaging/deb", "/out"], source=True)
         found = [Path(shutil.copy(path, place)) for path in sorted(builder.path("/out").glob("*.deb"))]
