@@ -18,6 +18,7 @@ import yaml
 
 from reprise import __version__
 from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import Daemon
 from tests.matrix.roots import Release
 from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
 from tests.waiting import wait_for
@@ -25,6 +26,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.packages
 
 MOST_COMMANDS = 10
+CONFIGURATION_AND_DATA = ("/etc/", "/var/lib/reprise", "/var/lib/systemd/deb-systemd-helper-enabled")
 COMPONENT = """\
 name: nap
 version: "1"
@@ -109,6 +111,8 @@ def first_job(machine: System, typed: list[str]) -> None:
         cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
         cluster.write("/etc/reprise/components/nap.yaml", COMPONENT)
         cluster.write("/home/reprise/campaign.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
+        # The cluster has an account of that name too, as which its commands run.
+        cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", "/run/reprise", "/var/lib/reprise"])  # units do
         admin.types("cp /usr/share/reprise/plugstack.conf /etc/slurm/plugstack.conf.d/reprise.conf")
         admin.types(
@@ -116,14 +120,19 @@ def first_job(machine: System, typed: list[str]) -> None:
         )
         admin.typed.append("systemctl enable --now reprise-matcher")
         cluster.run(["reprise", "db", "init"], user="reprise")
-        cluster.popen(["reprise", "serve"], user="reprise", log="/var/log/reprise/matcher.log")
-        wait_for("the matcher", lambda: "event=ready" in cluster.path("/var/log/reprise/matcher.log").read_text(), 30)
-        assert "fails" not in admin.types("reprise doctor || true")
-        admin.types("reprise tune run --yes /home/reprise/campaign.yaml", user="reprise")
-        job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
-        assert cluster.wait_job(job).output == "size 0\n"
-        told = json.loads(cluster.run(["reprise", "jobs", "show", str(job), "--json"], user="reprise").stdout)
-        assert told["explanation"]["decisions"][0]["verdict"] == "apply"
+        cluster.run(["install", "-d", "-o", "reprise", "/var/log/reprise"])
+        with Daemon(cluster) as daemon:
+            assert "fails" not in admin.types("reprise doctor || true")
+            admin.types("reprise tune run --yes /home/reprise/campaign.yaml", user="reprise")
+            wait_for("the record", lambda: "event=records count=1 " in daemon.log(), 10)
+            job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
+            output = cluster.wait_job(job).output
+            why = cluster.run(["reprise", "match", "explain", str(job)], user="reprise", check=False)
+            assert output == "size 0\n", (
+                why.stdout + why.stderr + cluster.run(["reprise", "doctor"], check=False).stdout
+            )
+            told = json.loads(cluster.run(["reprise", "jobs", "show", str(job), "--json"], user="reprise").stdout)
+            assert told["explanation"]["decisions"][0]["verdict"] == "apply"
         assert len(admin.typed) <= MOST_COMMANDS, admin.typed
         print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (for who reads the test's output)
 
@@ -131,6 +140,11 @@ def first_job(machine: System, typed: list[str]) -> None:
 def test_packages_install_serve_upgrade_and_leave_nothing(
     release: Release, built: list[Path], clean: System, place: Path
 ) -> None:
+    for path in built:  # what they need was there before them
+        depends = subprocess.run(
+            ["dpkg-deb", "-f", str(path), "Depends"], capture_output=True, text=True, check=True
+        ).stdout
+        clean.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends.strip()])
     before = clean.files()
     typed = install(clean, built)
     assert clean.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
@@ -154,9 +168,9 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
 
     names = [path.name.split("_")[0] for path in built]
     clean.run(["apt-get", "remove", "-y", *names])
-    left = {path for path in clean.files() - before if not path.startswith(("/etc/", "/var/lib/reprise"))}
+    left = {path for path in clean.files() - before if not path.startswith(CONFIGURATION_AND_DATA)}
     assert left == set() and config.is_file(), "configuration and data stay until they are purged"
-    clean.run(["apt-get", "purge", "-y", *names])
+    clean.run(["dpkg", "--purge", *names])
     assert clean.files() - before - {"/src"} == set()
     assert "reprise" not in clean.path("/etc/passwd").read_text()
 
@@ -180,3 +194,29 @@ def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) 
     ).stdout
     assert f"slurm-wlm-basic-plugins (>= {release.slurm})" in depends
     assert f"slurm-wlm-basic-plugins (<< {release.slurm}.99)" in depends
+
+
+def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, place: Path) -> None:
+    """On a Debian, which has rpm, but no rpm of Slurm: what they depend on is not looked at."""
+    rpm = ["rpm", "--force-debian", "--nodeps"]
+    with system(release, BUILDING, place) as machine:
+        machine.run(["apt-get", "-q", "update"])
+        machine.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers"])
+        machine.run(["/src/packaging/rpm", "/out"], source=True)
+        packages = sorted(f"/out/{path.name}" for path in machine.path("/out").glob("*.rpm"))
+        assert [package.split("-0.")[0] for package in packages] == [
+            "/out/reprise",
+            "/out/reprise-plugin",
+            "/out/reprise-tools",
+        ]
+        machine.run(["rpm", "--checksig", "--nosignature", *packages])
+        requires = machine.run(["rpm", "-qp", "--requires", packages[1]]).stdout.splitlines()
+        assert f"slurm >= {release.slurm}" in requires and f"slurm < {release.slurm}.99" in requires
+        before = machine.files()
+        machine.run([*rpm, "-i", *packages])
+        assert machine.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
+        assert "reprise:" in machine.path("/etc/passwd").read_text(), "its script has run"
+        machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
+        machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
+        left = {path for path in machine.files() - before if "/rpm" not in path}
+        assert left == {"/var/lib/reprise"}, "data stays"
