@@ -218,5 +218,8 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         assert "reprise:" in machine.path("/etc/passwd").read_text(), "its script has run"
         machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
         machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
-        left = {path for path in machine.files() - before if "/rpm" not in path}
-        assert left == {"/var/lib/reprise"}, "data stays"
+        left = {path for path in machine.files() - before if "/.rpmdb" not in path}
+        ours = {
+            path for path in left if "reprise" in path or not machine.path(path).is_dir()
+        }  # others are the system's
+        assert ours == {"/var/lib/reprise"}, "data stays"
