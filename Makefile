@@ -177,7 +177,7 @@ test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but 
 
 .PHONY: test-cluster
 test-cluster: root all ## the tests on virtual clusters (needs root)
-	@$(PYTEST) -m cluster tests
+	@$(PYTEST) -n 2 --dist loadfile -m cluster tests/cluster  # most of them mostly wait
 
 .PHONY: fuzz
 fuzz: deps $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
