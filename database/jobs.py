@@ -36,6 +36,7 @@ _OF_DECISIONS = {
     "only": "d.uid = :only",
     "verdict": "d.verdict = :verdict",
     "record": f"(d.record_id = :record OR {_USED.format('record')})",
+    "main_record": "d.record_id = :main_record",
     "component": _USED.format("component"),
     "failed": "o.exit_status <> 0",
 }
@@ -88,13 +89,14 @@ ORDER BY node_hours DESC, user, application, nodes
 class Wanted:
     """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
     the id is known; `application` a program or a job's name; `since` and `until` are in Unix seconds; `record` and
-    `component`: of what was given or would have been. `only`: of this user id, whatever else is wanted."""
+    `component`: of what was given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is wanted."""
 
     user: str | None = None
     uid: int | None = None
     application: str | None = None
     verdict: str | None = None
     record: int | None = None
+    main_record: int | None = None
     component: str | None = None
     since: float = 0.0
     until: float = EVER
@@ -134,7 +136,7 @@ class Jobs(Store):
         nothing, and jobs that reported without a decision, whose user's name is not known."""
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
-            if not any(map(wanted.is_set, ("application", "record", "component"))):
+            if not any(map(wanted.is_set, ("application", "record", "main_record", "component"))):
                 if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]

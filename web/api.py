@@ -157,7 +157,7 @@ def jobs(
 ) -> Jobs:
     """Jobs, newest first; one's own, unless one is staff. For the next ones, `until` is the last one's `at`."""
     wanted = wanted_jobs(
-        user, application=application, verdict=verdict, record=record, failed=failed, since=since, until=until,
+        user, application=application, verdict=verdict, main_record=record, failed=failed, since=since, until=until,
         limit=limit,
     )  # fmt: skip
     with site.database() as database:

@@ -92,7 +92,7 @@ def jobs(
         asked["user"] or None,
         application=asked["application"] or None,
         verdict=verdict if verdict in VERDICTS else None,
-        record=int(asked["record"]) if asked["record"].isdecimal() and len(asked["record"]) < 19 else None,
+        main_record=int(asked["record"]) if asked["record"].isdecimal() and len(asked["record"]) < 19 else None,
         failed=failed,
         since=None,
         until=_seconds(until),

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What pages look for among a million rows: days and verdicts, a user's jobs, an application's, records by status.
 
+DROP INDEX decision_by_record;
+CREATE INDEX decision_by_record ON decision (record_id, at) WHERE record_id IS NOT NULL;
 DROP INDEX decision_by_time;
 CREATE INDEX decision_by_time ON decision (at, verdict);
 CREATE INDEX decision_by_user ON decision (user, at);

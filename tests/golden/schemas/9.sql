@@ -161,10 +161,8 @@ INSERT INTO "trial" VALUES(1,1,'bcast/65536',0,'search','{"algorithm":6}','plann
 CREATE INDEX record_by_campaign ON record (campaign_id);
 CREATE INDEX record_by_artifact ON record (artifact_sha256);
 CREATE INDEX decision_by_job ON decision (cluster, job_id) WHERE job_id IS NOT NULL;
-CREATE INDEX decision_by_record ON decision (record_id) WHERE record_id IS NOT NULL;
 CREATE INDEX outcome_by_job ON outcome (cluster, job_id);
 CREATE INDEX outcome_by_decision ON outcome (decision_id) WHERE decision_id IS NOT NULL;
-CREATE INDEX outcome_by_time ON outcome (started_at);
 CREATE INDEX service_run_by_time ON service_run (started_at);
 CREATE TRIGGER record_added AFTER INSERT ON record BEGIN
   INSERT INTO record_change (record_id) VALUES (new.id);
@@ -182,11 +180,12 @@ END;
 CREATE UNIQUE INDEX trial_by_end ON trial (campaign_id, ordinal) WHERE ordinal IS NOT NULL;
 CREATE INDEX prediction_by_family ON prediction (family, component, target, id);
 CREATE INDEX decision_by_block ON decision (record_id, block) WHERE block IS NOT NULL;
+CREATE INDEX decision_by_record ON decision (record_id, at) WHERE record_id IS NOT NULL;
 CREATE INDEX decision_by_time ON decision (at, verdict);
 CREATE INDEX decision_by_user ON decision (user, at);
 CREATE INDEX decision_by_program ON decision (json_extract(metadata, '$.program'), at);
 CREATE INDEX decision_by_job_name ON decision (json_extract(metadata, '$.job_name'), at);
-CREATE INDEX outcome_by_user ON outcome (uid, started_at);
+CREATE INDEX outcome_by_time ON outcome (started_at, uid);
 CREATE INDEX record_by_status ON record (status, id);
 CREATE INDEX record_by_component ON record (component, id);
 CREATE INDEX record_by_user ON record (json_extract(metadata, '$.user'), id);
