@@ -89,7 +89,8 @@ ORDER BY node_hours DESC, user, application, nodes
 class Wanted:
     """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
     the id is known; `application` a program or a job's name; `since` and `until` are in Unix seconds; `record` and
-    `component`: of what was given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is wanted."""
+    `component`: of what was given or would have been, `main_record` the one that the score is of. `only`: of this user
+    id, whatever else is wanted."""
 
     user: str | None = None
     uid: int | None = None
