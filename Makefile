@@ -236,6 +236,10 @@ soak: root all ## run users, campaigns and faults on a virtual cluster for an ho
 bench-ops: $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
 	@$(PYTHON) -m bench.ops
 
+.PHONY: bench-web
+bench-web: root all ## measure pages over a million rows, in Chromium, and what it takes to install (needs root; 10 minutes)
+	@$(PYTHON) -m bench.web
+
 .PHONY: bench-mpiio
 bench-mpiio: root all ## measure MPI-IO tuned by running and by prediction, on a virtual cluster (needs root; an hour)
 	@$(PYTHON) -m bench.mpiio

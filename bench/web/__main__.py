@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long pages take over a large database, and what a browser finds wrong with them: `make bench-web`.
 
-    python -m bench.web [--rows 1000000] [--requests 20] [--without-browser]
+    python -m bench.web [--rows 1000000] [--requests 20] [--without-browser] [--without-packages]
 
 | key | meaning |
 |---|---|
 | `overview_ms` | 95th percentile of the overview, with so many decisions; `overview_first_ms` the first |
 | `slowest_page_ms` | of all pages the largest 95th percentile, with as many records; `slowest_page` is which |
 | `browser_failures` | tests in Chromium that failed: console, contrast, width at 360 pixels, keyboard |
+| `install_commands` | what an admin types from the packages to the first matched job, on a clean Debian 12 |
 
 Times are a client's on this host, from the request to the page's last byte. The last line is a JSON object.
 """
@@ -169,6 +170,16 @@ def browser_failures() -> int:
     return sum(int(one) for one in re.findall(r"(\d+) (?:failed|error)", told))
 
 
+def install_commands() -> int:
+    """As the test of the packages counts them; it builds them first. Raises SystemExit where it fails."""
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=900", "-m", "packages", "tests/packages"]
+    done = subprocess.run([*command, "-k", "upgrade and 22"], cwd=ROOT, capture_output=True, text=True, check=False)
+    told = re.search(r'"install_commands": (\d+)', done.stdout)
+    if done.returncode or not told:
+        raise SystemExit(f"bench-web: the packages' test failed: {done.stdout[-1000:]}")
+    return int(told[1])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.web", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -176,11 +187,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="records, and decisions, and jobs")
     parser.add_argument("--requests", type=int, default=20, help="to each page")
     parser.add_argument("--without-browser", action="store_true")
+    parser.add_argument("--without-packages", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-web-") as name:
         result = measured(Path(name), given.rows, given.requests)
     if not given.without_browser:
         result["browser_failures"] = browser_failures()
+    if not given.without_packages:
+        result["install_commands"] = install_commands()
     sys.stdout.write(json.dumps(result) + "\n")
 
 

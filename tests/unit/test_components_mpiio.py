@@ -119,8 +119,8 @@ SPACES = {
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    found = Site(tmp_path)
+def site(place: Path) -> Site:
+    found = Site(place)
     config = found.directory / "reprise.toml"
     config.write_text(config.read_text() + f'libexec = "{WITNESS}"\n')
     return found
