@@ -18,12 +18,12 @@ class Decisions(Store):
 
     def add_decision(self, decision: Decision) -> None:
         """Add a decision; its id must be new."""
-        self.add_decision_row(DECISION.encode(decision))
+        self.add_decision_rows([DECISION.encode(decision)])
 
-    def add_decision_row(self, row: Mapping[str, Cell]) -> None:
-        """The same with its row, which `DECISION.encode` has made."""
+    def add_decision_rows(self, rows: Sequence[Mapping[str, Cell]]) -> None:
+        """The same with rows, which `DECISION.encode` has made: all of them, or none."""
         with self._write() as connection:
-            connection.execute(DECISION.insert_sql, row)
+            DECISION.insert(connection, rows)
 
     def decision(self, decision_id: str) -> Decision:
         """The decision with this id; raises NotFoundError."""

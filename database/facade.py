@@ -16,6 +16,11 @@ from database.records import ARTIFACT, RECORD, Records
 from database.replicas import Replicas
 from database.service_runs import SERVICE_RUN, ServiceRuns
 
+_OVER = {
+    "decision": "at < :before",
+    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first goes by an index
+    "service_run": "coalesce(stopped_at, seen_at) < :before",
+}
 TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
 
 
@@ -29,14 +34,14 @@ class Database(
         sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (own names)
         return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
 
-    def purge(self, before: float) -> int:
-        """Delete decisions, outcomes and service runs that were over before this time; returns how many rows."""
+    def purge(self, before: float, at_most: int = -1) -> int:
+        """Delete decisions, outcomes and service runs that were over before this time, of each `at_most` so many unless
+        that is negative; returns how many rows in all. If these are at least `at_most`, there may be more."""
         with self._write() as connection:
             return sum(
-                connection.execute(sql, (before,)).rowcount
-                for sql in (
-                    "DELETE FROM decision WHERE at < ?",
-                    "DELETE FROM outcome WHERE coalesce(ended_at, started_at) < ?",
-                    "DELETE FROM service_run WHERE coalesce(stopped_at, seen_at) < ?",
-                )
+                connection.execute(
+                    f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (own words)
+                    {"before": before, "most": at_most},
+                ).rowcount
+                for table, over in _OVER.items()
             )

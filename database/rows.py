@@ -26,6 +26,8 @@ T = TypeVar("T")
 Cell = str | int | float | None
 
 SHARED_LIMIT = 256  # characters of JSON that more than one row may well hold
+AT_ONCE = (64, 8, 1)
+"""Rows that one statement inserts: each statement lets go of the interpreter, and waits to have it back."""
 MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
 
 
@@ -44,6 +46,12 @@ class Table(Generic[T]):
         given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
         names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
         self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        self._cells = itemgetter(*given)
+        one = f"({', '.join('?' * len(given))})"
+        self._insert_sql = {
+            count: f"INSERT INTO {name} ({names}) VALUES {', '.join([one] * count)}"  # noqa: S608 (the same)
+            for count in AT_ONCE
+        }
         self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
         self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
@@ -56,6 +64,15 @@ class Table(Generic[T]):
         for name, hint in self._fields.items():
             names += [f"{name}_{part}" for part in MEASUREMENT_PARTS] if hint is Measurement else [name]
         return names
+
+    def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
+        """Insert rows that `encode` has made, by few statements."""
+        begin = 0
+        for count in AT_ONCE:
+            while len(rows) - begin >= count:
+                cells = [cell for row in rows[begin : begin + count] for cell in self._cells(row)]
+                connection.execute(self._insert_sql[count], cells)
+                begin += count
 
     def encode(self, value: T) -> dict[str, Cell]:
         """The row of a value, column to cell. Raises InvalidValueError for what cannot be stored faithfully."""

@@ -34,12 +34,10 @@ def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:
     )
     row = DECISION.encode(decision)
 
-    def write(database: Database) -> None:
-        database.add_decision_row(row)
-        if forward:
-            database.put_out(json.dumps({"kind": "decision", "row": row}))
+    def put_out(database: Database) -> None:
+        database.put_out(json.dumps({"kind": "decision", "row": row}))
 
-    return Entry(told, write)
+    return Entry(told, put_out if forward else None, decision=row)
 
 
 def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, *, forward: bool) -> Entry:

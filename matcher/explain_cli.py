@@ -217,9 +217,11 @@ def _asked(config: Config, job: str, cluster: str | None) -> Story:
     return next(filter(None, told), Story())
 
 
-def of_job(database: Database, config: Config, job: str, cluster: str | None) -> Story:
-    """All that the database has of a job. Raises NothingKnownError, with what is known of why there is nothing."""
+def of_job(database: Database, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
+    """All that the database has of a job; Slurm is asked where it has nothing, unless that is not wanted. Raises
+    NothingKnownError, with what is known of why there is nothing."""
     from matcher import story
+    from matcher.explain import unknown_text
     from matcher.slurm_job import slurm_says
 
     model = _model(config)
@@ -227,6 +229,8 @@ def of_job(database: Database, config: Config, job: str, cluster: str | None) ->
     told = story.of_job(database, ran_on, job, model)
     if told:
         return told
+    if not ask_slurm:
+        raise NothingKnownError(unknown_text(job))
     said = slurm_says(job, cluster)
     if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
         told = story.of_job(database, ran_on, said["JobId"], model)

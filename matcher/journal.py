@@ -8,11 +8,12 @@ decision costs as much as to make it.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,7 @@ from typing import Protocol
 from database import Database
 from database.errors import BusyError, DatabaseError, MissingError
 from database.model import RecordText
+from database.rows import Cell
 from database.service_runs import TOUCH_INTERVAL_S
 from matcher.eventlog import Throttle, line
 
@@ -31,15 +33,18 @@ LINGER_S = 0.05  # for more writes to come; what is answered is written so much 
 BATCH = 256  # writes in one transaction at most
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
 PURGE_S = 86_400.0
+PURGE_ROWS = 2_000  # of each table in one transaction (some 0.1 s), after which others have their turn
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something to be written: a line for the log, and what to do with the database (again, if that is locked)."""
+    """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
+    if that is locked)."""
 
     line: str
-    write: Callable[[Database], object]
+    write: Callable[[Database], object] | None = None
+    decision: Mapping[str, Cell] | None = None
 
 
 MakeEntry = Callable[[], Entry]
@@ -85,6 +90,8 @@ class Journal:
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None  # number of the last change of the records; None: not read yet
         self._service_run = 0
+        self._forgetting: float | None = None  # what is older is to be purged
+        self._forgotten = 0  # rows, in the purge that is under way
         self._known_time = 0.0  # by the clock, at the purge before; at first, when a daemon was last there
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
 
@@ -131,7 +138,8 @@ class Journal:
     def _run(self) -> None:
         while not self._stopping.is_set():
             if self._waiting.wait(POLL_S / 2):
-                self._stopping.wait(LINGER_S)
+                if len(self._queue) < BATCH:
+                    self._stopping.wait(LINGER_S)
                 self._write_some()
             self._guarded(self._tend)
         self._drain(time.monotonic() + DRAIN_S)
@@ -169,8 +177,7 @@ class Journal:
                 if self._database is None:
                     raise MissingError(f"{self._path}: is not open")
                 with self._database.transaction():
-                    for entry in entries:
-                        entry.write(self._database)
+                    _write(self._database, entries)
                 return True
             except BusyError as error:
                 waiting = len(self._queue) + len(entries)
@@ -213,15 +220,28 @@ class Journal:
         if self._is_due("touch", TOUCH_INTERVAL_S):
             database.touch_service_run(self._service_run, self._clock())
         if self._is_due("purge", PURGE_S):
-            self._purge(database)
+            self._begin_purge()
+        if self._forgetting is not None:
+            self._purge_some(database, self._forgetting)
 
-    def _purge(self, database: Database) -> None:
+    def _begin_purge(self) -> None:
         """Forget what is over the retention now, and was so by the clock at the purge before: nothing is lost where it
         jumps ahead for less than a day."""
         now = self._clock()
-        count = database.purge(min(now, self._known_time) - self._retention_s)
+        self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
         self._known_time = now
-        log.info(line("purged", rows=count))
+
+    def _purge_some(self, database: Database, before: float) -> None:
+        """Until nothing is left to forget, or there is something to write; then it goes on at the next poll."""
+        count = PURGE_ROWS
+        while count >= PURGE_ROWS:
+            count = database.purge(before, PURGE_ROWS)
+            self._forgotten += count
+            if self._queue or self._stopping.is_set():
+                break
+        if count < PURGE_ROWS:
+            log.info(line("purged", rows=self._forgotten))
+            self._forgetting = None
 
     def _is_due(self, what: str, every_s: float) -> bool:
         now = time.monotonic()
@@ -262,6 +282,17 @@ class Journal:
             database.close()
         self._open()
         log.warning(line("database-reopened", path=self._path))
+
+
+def _write(database: Database, entries: Sequence[Entry]) -> None:
+    """In their order, but for decisions that follow each other: these are added at once."""
+    for decided, some in itertools.groupby(entries, key=lambda entry: entry.decision is not None):
+        run = list(some)
+        if decided:
+            database.add_decision_rows([entry.decision for entry in run if entry.decision is not None])
+        for entry in run:
+            if entry.write:
+                entry.write(database)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -56,7 +57,17 @@ def examine(settings: Settings, run: Run, asker: Callable[[int, str], Ask]) -> l
     answers = {one: doctor_service.daemon(ask, one, __version__) for one in asked}
     findings += doctor_service.one_is_enough(list(answers.values()))
     elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
-    return findings if elsewhere else findings + _service(config, run)
+    if not elsewhere:
+        findings += _service(config, run)
+    files = [slurm.plugstack, in_use(settings.path)]
+    return [*findings, doctor_service.rights([*filter(None, files), *_trusted(config)])]
+
+
+def _trusted(config: Config) -> list[Path]:
+    """What is believed, or run, by what it says: who may write there has a say in other users' jobs."""
+    tuner, shared = config.tuner, (config.matcher.publish, config.replica.records)
+    own = (config.database.path, config.artifacts.directory, tuner.components, tuner.functions, tuner.preload_directory)
+    return [*own, tuner.libexec, *filter(None, shared)]
 
 
 def _service(config: Config, run: Run) -> list[Finding]:

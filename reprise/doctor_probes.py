@@ -54,3 +54,19 @@ def hidden_by(path: Path) -> Path | None:
     mode = path.stat().st_mode
     needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return None if mode & needed == needed else path
+
+
+def replaceable_by_all(path: Path) -> Path | None:
+    """Through what any user could put something else in the place of `path`, or into it: a directory that all may write
+    (in a sticky one what is there is safe), or itself; None if nothing. What does not exist counts as safe.
+
+    Raises OSError where this process cannot look.
+    """
+    for directory in reversed(path.absolute().parents):
+        try:
+            mode = directory.stat().st_mode
+        except FileNotFoundError:
+            return None
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            return directory
+    return path if path.exists() and path.stat().st_mode & stat.S_IWOTH else None

@@ -13,7 +13,7 @@ from typing import Any
 from database import filesystem
 from matcher.endpoint import Endpoint
 from reprise.config import Config
-from reprise.doctor_probes import Run, hidden_by
+from reprise.doctor_probes import Run, hidden_by, replaceable_by_all
 from reprise.doctor_report import Finding, Level, from_error, ok, problem, warning
 
 Ask = Callable[[Endpoint], Mapping[str, Any]]
@@ -134,3 +134,16 @@ def artifacts(directory: Path, nodes: int, mountinfo: str) -> Iterator[Finding]:
         text = f"{directory} is on a local file system ({kind})"
         findings.append(warning(check, text, "make sure that every node sees the same files there"))
     yield from findings or [ok(check, f"{directory}, readable by all")]
+
+
+def rights(paths: Sequence[Path]) -> Finding:
+    """Whether any user could change what decides about other users' jobs."""
+    check = "rights"
+    for path in paths:
+        try:
+            barrier = replaceable_by_all(path)
+        except OSError as error:
+            return problem(check, f"{path}: {error.strerror}", "run this as root")
+        if barrier:
+            return problem(check, f"any user may change {path}", f"chmod o-w {barrier}")
+    return ok(check, "nothing that decides about jobs may be changed by all users")

@@ -40,8 +40,8 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
 def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
 ) -> tuple[Story, beside.Beside | None]:
-    """All of one job, as the reader may see it. Raises NothingKnownError."""
-    story = of_job(database, config, name, cluster)
+    """All of one job, as the reader may see it; only the staff may have Slurm asked. Raises NothingKnownError."""
+    story = of_job(database, config, name, cluster, ask_slurm=person.staff)
     if not person.staff:
         story = hide(story, person.uid)
         if not story:

@@ -7,6 +7,7 @@ import contextlib
 import random
 import sqlite3
 import statistics
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from bench.match_site import Site
 from database import Database
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon
+from tests.waiting import wait_for
 
 RECORDS = 2000
 WARM_UP = 2000
 """Requests after which the daemon has what it needs; what comes on top of that is counted."""
 ROUND = 250
 ROUNDS = 20
+YEAR_S = 364 * 86_400.0
 
 # Every row is like the first one but for its id, its time and its job; they come in the order of time.
 _MORE_SQL = """
@@ -50,20 +53,27 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """So many, in the year before now."""
-    first = f"{0:011x}-{0:08x}"
+    """So many, in the year before now, so that none is purged."""
+    first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
     with Database.open(path) as database:
-        database.add_decision(decision(first, record_id=1, block=first, verdict="apply"))
+        database.add_decision(decision(first, at=begun, record_id=1, block=first, verdict="apply"))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
+        indexes = dict(connection.execute(asked).fetchall())  # quicker made anew than kept
+        for name in indexes:
+            connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
         made = {
             "id": "format('%011x-%08x', n, n)",
-            "at": "one.at + n * 3.0",
+            "at": "one.at + n * :step",
             "job_id": "n",
             "block": "CASE WHEN n % 10 THEN NULL ELSE format('%011x-%08x', n, n) END",
         }
-        values = ", ".join(made.get(name, f"one.{name}") for name in columns)
-        connection.execute(_MORE_SQL.format(names=", ".join(columns), values=values), {"count": count, "first": first})
+        cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
+        values = {"count": count, "first": first, "step": YEAR_S / count}
+        connection.execute(_MORE_SQL.format(names=", ".join(columns), values=cells), values)
+        for sql in indexes.values():
+            connection.execute(sql)
 
 
 def leaks(directory: Path, requests: int) -> dict[str, float]:
@@ -76,9 +86,9 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
             one_after_another(daemon, [frames[number % len(frames)] for number in range(count)])
 
         ask(WARM_UP)
-        before = state(daemon)
+        before = state(daemon, logged=WARM_UP)
         ask(requests)
-        after = state(daemon)
+        after = state(daemon, logged=WARM_UP + requests)
     return {
         "leak_fds": after[0] - before[0],
         "leak_threads": after[1] - before[1],
@@ -86,10 +96,12 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
     }
 
 
-def state(daemon: Daemon) -> tuple[int, int, float]:
-    """Descriptors, threads, and MiB of memory."""
+def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
+    """Descriptors, threads, and MiB of memory, once all is written that was decided: what waits is not left behind."""
     if daemon.process is None:
         raise ValueError("the daemon does not run")
+    with Database.open(daemon.database, read_only=True) as database:
+        wait_for("all decisions in the database", lambda: database.counts()["decision"] == logged, 60)
     process = Path(f"/proc/{daemon.process.pid}")
     return len(list((process / "fd").iterdir())), len(list((process / "task").iterdir())), rss_mib(daemon)
 

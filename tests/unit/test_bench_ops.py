@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from bench.ops.production import NOISE, NOISES, play, production
 from bench.ops.service import log_decisions
 from database import Database
+from database.overview import DAY_S
+from reprise.config import Config
 from tests.unit.database_values import record
 
 
@@ -47,4 +50,5 @@ def test_decisions_are_logged_as_a_daemon_would(tmp_path: Path) -> None:
         assert database.counts()["decision"] == 1000 and database.problems() == []
         last = database.decision(f"{1000:011x}-{1000:08x}")
         assert (last.job_id, last.verdict, last.record_id) == (1000, "apply", 1)
+        assert database.purge(time.time() - Config().matcher.retention_days * DAY_S) == 0, "the daemon keeps them"
         assert len(database.compared(1)) == 101, "every tenth, and the first"

@@ -221,3 +221,14 @@ def test_purge_forgets_what_is_over_and_keeps_records(database: Database) -> Non
         "outcome": 1,
     }
     assert database.purge(500.0) == 0
+
+
+def test_purge_forgets_some_at_a_time_and_says_whether_there_may_be_more(database: Database) -> None:
+    for number in range(5):
+        database.add_decision(decision(f"d{number}", at=10.0 + number))
+    assert [database.purge(500.0, 2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_purge_keeps_what_began_before_and_ended_after(database: Database) -> None:
+    database.report_end(ended(10.0, 2000.0, job_id=6))
+    assert database.purge(500.0) == 0 and database.purge(2011.0) == 1

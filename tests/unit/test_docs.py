@@ -18,13 +18,13 @@ from tuner.campaign import check
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def code(page: Path) -> list[str]:
     """What stands in a page as code: blocks by line, and words between back-quotes."""
     text = page.read_text()
-    lines = [line for _, block in BLOCK.findall(text) for line in block.splitlines()]
+    lines = [line.strip() for _, block in BLOCK.findall(text) for line in block.splitlines()]
     return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
 
 

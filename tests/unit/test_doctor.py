@@ -22,7 +22,7 @@ from matcher.errors import DaemonUnreachableError
 from reprise import __version__, doctor, doctor_elf, doctor_plugstack, doctor_report, doctor_service, doctor_slurm
 from reprise.cli import Settings
 from reprise.config import Config, load
-from reprise.doctor_probes import Ran, hidden_by, run
+from reprise.doctor_probes import Ran, hidden_by, replaceable_by_all, run
 from reprise.doctor_report import Finding, Level
 
 ROOT = Path(__file__).parents[2]
@@ -334,6 +334,24 @@ def test_hidden_by_names_the_outermost_barrier(place: Path) -> None:
     assert hidden_by(file) == place / "a"
 
 
+def test_what_any_user_may_replace_is_named(place: Path) -> None:
+    file = write(place / "a" / "b" / "c", "", 0o644)
+    only([doctor_service.rights([file, place / "none" / "yet"])], Level.OK)
+    (place / "a").chmod(0o1777)
+    assert replaceable_by_all(file) is None, "others add files to a sticky directory, and replace none"
+    file.chmod(0o646)
+    only([doctor_service.rights([place, file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {file}")
+    (place / "a").chmod(0o777)
+    only([doctor_service.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {place}/a")
+
+
+def test_rights_are_looked_at_for_all_that_decides(place: Path) -> None:
+    settings = installation(place)
+    write(settings.config.database.path, "", 0o666)
+    (finding,) = [one for one in doctor.examine(settings, commands(), answering()) if one.check == "rights"]
+    assert finding.level is Level.PROBLEM and str(settings.config.database.path) in finding.text
+
+
 # --- the whole
 
 
@@ -401,6 +419,7 @@ def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
         "model",
         "openmpi",
         "artifacts",
+        "rights",
     ]
     lines = doctor_report.lines(findings)
     assert len(lines) == len(findings) and not any("\n" in line for line in lines)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from database import Database
+from database.decisions import DECISION
 from database.model import RecordStatus, RecordText
 from matcher.journal import Entry, Journal
 from tests.unit.database_values import decision
@@ -249,6 +250,18 @@ def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
         assert database.counts()["decision"] == 3
 
 
+def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
+    journal = started(path, clock=lambda: 100.0)
+    rows = [DECISION.encode(decision(f"d-{number}")) for number in range(100)]
+    rows[50]["verdict"] = "perhaps"
+    for row in rows:
+        journal.put(lambda row=row: Entry("event=decision", decision=row))  # type: ignore[misc]
+    journal.stop()
+    assert journal.dropped == 1
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 99 and database.decision("d-99").user == "alice"
+
+
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matcher.journal.CAPACITY", 3)
     journal = Journal(path, ignore, version="1", retention_days=1)  # its thread does not run yet
@@ -270,6 +283,35 @@ def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
     journal.stop()
     assert seen == [2], "the old run is gone"
+
+
+def test_a_long_purge_lets_writes_through_and_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matcher.journal.PURGE_ROWS", 2)
+    with Database.open(path) as database, database.transaction():
+        for number in range(2000):
+            database.add_decision(decision(f"d{number}", at=100.0))
+    seen: list[int] = []
+    journal = started(path, clock=lambda: 1.7e9)
+    wait_for("the purge", lambda: journal._forgotten > 0)
+    journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["decision"])))
+    wait_for("the write", lambda: seen)
+    assert 0 < seen[0] < 2000
+    wait_for("the end of the purge", lambda: journal._forgetting is None, 60)
+    journal.stop()
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 0
+
+
+def test_a_purge_does_not_keep_the_daemon_from_its_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("matcher.journal.PURGE_ROWS", 1)
+    with Database.open(path) as database, database.transaction():
+        for number in range(2000):
+            database.add_decision(decision(f"d{number}", at=100.0))
+    journal = started(path, clock=lambda: 1.7e9)
+    wait_for("the purge", lambda: journal._forgotten > 0)
+    journal.stop()
+    with Database.open(path) as database:
+        assert 0 < database.counts()["decision"] < 2000 and database.problems() == []
 
 
 def run_once(path: Path, name: str, at: float) -> None:

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from database import Database
-from matcher import tokens
+from matcher import slurm_job, tokens
 from tests.unit.database_values import campaign, decision
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
@@ -145,6 +145,21 @@ def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient
     overview = pages.get("/", headers=as_user(filled, ALICE)).text
     assert "carol" not in overview and "weather" not in overview and "(hidden)" in overview
     assert pages.get("/jobs/d-0000", headers=as_user(filled, ALICE)).status_code == 200
+
+
+def test_slurm_is_asked_about_unknown_jobs_for_staff_alone(
+    pages: TestClient, filled: WebSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def says(job: str, _cluster: str | None) -> dict[str, str]:
+        asked.append(job)
+        return {}
+
+    monkeypatch.setattr(slurm_job, "slurm_says", says)
+    for uid, times in ((ALICE, 0), (None, 1)):
+        answer = pages.get("/jobs/123456", headers=as_user(filled, uid))
+        assert (answer.status_code, len(asked)) == (404, times)
 
 
 def test_staff_sees_everybodys(pages: TestClient, filled: WebSite) -> None:
