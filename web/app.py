@@ -27,6 +27,7 @@ from tuner.errors import TunerError
 from web import api, pages
 from web.drawing import library, style_sources
 from web.guard import Guard
+from web.overview import NotYetError
 from web.render import page
 from web.site import SignInError, Site
 
@@ -40,10 +41,14 @@ STATUS: dict[type[Exception], int] = {
     StaffError: 403,
     NotFoundError: 404,
     NothingKnownError: 404,
+    NotYetError: 503,
     TunerError: 409,
     MatcherError: 400,
     DatabaseError: 503,
 }
+
+
+AGAIN_S = "2"  # after which a browser asks again
 
 
 class WebError(Exception):
@@ -111,10 +116,16 @@ async def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, SignInError) and not is_api:
         return RedirectResponse(str(request.url_for("sign_in")), 303)
     status, words = _said(error)
+    again = isinstance(error, NotYetError)
+    headers = {"retry-after": AGAIN_S, "refresh": AGAIN_S} if again else {}
     if is_api:
-        headers = {"www-authenticate": "Bearer"} if status == 401 else None
+        headers |= {"www-authenticate": "Bearer"} if status == 401 else {}
         return JSONResponse({"detail": words}, status, headers=headers)
-    return page(request, "error", status=status, code=status, words=words, person=request.scope.get("person"))
+    told = page(
+        request, "error", status=status, code=status, words=words, again=again, person=request.scope.get("person")
+    )
+    told.headers.update(headers)
+    return told
 
 
 def _said(error: Exception) -> tuple[int, str]:
@@ -127,7 +138,7 @@ def _said(error: Exception) -> tuple[int, str]:
         return error.status_code, error.detail
     for kind, status in STATUS.items():
         if isinstance(error, kind):
-            if status == 503:
+            if kind is DatabaseError:
                 log.warning("%s", error)
             return status, " ".join(str(error).split())
     log.error("failed", exc_info=error)

@@ -15,7 +15,12 @@ from reprise.config import Config
 log = logging.getLogger(__name__)
 
 FRESH_S = 60.0
+PATIENCE_S = 1.0  # for which a reader waits where nothing was read yet
 REST = 100.0  # times what it took to read: where the database is large, it is read less often
+
+
+class NotYetError(Exception):
+    """Nothing was read yet since the start; it will be, in some seconds."""
 
 
 class Overview:
@@ -25,6 +30,7 @@ class Overview:
         self._config = config
         self._lock = threading.Lock()
         self._found: dict[str, Any] | None = None
+        self._begun = threading.Event()  # it was read, or could not be
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -35,7 +41,12 @@ class Overview:
         self._stop.set()
 
     def latest(self) -> dict[str, Any]:
-        """What was read last; who comes first waits for it. Raises DatabaseError then."""
+        """What was read last. Raises NotYetError where that takes long for the first time, and DatabaseError where it
+        cannot be read."""
+        if self._found is None and not self._begun.wait(PATIENCE_S):
+            raise NotYetError(
+                "what was decided and saved is being added up, for the first time since the pages started"
+            )
         found = self._found
         if found is None:
             with self._lock:
@@ -54,5 +65,6 @@ class Overview:
                     self._found = self._read()
             except Exception as error:  # what was known stays, and says how old it is
                 log.warning("the overview cannot be read: %s", error)
+            self._begun.set()
             if self._stop.wait(max(FRESH_S, REST * (time.monotonic() - begun))):
                 return

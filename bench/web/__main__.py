@@ -5,7 +5,8 @@
 
 | key | meaning |
 |---|---|
-| `overview_ms` | 95th percentile of the overview, with so many decisions; `overview_first_ms` the first |
+| `overview_ms` | 95th percentile of the overview, with so many decisions |
+| `overview_first_s` | after a start, until it was read for the first time; pages say so meanwhile |
 | `slowest_page_ms` | of all pages the largest 95th percentile, with as many records; `slowest_page` is which |
 | `browser_failures` | tests in Chromium that failed: console, contrast, width at 360 pixels, keyboard |
 | `install_commands` | what an admin types from the packages to the first matched job, on a clean Debian 12 |
@@ -35,6 +36,7 @@ from bench.small_reads import ROOT
 from database import Database
 from tests.unit.database_values import decision, record
 from tests.unit.matcher_daemon import job
+from tests.waiting import wait_for
 from tests.web.site import DAY, WebSite
 
 USERS, PROGRAMS, DAYS = 300, 500, 90
@@ -131,8 +133,8 @@ def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
     try:
         with site.client() as client:
             begun = time.monotonic()
-            client.get("/").raise_for_status()
-            first_ms = 1e3 * (time.monotonic() - begun)
+            wait_for("the overview", lambda: client.get("/").status_code == 200, 120)
+            first_s = time.monotonic() - begun
             took = {}
             for name, path in PAGES.items():
                 took[name] = _p95(client, path.format(long_ago=site.now - (DAYS - 1) * DAY), requests)
@@ -142,7 +144,7 @@ def measured(directory: Path, rows: int, requests: int) -> dict[str, Any]:
     slowest = max(took, key=took.__getitem__)
     return {
         "overview_ms": round(took["overview"], 1),
-        "overview_first_ms": round(first_ms),
+        "overview_first_s": round(first_s, 1),
         "slowest_page_ms": round(took[slowest], 1),
         "slowest_page": slowest,
     }

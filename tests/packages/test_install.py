@@ -21,6 +21,7 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 from tests.matrix.roots import Release
 from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
+from tests.quickstart import blocks
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.packages
@@ -96,11 +97,16 @@ class Admin:
 
 
 def install(machine: System, packages: list[Path]) -> str:
+    """As docs/quickstart.md says, on a compute node's behalf first, then on the matcher's host; what is typed there."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
-    command = "apt-get install -y " + " ".join(f"/tmp/{path.name}" for path in packages)
-    machine.run(["sh", "-c", f"{command} --no-install-recommends"])
-    return command
+    (page,) = [block for block in blocks() if block.is_for_packages]
+    host, node = (command for command, _ in page.commands)
+    for command in (node, host):
+        machine.run(["sh", "-c", f"cd /tmp && {command} -y --no-install-recommends"])
+    for path in packages:
+        (machine.path("/tmp") / path.name).unlink()
+    return host
 
 
 def first_job(machine: System, typed: list[str]) -> None:
@@ -177,7 +183,8 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
 
 def newer(package: Path, place: Path) -> Path:
     """The same package as the next version."""
-    tree, made = place / "tree", place / f"next-{package.name}"
+    tree, made = place / "tree", place / "next" / package.name
+    made.parent.mkdir(exist_ok=True)
     subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)
     control = tree / "DEBIAN/control"
     lines = [f"{line}+next" if line.startswith("Version:") else line for line in control.read_text().splitlines()]

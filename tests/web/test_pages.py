@@ -196,6 +196,18 @@ def test_older_jobs_are_a_link_away(pages: TestClient, filled: WebSite) -> None:
     assert len(seen[0]) >= 49 and seen[1] and not set(seen[0]) & set(seen[1])
 
 
+def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
+    filled: WebSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("web.overview.PATIENCE_S", 0.01)
+    client = TestClient(create(filled.config), headers=as_user(filled))  # nothing reads it: the app was not started
+    page, api = client.get("/"), client.get("/api/overview")
+    assert (page.status_code, api.status_code) == (503, 503)
+    assert page.headers["refresh"] == api.headers["retry-after"] == "2"
+    assert "One moment" in text(page.text) and "added up" in api.json()["detail"]
+    assert client.get("/jobs").status_code == 200
+
+
 def test_the_overview_tells_decisions_savings_and_what_to_tune(pages: TestClient, filled: WebSite) -> None:
     found = pages.get("/api/overview", headers=as_user(filled)).json()
     assert sum(found["decisions"].values()) == 61 == sum(one["decisions"] for one in found["days"])
