@@ -25,6 +25,15 @@ class Decisions(Store):
         with self._write() as connection:
             DECISION.insert(connection, rows)
 
+    def decisions_without_job(self, user: str, since: float, until: float) -> Sequence[str]:
+        """Ids of a user's decisions between these times (Unix seconds) whose jobs have not said yet that they are
+        theirs, oldest first."""
+        sql = (
+            "SELECT id FROM decision WHERE user = :user AND at >= :since AND at < :until AND job_id IS NULL"
+            " AND point = 'submit' ORDER BY at, id"
+        )
+        return [row[0] for row in self._read(sql, {"user": user, "since": since, "until": until})]
+
     def decision(self, decision_id: str) -> Decision:
         """The decision with this id; raises NotFoundError."""
         rows = self._read("SELECT * FROM decision WHERE id = ?", (decision_id,))

@@ -216,11 +216,22 @@ def silence_text(
     return f"the matcher was not running when job {job} was submitted, {when(submitted)} ({ended}, {begun})"
 
 
+def waiting_text(job: str, decisions: Sequence[str]) -> str:
+    """Why nothing is known yet of a job that waits: Slurm gives it its number after the decision. `decisions` are the
+    ids of those that may be its."""
+    known = f"job {job} waits in the queue, and what was decided for it is known by its number once it starts"
+    ask = (
+        f"`reprise match explain {decisions[0]}`" if len(decisions) == 1 else "`sbatch --reprise=explain` at submission"
+    )
+    return f"{known}: until then by {ask}"
+
+
 def unknown_text(job: str) -> str:
     """Why a user is told nothing of a job."""
     return (
-        f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's, or the matcher was "
-        "not asked when it was submitted: check the number with `scontrol show job`, or ask the support"
+        f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
+        "or the matcher was not asked when it was submitted: check the number with `scontrol show job`, or ask the "
+        "support"
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reprise.config import Config
 
 SLURM_CLOCK_S = 1.0  # Slurm tells whole seconds: a job was submitted at some moment of the one that it names
+SUBMISSION_S = 2.0  # from the decision until Slurm has the job
 DAEMON_TIMEOUT_S = 5.0
 TOP = 10  # records, unless said otherwise
 TOP_LIMIT = 1000
@@ -171,11 +172,12 @@ def _known(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
-    from matcher.explain import unknown_text
-    from matcher.slurm_job import slurm_says
+    from matcher.explain import unknown_text, waiting_text
+    from matcher.slurm_job import slurm_says, waits
     from matcher.story import check_name
 
     check_name(job)
+    said: Mapping[str, str] = {}
     try:
         story = _asked(config, job, cluster)
         if not story:
@@ -185,7 +187,7 @@ def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception
     except DaemonUnreachableError as error:
         raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
     if not story:
-        raise NothingKnownError(unknown_text(job))
+        raise NothingKnownError(waiting_text(job, ()) if waits(said) else unknown_text(job))
     return story
 
 
@@ -276,12 +278,16 @@ def _question(script: Path, words: tuple[str, ...], user: str | None, directory:
 
 
 def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
-    from matcher.explain import silence_text
-    from matcher.slurm_job import submit_time
+    from matcher.explain import silence_text, waiting_text
+    from matcher.slurm_job import submit_time, user, waits
 
     submitted = submit_time(said)
     if submitted is None:
         return silence_text(job, None, False, None, None)
+    if waits(said):
+        asked = database.decisions_without_job(user(said), submitted - SUBMISSION_S, submitted + SLURM_CLOCK_S)
+        if asked:
+            return waiting_text(job, asked)
     before, after = database.service_runs_around(submitted)
     first, last = (database.service_run_at(at) for at in (submitted, submitted + SLURM_CLOCK_S))
     served = first is not None and first == last

@@ -30,6 +30,16 @@ def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
     return dict(word.split("=", 1) for word in told.stdout.partition("\n")[0].split() if "=" in word)
 
 
+def waits(said: Mapping[str, str]) -> bool:
+    """Whether the job has not started."""
+    return said.get("JobState") == "PENDING"
+
+
+def user(said: Mapping[str, str]) -> str:
+    """The job's user; "" where Slurm does not say."""
+    return said.get("UserId", "").partition("(")[0]
+
+
 def submit_time(said: Mapping[str, str]) -> float | None:
     """When the job was submitted (Unix seconds); None where Slurm does not say."""
     try:

@@ -82,12 +82,12 @@ def decision(number: str = "18bcfe56800-00000001", **changes: Any) -> Decision:
     return dataclasses.replace(values, **changes)
 
 
-def slurm_knows(site: Daemon, submitted: float) -> None:
+def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
     """A scontrol that knows every job."""
     program = site.config.parent / "bin" / "scontrol"
     program.parent.mkdir(exist_ok=True)
     time = datetime.fromtimestamp(submitted).isoformat(timespec="seconds")
-    program.write_text(f"#!/bin/sh\necho JobId=$4 JobName=x SubmitTime={time} EligibleTime=Unknown\n")
+    program.write_text(f"#!/bin/sh\necho JobId=$4 JobName=x SubmitTime={time} EligibleTime=Unknown '{more}'\n")
     program.chmod(0o755)
 
 
@@ -196,6 +196,23 @@ def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_ow
         assert "for 1 more of the array's tasks: `reprise match explain 18bcfe56800-00000001`" in told
     everything = reprise(site, "explain", "18bcfe56800-00000001").stdout
     assert everything.count("The job (uid 1000)") == 2 and "more of the array" not in everything
+
+
+@pytest.mark.parametrize("decisions", [0, 1, 2])
+def test_explain_of_a_job_that_waits_says_where_its_decision_is(site: Daemon, decisions: int) -> None:
+    with Database.open(site.database) as database:
+        for number in range(decisions):
+            database.add_decision(decision(f"18bcfe56800-0000000{number}", job_id=None))
+        database.add_decision(decision("18bcfe56800-00000009", job_id=None, user="bob"))
+    at = decision().at
+    slurm_knows(site, at, "JobState=PENDING UserId=alice(1000)")
+    done = reprise(site, "explain", "77")
+    assert done.returncode == 3 and len(done.stderr.splitlines()) == 1
+    if decisions == 0:
+        assert "waits" not in done.stderr
+    else:
+        assert "job 77 waits in the queue" in done.stderr
+        assert ("`reprise match explain 18bcfe56800-00000000`" in done.stderr) is (decisions == 1)
 
 
 def test_explain_asks_slurm_for_the_number_of_an_arrays_task(site: Daemon) -> None:

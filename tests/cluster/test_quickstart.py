@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/quickstart.md, typed by a newcomer: each of its commands, in its order, from a fresh checkout to a tuned job.
+
+Its commands for packages are those of `tests/packages/`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.machine import SOURCE, VirtualCluster
+from tests.cluster.product import Daemon
+from tests.quickstart import Block, blocks, shape
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+CHECKOUT = "/root/reprise"
+SOLVER = "/srv/apps/solver/bin/solver"
+JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
+RECORDS_S = 1.5  # after which a new record is in use: nobody types faster
+EDITS = {"site.cluster": ("cluster", '"reprise"'), "site.nodes": ("nodes", "4"), "openmpi.releases": ("releases", "")}
+"""What a newcomer sets in the configuration: by the names that the page gives, setting and value."""
+SUDO = """\
+#!/bin/sh
+[ "$1" = -u ] || exit 2
+user=$2; shift 2
+exec setpriv --reuid="$user" --regid="$user" --init-groups "$@"
+"""
+
+
+class Newcomer:
+    """Somebody who types what the page says, on the login node."""
+
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self.cluster = cluster
+        self.daemon: Daemon | None = None
+        self.last = ""  # what the last command printed
+
+    def types(self, command: str) -> None:
+        """In a shell as root, or as alice what the page has her type."""
+        if command.startswith("systemctl enable --now "):
+            self.starts_the_units(command.split()[3:])
+        elif command.startswith("editor "):
+            self.edits(command.split()[1])
+        elif command.startswith("make "):
+            self.last = self.makes(command)
+        elif command.startswith("sbatch "):
+            time.sleep(RECORDS_S)
+            self.last = self.cluster.run(["sh", "-c", f"{command} 2>&1"], user="alice", cwd="/home/alice/solver").stdout
+        else:
+            if asked := re.fullmatch(r"reprise match explain (\d+)", command):
+                self.cluster.wait_job(int(asked[1]))
+            told = self.cluster.run(["sh", "-c", command], cwd="/home/alice/solver", stdin="y\n", timeout_s=800)
+            self.last = told.stdout + told.stderr
+
+    def makes(self, command: str) -> str:
+        """In the checkout, with this machine's network: pip needs an index."""
+        kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name.lower()}
+        home = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+        enter = ["nsenter", "--target", str(self.cluster.pid), "--mount", "--uts", "--ipc", "--pid"]
+        done = subprocess.run(
+            [*enter, "sh", "-c", f"cd {CHECKOUT} && {command} 2>&1"],
+            env={**kept, **home},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-2000:]
+        return done.stdout
+
+    def edits(self, file: str) -> None:
+        releases = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
+        path = self.cluster.path(file)
+        text = path.read_text()
+        for name, value in {**dict(EDITS.values()), "releases": f'["{releases}"]'}.items():
+            text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+            assert count == 1, name
+        path.write_text(text)
+
+    def starts_the_units(self, units: list[str]) -> None:
+        """As systemd would, which is not here: what the units say is run, as whom they say."""
+        assert units == ["reprise-matcher.socket", "reprise-matcher.service"]
+        service = self.cluster.path("/lib/systemd/system/reprise-matcher.service").read_text()
+        assert "ExecStart=/usr/local/bin/reprise serve\n" in service and "User=reprise\n" in service
+        self.cluster.run(["install", "-d", "-o", "reprise", "-m", "755", "/run/reprise", "/var/lib/reprise"])
+        self.cluster.run(["install", "-d", "-o", "reprise", "/var/log/reprise"])
+        self.cluster.run(["reprise", "db", "init"], user="reprise")
+        self.daemon = Daemon(self.cluster)
+        self.daemon.start()
+
+
+@pytest.fixture
+def newcomer() -> Iterator[Newcomer]:
+    """A cluster of four nodes with nothing of ours but a checkout, and alice's application."""
+    with VirtualCluster() as cluster:
+        files = subprocess.run(["git", "-C", str(SOURCE), "ls-files", "-z"], capture_output=True, check=True).stdout
+        copied = cluster.path(CHECKOUT)
+        copied.mkdir(parents=True)
+        subprocess.run(["sh", "-c", f"tar -C {SOURCE} --null -T - -c | tar -x -C {copied}"], input=files, check=True)
+        cluster.run(["install", "-D", f"{SOURCE}/demo/solver", SOLVER])
+        cluster.write("/home/alice/solver/solve.sh", JOB, user="alice")
+        cluster.write("/usr/local/bin/sudo", SUDO, mode=0o755)
+        one = Newcomer(cluster)
+        yield one
+        if one.daemon:
+            one.daemon.stop()
+
+
+def test_every_command_of_the_quickstart_does_what_it_says(newcomer: Newcomer) -> None:
+    for block in blocks():
+        if not block.is_for_packages:
+            follow(newcomer, block)
+
+
+def follow(newcomer: Newcomer, block: Block) -> None:
+    if block.file:
+        newcomer.cluster.write(block.file, block.text)
+    for command, printed in block.commands:
+        newcomer.types(command)
+        for line in printed:
+            assert shape(line) in [shape(told) for told in newcomer.last.splitlines()], newcomer.last
