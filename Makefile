@@ -81,11 +81,11 @@ install: install-plugin install-accelerators install-tools install-etc install-p
 
 .PHONY: install-plugin
 install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
-	@$(MAKE) --no-print-directory -C spank install
+	@$(MAKE) --no-print-directory --silent -C spank install
 
 .PHONY: install-fallbacks
 install-fallbacks: ## install what serves a site without the plugin: for TaskProlog and cli_filter (activates nothing)
-	@$(MAKE) --no-print-directory -C spank/fallbacks install
+	@$(MAKE) --no-print-directory --silent -C spank/fallbacks install
 
 .PHONY: install-accelerators
 install-accelerators: ## install the accelerators that jobs can be given (activates nothing)
@@ -94,7 +94,7 @@ install-accelerators: ## install the accelerators that jobs can be given (activa
 
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
-	@$(MAKE) --no-print-directory -C tuner/collectives/bench install
+	@$(MAKE) --no-print-directory --silent -C tuner/collectives/bench install
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness install
 
 .PHONY: install-etc

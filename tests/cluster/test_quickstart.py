@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.machine import SOURCE, VirtualCluster
+from tests.cluster.machine import PATH, SOURCE, VirtualCluster
 from tests.cluster.product import Daemon
+from tests.matrix.roots import proxies
 from tests.quickstart import Block, blocks, shape
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
@@ -24,8 +25,6 @@ CHECKOUT = "/root/reprise"
 SOLVER = "/srv/apps/solver/bin/solver"
 JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
 RECORDS_S = 1.5  # after which a new record is in use: nobody types faster
-EDITS = {"site.cluster": ("cluster", '"reprise"'), "site.nodes": ("nodes", "4"), "openmpi.releases": ("releases", "")}
-"""What a newcomer sets in the configuration: by the names that the page gives, setting and value."""
 SUDO = """\
 #!/bin/sh
 [ "$1" = -u ] || exit 2
@@ -56,17 +55,16 @@ class Newcomer:
         else:
             if asked := re.fullmatch(r"reprise match explain (\d+)", command):
                 self.cluster.wait_job(int(asked[1]))
-            told = self.cluster.run(["sh", "-c", command], cwd="/home/alice/solver", stdin="y\n", timeout_s=800)
+            told = self.cluster.run(["sh", "-c", command], cwd="/home/alice/solver", timeout_s=300)
             self.last = told.stdout + told.stderr
 
     def makes(self, command: str) -> str:
         """In the checkout, with this machine's network: pip needs an index."""
-        kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or "proxy" in name.lower()}
-        home = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+        kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         enter = ["nsenter", "--target", str(self.cluster.pid), "--mount", "--uts", "--ipc", "--pid"]
         done = subprocess.run(
             [*enter, "sh", "-c", f"cd {CHECKOUT} && {command} 2>&1"],
-            env={**kept, **home},
+            env={**kept, **proxies(), "PATH": PATH, "HOME": "/root"},
             capture_output=True,
             text=True,
             timeout=600,
@@ -76,10 +74,12 @@ class Newcomer:
         return done.stdout
 
     def edits(self, file: str) -> None:
-        releases = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
+        """What the page says that must be set: the cluster's name, its nodes, its releases of Open MPI."""
+        release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()
-        for name, value in {**dict(EDITS.values()), "releases": f'["{releases}"]'}.items():
+        wanted = {"cluster": f'"{self.cluster.spec.name}"', "nodes": "4", "releases": f'["{release}"]'}
+        for name, value in wanted.items():
             text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
             assert count == 1, name
         path.write_text(text)
