@@ -32,6 +32,7 @@ class System:
         script = 'mount --bind "$1" "$2/src" && mount -o remount,bind,ro "$2/src" && ' if source else ""
         if source:
             (self.root / "src").mkdir(exist_ok=True)
+        script += 'mount --rbind "$2" "$2" && '  # rpm wants its / to be mounted
         script += 'root=$2; shift 2; exec chroot "$root" "$@"'
         apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
         command = [
