@@ -265,6 +265,7 @@ def test_what_no_cluster_is_called_is_not_told(stub: Stub, daemon: FakeDaemon, n
     assert [request.message["job"]["cluster"] for request in daemon.asked] == [None]
 
 
+@pytest.mark.slow
 def test_a_hung_daemon_costs_one_deadline_at_the_start_and_one_at_the_end(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.converse = say_nothing
     end = [f"item {ITEM['exit_status']} 0", "call task_exit"]
@@ -286,6 +287,7 @@ def answer_late_and_then_never(daemon: FakeDaemon, after_s: float) -> Conversati
     return converse
 
 
+@pytest.mark.slow
 def test_all_that_a_start_asks_shares_one_deadline(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = decision("apply", {"SRO_A": "1"})
     daemon.converse = answer_late_and_then_never(daemon, 0.7)

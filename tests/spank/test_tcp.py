@@ -144,6 +144,7 @@ def test_the_first_that_answers_is_asked_and_no_other(stub: Stub, daemon: FakeDa
     assert (len(daemon.asked), tcp.asked) == (1, [])
 
 
+@pytest.mark.slow
 def test_one_that_hangs_leaves_their_share_of_the_deadline_to_the_others(
     stub: Stub, daemon: FakeDaemon, tcp: TcpDaemon
 ) -> None:

@@ -41,6 +41,7 @@ def test_reads_of_what_was_loaded_and_read_before_are_soon_left_alone(loaded: Lo
     assert report["accesses"] < 10_000, "of 20,000"
 
 
+@pytest.mark.slow
 def test_where_zones_save_nothing_most_reads_are_left_alone(loaded: Loaded, numbers: Path) -> None:
     report = loaded.subject("once", numbers, {"SRO_PREFETCH_SIZE": "1"}).report
     assert report["zones"] >= 1 and report["hits"] <= 5, "a zone is what was just read, and is not read again"

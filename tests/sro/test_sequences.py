@@ -11,6 +11,7 @@ from tests.sro.conftest import Loaded, build
 from tests.sro.sequences import different, play, prepare
 
 
+@pytest.mark.slow
 def test_random_sequences_see_the_same(loaded: Loaded) -> None:
     prepare(loaded.directory)
     found = different(loaded.programs / "player", loaded.programs / "libreprise_sro.so", loaded.directory, 150, 50)

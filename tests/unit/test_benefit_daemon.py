@@ -106,6 +106,7 @@ def test_a_job_that_is_held_out_is_given_nothing_and_told_why(daemon: Daemon) ->
     assert other.injected == {} and other.fields and other.alternatives[0]["record"] == 1
 
 
+@pytest.mark.slow
 def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     (number,) = daemon.add(mine())

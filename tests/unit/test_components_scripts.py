@@ -201,6 +201,7 @@ def test_shaman_defect_7_any_script_is_run_as_it_is_and_no_file_of_its_user_is_t
     assert (tmp_path / "trial" / "application.sh").read_text() == script
 
 
+@pytest.mark.slow
 def test_what_runs_before_a_trial_is_run_each_time_and_not_measured(tmp_path: Path) -> None:
     workload = Workload("/a/run.sh", "#!/bin/bash\ncat count\n", str(tmp_path))
     before = f"sleep 0.3; echo again >>{tmp_path}/count"

@@ -184,6 +184,7 @@ def test_an_older_backup_is_restored_and_says_what_to_do(daemon: Daemon, monkeyp
     assert "brought from schema version" in run(daemon, "init").output
 
 
+@pytest.mark.slow
 def test_a_daemon_goes_on_with_what_was_restored(daemon: Daemon) -> None:
     target = daemon.database.with_name("backup.db")
     daemon.add(mine())

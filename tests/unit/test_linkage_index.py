@@ -159,6 +159,7 @@ def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, t
     )
 
 
+@pytest.mark.slow
 def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_time() -> None:
     """Of each batch either all records or none, and never a record that has left before."""
     job = JobMetadata("alice", "ant", "ant", "/home/alice/ant_1/ant", {"n": ("1",)}, 0.0, nodes=2)

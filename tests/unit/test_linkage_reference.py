@@ -181,6 +181,7 @@ def assert_same(fast: Linkage, reference: Linkage) -> None:
     assert [match.record.id for match in fast.matches] == [match.record.id for match in reference.matches]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(
     linkage_model=st.sampled_from(PRESETS) | models(),

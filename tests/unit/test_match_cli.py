@@ -460,6 +460,7 @@ def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:
     assert done.stderr.startswith("reprise: nothing is known of job 99") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: Daemon) -> None:
     site.add(record(metadata=job("\u03a9mega").to_json()))
     done = subprocess.run(

@@ -92,6 +92,7 @@ def test_names_that_users_choose_are_not_told(told: Daemon, port: int) -> None:
     assert "evil" not in text(port) and "lattice" not in text(port)
 
 
+@pytest.mark.slow
 def test_a_client_that_hangs_or_says_nonsense_keeps_nobody_waiting(told: Daemon, port: int) -> None:
     hanging = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
     with socket.create_connection(("127.0.0.1", port)) as other:

@@ -44,6 +44,7 @@ def owners(runs: Sequence[Run]) -> list[int]:
     return [found[byte] for byte in range(len(found))]
 
 
+@pytest.mark.slow
 def test_blocks_stand_side_by_side_in_each_segment_and_transfers_take_turns() -> None:
     sizes = ("--block", "12", "--transfer", "4")
     assert owners(shown(2, "--kernel", "contiguous", *sizes)) == [0] * 12 + [1] * 12
@@ -100,6 +101,7 @@ def test_genericio_has_nine_variables_of_each_ranks_particles() -> None:
     assert [length // counts[0] for rank, _, length in runs if rank == 0] == [4] * 7 + [8, 2]
 
 
+@pytest.mark.slow
 def test_more_ranks_than_there_is_to_write() -> None:
     assert len(owners(shown(5, "--kernel", "genericio", "--particles", "2"))) == 76
     assert len(owners(shown(8, "--kernel", "s3d", "--grid", "1,1,1"))) == 16 * NUMBER

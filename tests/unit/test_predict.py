@@ -78,6 +78,7 @@ def test_noise_is_not_taken_for_knowledge(name: str) -> None:
     assert gate.refused(found, model.quality(found, "write", name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_same_rows_make_the_same_model(name: str) -> None:
     asked = [({"volume": 100.0, "nodes": 3.0}, point) for point in SPACE.points]

@@ -70,6 +70,7 @@ def both(primary: Daemon, replica: Daemon) -> dict[str, Any]:
     return replica.ask(request())
 
 
+@pytest.mark.slow
 def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of_the_job(
     primary: Daemon, replica: Daemon
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of
         assert database.oldest_out(1) == []
 
 
+@pytest.mark.slow
 def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Daemon, replica: Daemon) -> None:
     both(primary, replica)
     assert primary.process
@@ -107,6 +109,7 @@ def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Dae
     wait_for("its outcome", lambda: bool((known(primary, reply) or (None, ()))[1]))
 
 
+@pytest.mark.slow
 def test_records_that_change_or_are_retired_are_so_at_the_replica(primary: Daemon, replica: Daemon) -> None:
     both(primary, replica)
     with Database.open(primary.database) as database:
@@ -116,6 +119,7 @@ def test_records_that_change_or_are_retired_are_so_at_the_replica(primary: Daemo
         assert (database.record(1).status, database.record(1).status_reason) == (RecordStatus.QUARANTINED, "slow")
 
 
+@pytest.mark.slow
 def test_a_missing_copy_is_one_line_and_jobs_are_answered(replica: Daemon) -> None:
     replica.start()
     replica.wait_log("event=background-failed work=replica error=.*records.db: cannot be read .*set .matcher. publish")

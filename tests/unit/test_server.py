@@ -136,6 +136,7 @@ def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) ->
         assert database.outcomes_of_job("test", 15)[0].uid == nobody
 
 
+@pytest.mark.slow
 def test_a_second_daemon_is_refused_and_the_first_goes_on(daemon: Daemon) -> None:
     daemon.start()
     second = subprocess.run(
@@ -261,6 +262,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+@pytest.mark.slow
 def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_path: Path) -> None:
     path = tmp_path / "passed.sock"
     daemon.socket = path  # not in the configuration: what is passed counts

@@ -72,6 +72,7 @@ def numbers(count: int) -> list[str]:
     return [str(number + 1) for number in range(count)]
 
 
+@pytest.mark.slow
 def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "QUIET_S", 0.2)  # the machine may be busy
     monkeypatch.setattr(server, "MOST_ENTRIES", 100_000)

@@ -88,6 +88,7 @@ def test_bad_frames_are_logged_with_the_uid_but_not_one_by_one(daemon: Daemon) -
     assert daemon.text().count("event=bad-frame") - before <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x0f{"], ids=repr)
 def test_a_silent_client_is_let_go_after_the_timeout(daemon: Daemon, sent: bytes) -> None:
     with daemon.connect() as connection:
@@ -153,6 +154,7 @@ def test_two_hundred_clients_at_once_are_all_answered_the_same(daemon: Daemon) -
     assert {reply["verdict"] for reply in replies} == {replies[0]["verdict"]}
 
 
+@pytest.mark.slow
 def test_more_silent_clients_than_the_cap_delay_others_only_until_they_are_let_go(daemon: Daemon) -> None:
     silent = [daemon.connect() for _ in range(CONNECTIONS)]
     try:

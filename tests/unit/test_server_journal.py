@@ -28,6 +28,7 @@ def logged(daemon: Daemon) -> int:
         return database.counts()["decision"]
 
 
+@pytest.mark.slow
 def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon) -> None:
     daemon.start()
     assert daemon.ask(request())["verdict"] == "none"
@@ -39,6 +40,7 @@ def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon)
     assert "quarantined" in daemon.ask(request())["reason"]
 
 
+@pytest.mark.slow
 def test_the_daemons_own_writes_do_not_make_it_load_the_records_again(daemon: Daemon) -> None:
     daemon.start()
     for _ in range(20):
@@ -51,6 +53,7 @@ def test_the_daemons_own_writes_do_not_make_it_load_the_records_again(daemon: Da
     assert daemon.text().count("event=records") == 2
 
 
+@pytest.mark.slow
 def test_a_locked_database_delays_the_journal_and_no_request(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
@@ -92,6 +95,7 @@ def test_sigterm_writes_the_whole_queue(daemon: Daemon) -> None:
     assert logged(daemon) == 50
 
 
+@pytest.mark.slow
 def test_a_deleted_database_is_said_and_a_new_one_is_taken(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
@@ -277,6 +281,7 @@ def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypa
     assert journal.dropped == 2
 
 
+@pytest.mark.slow
 def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     day = 86_400.0
     started(path, clock=lambda: 100 * day).stop()
@@ -289,6 +294,7 @@ def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     assert seen == [2], "the old run is gone"
 
 
+@pytest.mark.slow
 def test_a_long_purge_lets_writes_through_and_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matcher.journal.PURGE_ROWS", 2)
     with Database.open(path) as database, database.transaction():
@@ -327,6 +333,7 @@ def run_once(path: Path, name: str, at: float) -> None:
     assert journal.dropped == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [400, -400])
 def test_a_clock_that_jumps_loses_nothing(path: Path, days: int) -> None:
     """What is purged when the daemon starts is so old by the clock of the day before too."""

@@ -151,6 +151,7 @@ def test_a_replayed_credential_gets_no_answer(tcp: TcpDaemon) -> None:
     tcp.wait_log("Replayed credential")
 
 
+@pytest.mark.slow
 def test_an_expired_credential_gets_no_answer(tcp: TcpDaemon) -> None:
     frame = protocol.framed(tcp.credential(PING, "--ttl=1"))
     end = time.time() + 2  # munge counts whole seconds
@@ -182,6 +183,7 @@ def test_the_largest_request_and_answer_fit(tcp: TcpDaemon) -> None:
     assert tcp.ask_over_tcp(message)["kind"] == "ok"
 
 
+@pytest.mark.slow
 def test_a_munged_that_hangs_costs_those_over_tcp_their_answer_and_the_others_nothing(tmp_path: Path) -> None:
     with Munged() as own:
         tcp = TcpDaemon(tmp_path, own)
@@ -208,6 +210,7 @@ def answers(tcp: TcpDaemon) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_those_who_connect_and_say_nothing_keep_nobody_from_the_socket(tmp_path: Path, munged: Munged) -> None:
     tcp = TcpDaemon(tmp_path, munged)
     tcp.configure(*tcp.lines(), "max_connections = 2")

@@ -41,6 +41,7 @@ def what_was_tried(trials: list[Trial]) -> list[tuple[Any, ...]]:
     return [(t.problem, t.number, t.role, tuple(t.parametrization.items()), t.state, t.value, t.unit) for t in trials]
 
 
+@pytest.mark.slow
 def test_a_campaign_runs_the_default_the_search_and_the_final_pairs(site: Site) -> None:
     site.run(campaign := site.begin())
     roles = [trial.role for trial in site.trials(campaign) if trial.problem == "p/1"]
@@ -57,6 +58,7 @@ def test_the_default_is_not_searched_again(site: Site) -> None:
     assert len(searched) == 14 and {"size": 0, "kind": "a"} not in searched
 
 
+@pytest.mark.slow
 def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
     (record_id,) = site.run(campaign := site.begin(search={"method": "exhaustive"}))
     assert record_id is not None
@@ -70,6 +72,7 @@ def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
     assert site.campaign(campaign).state is CampaignState.COMPLETE
 
 
+@pytest.mark.slow
 def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
     (record_id,) = site.run(site.begin(scope="cluster", application=None))
     assert record_id is not None
@@ -77,6 +80,7 @@ def test_a_campaign_for_the_cluster_needs_no_application(site: Site) -> None:
     assert (record.scope, record.metadata) == (Scope.CLUSTER, {})
 
 
+@pytest.mark.slow
 def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
     assert site.run(campaign := site.begin(settings={"flat": True})) == []
     assert site.campaign(campaign).state is CampaignState.COMPLETE
@@ -84,6 +88,7 @@ def test_nothing_better_than_the_default_is_no_record(site: Site) -> None:
     assert not {TrialRole.FINAL_TUNED} & {trial.role for trial in site.trials(campaign)}
 
 
+@pytest.mark.slow
 def test_a_flat_objective_stops_after_26_trials_of_the_search(site: Site) -> None:
     space = Space((Parameter("size", tuple(range(40))), Parameter("kind", ("a",))))
     component = fake_component.FakeComponent({"name": "fake", "version": "1"}, {"flat": True, "log": site.log})
@@ -103,12 +108,14 @@ def test_the_same_seed_is_the_same_campaign_and_another_is_another(site: Site) -
     assert tried[0] == tried[1] != tried[2]
 
 
+@pytest.mark.slow
 def test_final_pairs_come_in_both_orders(site: Site) -> None:
     site.run(campaign := site.begin(repetitions={"default_runs": 1, "final_pairs": 12}))
     roles = [t.role for t in site.trials(campaign) if t.problem == "p/1" and t.role.startswith("final")]
     assert set(roles[::2]) == {TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED}
 
 
+@pytest.mark.slow
 def test_a_failed_trial_is_a_state_and_the_campaign_goes_on(site: Site) -> None:
     before = '[ "$FAKE_POINT" != "p/1 4 c" ] || { echo "no such tree" >&2; exit 9; }'
     site.run(campaign := site.begin(search={"method": "exhaustive"}, settings={"before": before}))
@@ -369,6 +376,7 @@ def test_a_killed_campaign_is_listed_as_interrupted(site: Site) -> None:
     assert "is complete: record 1" in reprise("tune", "status", "1").stdout
 
 
+@pytest.mark.slow
 def test_lines_are_not_printed_for_every_trial(site: Site) -> None:
     stream = io.StringIO()
     site.run(site.begin(), LineReport(stream, clock=lambda: 0.0))

@@ -423,6 +423,7 @@ def test_a_step_that_slurm_did_not_start_says_nothing_of_the_parametrization(
     assert (result.state, result.message) == (TrialState.CANCELLED, f"was not started: {words}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "state"), [("", TrialState.CANCELLED), ("Step created for job 7", TrialState.TIMEOUT)]
 )

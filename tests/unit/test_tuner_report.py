@@ -80,6 +80,7 @@ def test_the_text_is_as_it_was_agreed(site: Site) -> None:
     assert found == GOLDEN.read_text()
 
 
+@pytest.mark.slow
 def test_a_page_needs_nothing_but_itself(site: Site) -> None:
     source, _ = both(complete(site))
     assert "http" not in re.sub(r"http-equiv", "", source) and "@import" not in source

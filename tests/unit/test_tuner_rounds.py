@@ -38,6 +38,7 @@ def test_one_run_evaluates_a_point_of_each_problem(site: Site) -> None:
     assert site.campaign(campaign).state is CampaignState.COMPLETE
 
 
+@pytest.mark.slow
 def test_what_a_run_costs_is_shared_out(site: Site) -> None:
     site.run(campaign := begun(site, before="sleep 0.1"))
     first = [trial.elapsed_s or 0 for trial in site.trials(campaign) if trial.number == 0]
@@ -45,12 +46,14 @@ def test_what_a_run_costs_is_shared_out(site: Site) -> None:
     assert 0.1 <= first[0] < 0.25
 
 
+@pytest.mark.slow
 def test_each_trial_leads_to_its_run(site: Site) -> None:
     site.run(campaign := begun(site))
     work = next((site.directory / "work").glob(f"{campaign}*"))
     assert (work / "p_2/0003/stdout").read_text() == (work / "p_1/0003/stdout").read_text()
 
 
+@pytest.mark.slow
 def test_what_was_searched_at_other_sizes_stands_for_the_initial_design(site: Site) -> None:
     settings = {"problems": ["p/1", "p/2"], "together": True, "rounds": ["first", "then"]}
 
@@ -78,6 +81,7 @@ def test_a_point_that_ends_the_run_costs_the_others_only_time(site: Site, fault:
     assert site.campaign(campaign).state is CampaignState.COMPLETE
 
 
+@pytest.mark.slow
 def test_of_a_run_that_takes_too_long_what_was_measured_counts(site: Site) -> None:
     before = 'case "$FAKE_POINT" in "p/2 8 c") sleep 60;; esac'
     settings = {"problems": PROBLEMS, "together": True, "before": before, "timeout_s": 1}
@@ -98,6 +102,7 @@ def test_a_default_that_does_not_run_fails_the_campaign(site: Site) -> None:
         site.run(campaign)
 
 
+@pytest.mark.slow
 def test_hopeless_points_are_given_up_within_the_run(site: Site) -> None:
     pruning = {"policy": "default", "settings": {"factor": 1, "margin": 1}}
     settings = {"problems": PROBLEMS, "together": True, "slow": True}

@@ -62,6 +62,7 @@ def test_a_script_without_directives_runs(tmp_path: Path) -> None:  # SHAMan, de
     assert run(tmp_path, script_plan("#!/bin/sh\necho said")).output.stdout == "said\n"
 
 
+@pytest.mark.slow
 def test_the_run_time_is_the_scripts_alone(tmp_path: Path) -> None:
     result = run(tmp_path, script_plan("#!/bin/sh\nsleep 0.1\n", before="sleep 0.5"))
     assert 0.1 <= result.output.elapsed_s < 0.5

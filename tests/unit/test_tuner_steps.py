@@ -353,6 +353,7 @@ def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
     assert found and found.winner == {"size": 6, "kind": "c"} and len(compared(machine)) == 3
 
 
+@pytest.mark.slow
 def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() -> None:
     """It fails when it is run again, or the node-hours pay for one of its pairs only."""
 

@@ -345,6 +345,7 @@ def test_a_wrong_field_is_named(pages: TestClient, filled: WebSite, change: dict
         assert answer.status_code == 409 and f"setting &#39;{words}" in answer.text
 
 
+@pytest.mark.slow
 def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         bad = empty.campaign(component="slep")
@@ -354,6 +355,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
         assert answer.status_code == 409 and "setting" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_tokens_are_made_for_who_asks(empty: WebSite) -> None:
     from tests.unit.matcher_daemon import Daemon
 

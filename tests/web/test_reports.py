@@ -58,6 +58,7 @@ def test_the_sums_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert statistics.fmean(covered) == pytest.approx(0.95, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_page_of_what_was_saved_stands_alone(filled: WebSite, tmp_path: Path) -> None:
     done = filled.reprise("report", "benefit", "--output", str(tmp_path))
     assert done.stdout == f"{tmp_path}/benefit.html\n"
@@ -66,6 +67,7 @@ def test_a_page_of_what_was_saved_stands_alone(filled: WebSite, tmp_path: Path) 
     assert not re.search(r'<[^>]*\b(src|href)="(?!#)|url\((?!#)|@import|<script', page) and HOSTILE not in page
 
 
+@pytest.mark.slow
 def test_its_pictures_are_png_files(filled: WebSite, tmp_path: Path) -> None:
     done = filled.reprise("report", "benefit", "--png", "--output", str(tmp_path))
     assert done.stdout.split() == [f"{tmp_path}/benefit-decisions.png", f"{tmp_path}/benefit-saved.png"]
@@ -75,11 +77,13 @@ def test_its_pictures_are_png_files(filled: WebSite, tmp_path: Path) -> None:
         assert head[:8] == b"\x89PNG\r\n\x1a\n" and wide > 500 and high > 100
 
 
+@pytest.mark.slow
 def test_programs_are_told_the_same(filled: WebSite) -> None:
     found = json.loads(filled.reprise("report", "benefit", "--json").stdout)
     assert found["version"] == 1 and found["benefit"]["saved"] > 0 and found["classes"][0]["user"] == "carol"
 
 
+@pytest.mark.slow
 def test_a_site_with_nothing_yet_has_a_page_too(empty: WebSite, tmp_path: Path) -> None:
     done = empty.reprise("report", "benefit", "--output", str(tmp_path))
     assert (
@@ -90,6 +94,7 @@ def test_a_site_with_nothing_yet_has_a_page_too(empty: WebSite, tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be_written_is_said(empty: WebSite) -> None:
     done = empty.reprise("report", "benefit", "--output", "/nonexistent/page.html")
     assert done.returncode == 1 and "cannot be written (No such file or directory)" in done.stderr
