@@ -133,7 +133,8 @@ class Store:
     def _write(self) -> Iterator[sqlite3.Connection]:
         """A write transaction: all of it happens, or nothing. Within another, it is a part of that."""
         if self._connection.in_transaction:
-            yield self._connection
+            with _translated(self.path):
+                yield self._connection
             return
         with _translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")

@@ -51,6 +51,7 @@ def run(load_config: Callable[[], Config]) -> None:
         retention_days=config.matcher.retention_days,
         on_look=service.watch.look,
     )
+    service.write_with(journal.put)
     passed = passed_listener(os.environ)
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from database import Database
 from database.decisions import DECISION
+from database.errors import InvalidValueError
 from database.model import Outcome
 from database.outcomes import OUTCOME
 from matcher import protocol
@@ -70,18 +71,28 @@ def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Wat
     return Entry(told, write)
 
 
-def forwarded_entry(forward: protocol.Forward, watch: Watch) -> Entry:
-    """What a replica has decided and heard."""
+def forwarded_entry(
+    forward: protocol.Forward, watch: Watch, *, refused: Callable[[Exception], object], done: Callable[[bool], object]
+) -> Entry:
+    """What a replica has decided and heard. `refused` is told of what can never be written; the rest is. `done`: as the
+    entry's."""
 
     def write(database: Database) -> None:
         for one in forward.entries:
-            if one.kind == "decision":
-                database.take_decision_row(_row(one.row, DECISION.columns()))
-            else:
-                row = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
-                _report(database, one.state, row, watch)
+            try:
+                _take(database, one, watch)
+            except (InvalidValueError, TypeError, ValueError) as error:
+                refused(error)
 
-    return Entry(line("forwarded", count=len(forward.entries)), write)
+    return Entry(line("forwarded", count=len(forward.entries)), write, done=done)
+
+
+def _take(database: Database, one: protocol.Forwarded, watch: Watch) -> None:
+    if one.kind == "decision":
+        database.take_decision_row(_row(one.row, DECISION.columns()))
+    else:
+        row = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
+        _report(database, one.state, row, watch)
 
 
 def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:

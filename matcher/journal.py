@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from database import Database
-from database.errors import BusyError, DatabaseError, MissingError
+from database.errors import BusyError, DatabaseError, InvalidValueError, MissingError
 from database.model import RecordText
 from database.rows import Cell
 from database.service_runs import TOUCH_INTERVAL_S
@@ -40,11 +40,13 @@ DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 
 @dataclass(frozen=True)
 class Entry:
     """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
-    if that is locked)."""
+    if that is locked). `done` is told, in the journal's thread, that it is written or never will be (True), or that it
+    could not be written now (False)."""
 
     line: str
     write: Callable[[Database], object] | None = None
     decision: Mapping[str, Cell] | None = None
+    done: Callable[[bool], object] | None = None
 
 
 MakeEntry = Callable[[], Entry]
@@ -178,12 +180,14 @@ class Journal:
                     raise MissingError(f"{self._path}: is not open")
                 with self._database.transaction():
                     _write(self._database, entries)
+                _tell(entries, done=True)
                 return True
             except BusyError as error:
                 waiting = len(self._queue) + len(entries)
                 self._throttle.warning(log, "database-locked", waiting=waiting, error=error)
                 if self._stopping.is_set():
                     self._drop(str(error), len(entries))
+                    _tell(entries, done=False)
                     return True
             except Exception as error:  # a defect in a write must not end the thread that does all others
                 if len(entries) > 1:
@@ -191,6 +195,7 @@ class Journal:
                 if not isinstance(error, DatabaseError):
                     self._throttle.warning(log, "write-failed", trace=True, error=error)
                 self._drop(str(error))
+                _tell(entries, done=isinstance(error, InvalidValueError) or not isinstance(error, DatabaseError))
                 return True
 
     def _drop(self, why: str, count: int = 1) -> None:
@@ -293,6 +298,12 @@ def _write(database: Database, entries: Sequence[Entry]) -> None:
         for entry in run:
             if entry.write:
                 entry.write(database)
+
+
+def _tell(entries: Sequence[Entry], *, done: bool) -> None:
+    for entry in entries:
+        if entry.done:
+            entry.done(done)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

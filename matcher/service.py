@@ -45,6 +45,7 @@ INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread,
 LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
 INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
 OMPI_INFO_TIMEOUT_S = 10.0
+WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
 
 
 def declared_releases(config: Config) -> tuple[str, ...]:
@@ -108,6 +109,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
         self._inline = True
+        self._put: Callable[[MakeEntry], object] = lambda _: None
         self._blocks = Blocks()
         self.reload()
         self._is_replica = self._config.replica.records is not None  # who becomes one, or none, is started anew
@@ -176,7 +178,7 @@ class Service:
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
             if isinstance(request, protocol.Forward):
-                return self._forward(request, uid)
+                return await self._forward(request, uid), None
             if isinstance(request, protocol.Explain):
                 return await self._explainer.reply(request, uid, self._knowledge.engine.model), None
             if isinstance(request, protocol.Token):
@@ -240,10 +242,35 @@ class Service:
         arguments = (outcome, self._policy.cluster, self._clock(), self.watch)
         return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
 
-    def _forward(self, forward: protocol.Forward, uid: int) -> tuple[dict[str, Any], MakeEntry]:
+    async def _forward(self, forward: protocol.Forward, uid: int) -> dict[str, Any]:
+        """Written before it is answered: the replica forgets it then."""
         if uid not in (0, os.geteuid()):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
-        return protocol.ok_reply(), partial(forwarded_entry, forward, self.watch)
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[bool] = loop.create_future()
+
+        def settle(succeeded: bool) -> None:
+            if not written.done():
+                written.set_result(succeeded)
+
+        def done(succeeded: bool) -> None:
+            loop.call_soon_threadsafe(settle, succeeded)
+
+        def refused(error: Exception) -> None:
+            self._throttle.warning(log, "refused-row", error=error)
+
+        self._put(partial(forwarded_entry, forward, self.watch, refused=refused, done=done))
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                if await written:
+                    return protocol.ok_reply()
+        except TimeoutError:
+            pass
+        return protocol.error_reply("it cannot be written now; the log says why: send it again later")
+
+    def write_with(self, put: Callable[[MakeEntry], object]) -> None:
+        """What is to be written before it is answered goes there."""
+        self._put = put
 
     def _token(self, uid: int) -> dict[str, Any]:
         if self._is_replica:

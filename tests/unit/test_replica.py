@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,12 +149,44 @@ def test_forwarded_nonsense_is_refused_or_dropped_and_nothing_else_is_lost(daemo
     daemon.start()
     refused = daemon.ask({"v": 1, "kind": "forward", "entries": [{"kind": "trial", "row": {}}]})
     assert refused["kind"] == "error" and "forward.entries.0.kind" in refused["reason"]
-    assert (
-        daemon.ask({"v": 1, "kind": "forward", "entries": [{"kind": "decision", "row": {"id": "x"}}]})["kind"] == "ok"
-    )
-    daemon.wait_log("event=dropped")
+    nonsense = {"kind": "decision", "row": {"id": "x"}}, {"kind": "outcome", "state": "ended", "row": {"job_id": "x"}}
+    assert daemon.ask(forward(*nonsense, sent("whole")))["kind"] == "ok", "else it would come again for ever"
+    assert daemon.log_contains("event=refused-row")
+    assert known(daemon, {"id": "whole"}), "what came with it is there"
     reply = daemon.ask(request())
     wait_for("a decision after that", lambda: known(daemon, reply) is not None)
+
+
+def forward(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"v": 1, "kind": "forward", "entries": list(entries)}
+
+
+def sent(name: str) -> dict[str, Any]:
+    return {"kind": "decision", "row": DECISION.encode(decision(name, at=time.time()))}
+
+
+@pytest.mark.slow
+def test_what_a_primary_has_said_ok_to_is_there_when_it_is_killed_at_once(daemon: Daemon) -> None:
+    for name in ("a", "b", "c", "d"):
+        daemon.start()
+        assert daemon.ask(forward(sent(name)))["kind"] == "ok"
+        assert daemon.process
+        os.kill(daemon.process.pid, 9)
+        daemon.process.wait()
+        assert known(daemon, {"id": name})
+
+
+@pytest.mark.slow
+def test_a_primary_that_cannot_write_says_so_and_gets_it_again(daemon: Daemon) -> None:
+    daemon.start()
+    with sqlite3.connect(daemon.database, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        reply = daemon.ask(forward(sent("a")), timeout_s=10)
+        assert reply["kind"] == "error" and "send it again" in reply["reason"]
+        other.execute("ROLLBACK")
+    other.close()
+    assert daemon.ask(forward(sent("a")))["kind"] == "ok"
+    assert known(daemon, {"id": "a"})
 
 
 # -- without daemons --------------------------------------------------------------------------------------------------
