@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema's versions: which one a file has, and how it becomes the newest, one transaction per step."""
+"""The schema's versions: which one a file has, and how it becomes the newest, in one transaction."""
 
 from __future__ import annotations
 
@@ -78,25 +78,21 @@ def refuse_newer(version: int, path: Path, newest: int) -> None:
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
     """Bring an open database (in autocommit mode) to the newest version and return the one that it had.
 
-    Each step and its record are one transaction: whoever is killed in it leaves the old version. Several processes may
-    do this at once.
+    All steps are one transaction: whoever is killed in it leaves the old version, with which the old release goes on.
+    Several processes may do this at once.
     """
-    first: int | None = None
-    while True:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            version = version_of(connection, path)
-            first = version if first is None else first
-            refuse_newer(version, path, migrations[-1].version)
-            if version == migrations[-1].version:
-                connection.execute("ROLLBACK")
-                return first
-            _apply(connection, migrations[version])
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = version_of(connection, path)
+        refuse_newer(found, path, migrations[-1].version)
+        for migration in migrations[found:]:
+            _apply(connection, migration)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return found
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrations: each step happens whole or not at all, and what was acknowledged survives kill -9."""
+"""Migrations: they happen whole or not at all, and what was acknowledged survives kill -9."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +24,7 @@ from database.model import RecordStatus
 from database.records import RECORD
 from database.schema import Migration
 from tests.unit.database_values import campaign, decision, record
-from tests.unit.test_database_stored import insert
+from tests.unit.test_database_stored import insert, stored_database
 
 ROOT = Path(__file__).parents[2]
 NOW = len(schema.load_migrations())
@@ -79,9 +81,10 @@ def test_older_database_is_refused_until_init_migrates_it(tmp_path: Path, monkey
         assert database.campaign(number).spec == {"seed": 7}
 
 
-def test_failed_step_leaves_the_version_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Migration(NOW + 1, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
-    steps = [*schema.load_migrations(), broken]
+def test_a_step_that_fails_leaves_the_version_that_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Database.open(tmp_path / "a.db", create=True).close()
+    broken = Migration(NOW + 2, "broken", "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")
+    steps = [*schema.load_migrations(), NEXT, broken]
     monkeypatch.setattr(schema, "load_migrations", lambda: steps)
     with pytest.raises(errors.DatabaseError, match="nowhere"):
         Database.open(tmp_path / "a.db", create=True)
@@ -90,47 +93,68 @@ def test_failed_step_leaves_the_version_before_it(tmp_path: Path, monkeypatch: p
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchall()
 
 
-def _killed_in_migration(file: Path, steps: Sequence[Migration], after: int) -> bool:
-    """Migrate in a child that kills itself after so many statements; False if there were not so many."""
+def _killed_in_migration(file: Path, before: int) -> bool:
+    """Migrate in a child that kills itself before that statement, of all that SQLite is given from the first that
+    migrates on; False if there were not so many."""
     child = os.fork()
     if child == 0:
-        real, done = schema.statements, 0
+        real, given = schema.migrate, 0
 
-        def counted(script: str) -> Iterator[str]:
-            nonlocal done
-            for statement in real(script):
-                yield statement
-                done += 1
-                if done == after:
-                    os.kill(os.getpid(), signal.SIGKILL)
+        def killing(_statement: str) -> None:
+            nonlocal given
+            given += 1
+            if given == before:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def traced(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
+            connection.set_trace_callback(killing)
+            return real(connection, path, migrations)
 
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(schema, "load_migrations", lambda: steps)
-                patch.setattr(schema, "statements", counted)
+                patch.setattr(schema, "migrate", traced)
                 Database.open(file, create=True).close()
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+def _shape(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """The columns of each table and index."""
+    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master ORDER BY name")]
+    return {
+        name: [*connection.execute(f"PRAGMA table_info({name})"), *connection.execute(f"PRAGMA index_xinfo({name})")]
+        for name in names
+    }
+
+
 @pytest.mark.slow
-def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(tmp_path: Path) -> None:
-    steps = [*schema.load_migrations(), NEXT]
-    sizes = [len(list(schema.statements(step.sql))) for step in steps]
-    whole = [sum(sizes[: number + 1]) for number in range(len(steps))]  # statements until a step is done
-    after = 0
-    while True:
-        after += 1
-        file = tmp_path / f"{after}.db"
-        if not _killed_in_migration(file, steps, after):
-            break
+@pytest.mark.parametrize("version", [0, 1, NOW // 2, NOW - 1])
+def test_kill_in_the_middle_of_a_migration_leaves_old_or_new(version: int, tmp_path: Path) -> None:
+    Database.open(tmp_path / "new.db", create=True).close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "new.db")) as connection:
+        new = _shape(connection)
+    found = []
+    for before in itertools.count(1):
+        file = tmp_path / f"{before}.db"
+        if version:
+            stored_database(version, file)
+        else:
+            file.touch()
         with contextlib.closing(sqlite3.connect(file)) as connection:
-            assert schema.version_of(connection, file) == sum(after > done for done in whole)
+            old = _shape(connection)
+        killed = _killed_in_migration(file, before)
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            found.append(schema.version_of(connection, file))
+            assert _shape(connection) == (old if found[-1] == version else new)
             assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            if version:
+                assert connection.execute("SELECT count(*) FROM record").fetchone()[0] == 1, "what was there is"
         with Database.open(file, create=True) as database:
             assert database.schema_version() == NOW
-    assert after == whole[-1] + 1
+        if not killed:
+            break
+    assert set(found) == {version, NOW} and found == sorted(found), "never between, and never back"
 
 
 def test_records_of_version_1_are_there_in_version_2_and_their_changes_are_noted(

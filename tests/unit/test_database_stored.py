@@ -58,15 +58,21 @@ def store(version: int) -> str:
         )
 
 
+def stored_database(version: int, file: Path) -> None:
+    """The stored one of this version, as a file."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript((STORED / f"{version}.sql").read_text())
+        connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+
+
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
 def test_a_database_of_an_older_release_has_all_its_rows_in_the_newest(version: int, tmp_path: Path) -> None:
     stored = STORED / f"{version}.sql"
     if os.environ.get("REPRISE_GOLDEN") == "write" and not stored.exists():
         stored.write_text(store(version))
     file = tmp_path / "a.db"
+    stored_database(version, file)
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.executescript(stored.read_text())
-        connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     with Database.open(file, create=True) as database:
         assert (database.migrated_from, database.schema_version()) == (version, NEWEST)
