@@ -29,9 +29,11 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
     """The jobs of a new block, True for each that is held out, in random order.
 
     Share is how many are held out of all, above 0 and below 1; it is met by blocks with a single job of the rarer kind.
-    In doubt it is one of two.
+    In doubt it is one of two at least.
     """
-    size = PAIR if in_doubt else max(PAIR, round(1 / min(share, 1 - share)))
+    if in_doubt:
+        share = max(share, 0.5)
+    size = max(PAIR, round(1 / min(share, 1 - share)))
     rare = share <= 0.5 or size == PAIR
     jobs = [not rare] * size
     jobs[rng.randrange(size)] = rare

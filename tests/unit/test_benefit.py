@@ -27,7 +27,7 @@ def takes(noise: random.Random, effect: float = 0.0) -> Run:
 
 @pytest.mark.parametrize(
     ("share", "in_doubt", "held", "size"),
-    [(0.1, False, 1, 10), (0.1, True, 1, 2), (0.5, False, 1, 2), (0.9, False, 9, 10), (0.9, True, 1, 2)],
+    [(0.1, False, 1, 10), (0.1, True, 1, 2), (0.5, False, 1, 2), (0.9, False, 9, 10), (0.9, True, 9, 10)],
 )  # fmt: skip
 def test_a_block_has_one_job_of_the_rarer_kind(share: float, in_doubt: bool, held: int, size: int) -> None:
     one = pattern(share, in_doubt=in_doubt, rng=rng())
@@ -67,6 +67,16 @@ def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
 def test_ten_percent_slower_is_proved_within_thirty_jobs() -> None:
     found = [pairs(Evidence(), 30, math.log(1.1), seed) for seed in range(100)]
     assert sum(map(bool, found)) >= 95
+
+
+def test_so_it_is_where_a_site_begins_with_one_job_in_ten() -> None:
+    found = []
+    for seed in range(100):
+        evidence, noise = Evidence(), rng(seed)
+        while not evidence.verdict and evidence.blocks < 30:
+            evidence.add([takes(noise, math.log(1.1))], [takes(noise) for _ in range(9)])
+        found.append(bool(evidence.verdict))
+    assert sum(found) >= 95
 
 
 def test_what_gains_is_not_set_aside_and_what_changes_nothing_hardly_ever() -> None:
