@@ -101,12 +101,19 @@ def explain(
     """
     from matcher import report
     from matcher.hidden import hide
+    from matcher.jobs.staff import reader
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
     if script:
+        asked = _question(script, words, user, directory)
+        me = reader(config.access.staff)
+        if not me.sees(asked.uid):
+            me.require_staff("may ask what other users would be given")
         with _open(config) as database:
-            story = _of_script(database, config, _question(script, words, user, directory))
+            story = _of_script(database, config, asked)
+        if not me.staff:
+            story = hide(story, me.uid)
     else:
         story = _known(config, words[0], cluster)
     if hide_others:
@@ -135,6 +142,7 @@ def top(
 ) -> None:
     """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
     from matcher import nearest, report
+    from matcher.jobs.staff import reader
     from matcher.metadata import JobMetadata
     from matcher.secrets import masked
     from matcher.service import policy_of
@@ -142,6 +150,7 @@ def top(
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
+    reader(config.access.staff).require_staff("may be shown whose jobs are near")
     with _open(config) as database:
         if script:
             asked = _question(script, words, user, directory)
@@ -162,13 +171,22 @@ def _known(config: Config, job: str, cluster: str | None) -> Story:
     """What is known of a job: all that the database has, or what the daemon tells its user."""
     from database import Database
     from database.errors import AccessError, MissingError
+    from matcher.explain import unknown_text
+    from matcher.hidden import hide
+    from matcher.jobs.staff import reader
 
     try:
         database = Database.open(config.database.path, read_only=True)
     except (AccessError, MissingError) as error:  # it is another user's, or on another host
         return _told(config, job, cluster, error)
+    me = reader(config.access.staff)
     with database:
-        return of_job(database, config, job, cluster)
+        story = of_job(database, config, job, cluster)
+    if not me.staff:
+        story = hide(story, me.uid)
+        if not story:
+            raise NothingKnownError(unknown_text(job))
+    return story
 
 
 def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:

@@ -169,7 +169,9 @@ class Access(Section):
     deny_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
     allow_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
     deny_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
-    staff: str = Field("", description="group whose members `reprise jobs` tells of others' jobs; '': all who may read")
+    staff: str = Field(
+        "", description="group whose members `reprise jobs` and `match` tell of others' jobs; '': all who may read"
+    )
 
 
 class DatabaseSection(Section):

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 
 from database import Database
 from database.model import Decision, Outcome, RecordStatus
+from matcher.jobs import staff
 from matcher.metadata import JobMetadata
 from matcher.story import Explained, Story
 from reprise.cli import reprise as command
@@ -473,3 +474,27 @@ def test_names_in_letters_that_the_locale_has_not_are_shown_all_the_same(site: D
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u03a9mega's lattice" in done.stdout
+
+
+def test_who_is_not_of_the_staff_is_told_of_their_own_jobs_without_words_of_others(
+    site: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staff, "reader", lambda _group: staff.Reader(os.getuid(), False, "support"))
+    own = {"uid": os.getuid(), "user": "carol", "metadata": JobMetadata("carol").to_json(), "reason": "settings"}
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+        database.add_decision(decision("18bcfe56800-00000002", job_id=13, **own))
+    for name in ("12", "18bcfe56800-00000001"):
+        done = reprise(site, "explain", name)
+        assert done.returncode == 3 and "of yours" in done.stderr
+    for arguments in (("explain", "13"), ("explain", "13", "--json"), ("explain", "--script", "job.sh", "--json")):
+        done = reprise(site, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert "alice" not in done.stdout.replace("/home/alice", "")
+    for refused in (
+        ("top", "13"),
+        ("top", "--script", "job.sh"),
+        ("explain", "--script", "job.sh", "--user", "alice"),
+    ):
+        done = reprise(site, *refused)
+        assert (done.returncode, done.stdout) == (1, "") and "only members of the group support may" in done.stderr
