@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -84,15 +86,23 @@ def import_(ctx: click.Context, file: TextIO) -> None:
 
 
 @db.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_context
-def check(ctx: click.Context) -> None:
+def check(ctx: click.Context, as_json: bool) -> None:
     """Check the database and the files that its active records give to jobs; exit status 1 if anything is wrong."""
     path: Path = ctx.obj.config.database.path
     problems = health.examine(path)
-    for problem in problems:
-        click.echo(problem)
+    schema: int | None = None
+    rows: Mapping[str, int] = {}
+    if not problems:
+        with Database.open(path, read_only=True) as database:
+            schema, rows = database.schema_version(), database.counts()
+    if as_json:
+        click.echo(json.dumps({"version": 1, "problems": problems, "schema": schema, "rows": rows}, indent=2))
+    elif problems:
+        click.echo("\n".join(problems))
+    else:
+        counted = ", ".join(f"{count} in {table}" for table, count in rows.items() if count)
+        click.echo(f"{path}: sound, schema version {schema}, {counted or 'no'} rows")
     if problems:
         ctx.exit(1)
-    with Database.open(path, read_only=True) as database:
-        rows = ", ".join(f"{count} in {table}" for table, count in database.counts().items() if count)
-        click.echo(f"{path}: sound, schema version {database.schema_version()}, {rows or 'no'} rows")

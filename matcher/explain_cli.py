@@ -106,11 +106,11 @@ def explain(
     _checked(words, script, user, directory, cluster)
     config = settings.config
     if script:
-        asked = _question(script, words, user, directory)
         me = reader(config.access.staff)
-        if not me.sees(asked.uid):
-            me.require_staff("may ask what other users would be given")
         with _open(config) as database:
+            asked = _question(script, words, user, directory)
+            if not me.sees(asked.uid):
+                me.require_staff("may ask what other users would be given")
             story = _of_script(database, config, asked)
         if not me.staff:
             story = hide(story, me.uid)

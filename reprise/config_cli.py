@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from reprise.config import in_use, load
+from reprise.output import versioned
 
 
 @click.group()
@@ -31,4 +32,4 @@ def check(settings: object, path: Path | None) -> None:
 def show(settings: object) -> None:
     """Print every setting in force as JSON."""
     loaded = load(getattr(settings, "path", None))
-    click.echo(json.dumps({"version": 1, **loaded.model_dump(mode="json")}, indent=2))
+    click.echo(json.dumps(versioned(loaded.model_dump(mode="json")), indent=2))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.output import versioned
 from tuner import mca_cli
 from tuner.collectives.cli import collectives
 from tuner.predict.cli import predict
@@ -106,8 +107,9 @@ def stop(settings: Settings, campaign: int, for_good: bool) -> None:
 
 
 @tune.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
-def list_(settings: Settings) -> None:
+def list_(settings: Settings, as_json: bool) -> None:
     """Show all campaigns, newest first."""
     from rich.console import Console
     from rich.table import Table
@@ -115,12 +117,25 @@ def list_(settings: Settings) -> None:
     from tuner import overview
 
     with _open(settings, read_only=True) as database:
-        rows = Table("id", "name", "component", "begun", "state", "trials", box=None)
-        for campaign in database.campaigns():
-            begun = datetime.fromtimestamp(campaign.created_at).astimezone()
-            count = len(database.trials(campaign.id))
-            state = overview.state_of(campaign, settings.config)
-            rows.add_row(str(campaign.id), campaign.name, campaign.component, f"{begun:%F %R}", state, str(count))
+        found: list[dict[str, Any]] = [
+            {
+                "campaign": campaign.id,
+                "name": campaign.name,
+                "component": campaign.component,
+                "begun": campaign.created_at,
+                "state": overview.state_of(campaign, settings.config),
+                "trials": len(database.trials(campaign.id)),
+            }
+            for campaign in database.campaigns()
+        ]
+    if as_json:
+        click.echo(json.dumps(versioned({"campaigns": found}), indent=2))
+        return
+    rows = Table("id", "name", "component", "begun", "state", "trials", box=None)
+    for one in found:
+        begun = datetime.fromtimestamp(one["begun"]).astimezone()
+        cells = one["campaign"], one["name"], one["component"], f"{begun:%F %R}", one["state"], one["trials"]
+        rows.add_row(*map(str, cells))
     Console(highlight=False).print(rows)
 
 
@@ -239,4 +254,4 @@ def _show(database: Database, campaign_id: int, settings: Settings, as_json: boo
         console.print(f"note: {remark}", markup=False, soft_wrap=True)
     console.print(overview.last_words(described), markup=False, soft_wrap=True)
     if as_json:
-        click.echo(json.dumps(described, sort_keys=True))
+        click.echo(json.dumps(versioned(described), sort_keys=True))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.output import versioned
+
 if TYPE_CHECKING:
     from reprise.cli import Settings
     from tuner.mca import MCAParameter
@@ -48,7 +50,7 @@ def list_(
 
     found = list(core.chosen(_parameters(settings, source), words, tunable, level))
     if as_json:
-        click.echo(json.dumps([_document(parameter) for parameter in found], indent=2))
+        click.echo(json.dumps(versioned({"parameters": [_document(parameter) for parameter in found]}), indent=2))
         return
     width = max((len(parameter.name) for parameter in found), default=0)
     for parameter in found:
@@ -66,7 +68,7 @@ def show(settings: Settings, name: str, source: Path | None, as_json: bool) -> N
 
     parameter = core.named(_parameters(settings, source), name)
     if as_json:
-        click.echo(json.dumps(_document(parameter), indent=2))
+        click.echo(json.dumps(versioned(_document(parameter)), indent=2))
         return
     click.echo(f"{parameter.name} ({parameter.kind}, level {parameter.level}), set by {parameter.variable}")
     click.echo(f"  {parameter.help or 'no description'}")

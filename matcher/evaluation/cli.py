@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprise.output import versioned
+
 if TYPE_CHECKING:
     from matcher.evaluation.report import Report
     from matcher.linkage import Model
@@ -47,7 +49,7 @@ def evaluate(
     model = _model(settings, name, threshold)
     reports = [catalogue.evaluate(model, one, seeds) for one in (NAMES if scenario == ALL else [scenario])]
     if as_json:
-        click.echo(json.dumps(report.as_json(reports), indent=2))
+        click.echo(json.dumps(versioned(report.as_json(reports)), indent=2))
     elif as_markdown:
         click.echo(report.markdown(reports), nl=False)
     else:

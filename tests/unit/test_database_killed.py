@@ -17,11 +17,13 @@ from tests.unit.database_values import decision, outcome, record
 
 KILLS = 200
 LONGEST_S = 0.04
+BEGUN = b"*"
 
 
 def write(path: Path, life: int, acknowledged: int) -> None:
-    """Write rows of every sort without end, and say each that is written."""
+    """Write rows of every sort without end, and say that it begins, and each that is written."""
     with Database.open(path) as database:
+        os.write(acknowledged, BEGUN)
         number = 0
         while True:
             number += 1
@@ -49,6 +51,7 @@ def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> Non
             finally:
                 os._exit(1)
         os.close(acknowledged)
+        assert os.read(read, len(BEGUN)) == BEGUN
         time.sleep(rng.uniform(0, LONGEST_S))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -258,7 +258,7 @@ def test_any_model_file_is_evaluated(tmp_path: Path) -> None:
     )
     words = ("--model", str(blind), "--scenario", "hard", "--seeds", "1", "--json")
     said = json.loads(command(*words).output)
-    assert said["model"] == "blind/3" and said.keys() == {"model", "threshold", "seeds", "hard"}
+    assert said["model"] == "blind/3" and said.keys() == {"version", "model", "threshold", "seeds", "hard"}
     assert said["hard"]["confused"]["value"] > 0.3
     worst = said["hard"]["failures"][0]
     assert worst["outcome"] in ("confused", "false match") and worst["examples"][0]["score"] == 1.0

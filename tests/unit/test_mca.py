@@ -124,7 +124,7 @@ def run(*arguments: str | Path) -> Result:
 
 def test_the_list_is_of_another_machine_too(info: Path) -> None:
     assert run("list", "eager", "--from", info).output == "btl_tcp_eager_limit  65536\n"
-    told = json.loads(run("list", "--tunable", "--from", info, "--json").output)
+    told = json.loads(run("list", "--tunable", "--from", info, "--json").output)["parameters"]
     assert [one["name"] for one in told][:2] == ["coll_tuned_bcast_algorithm", "btl_tcp_eager_limit"]
     assert told[0]["values"] == [0, 1]
     assert run("list", "nothing", "like", "it", "--from", info).output == ""

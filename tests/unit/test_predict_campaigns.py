@@ -65,7 +65,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def models(site: Site) -> dict[str, dict[str, Any]]:
     done = site.reprise("tune", "predict", "train", "dumps", "--json")
     assert done.exit_code == 0, done.output
-    return {one["target"]: one for one in json.loads(done.stdout)}
+    return {one["target"]: one for one in json.loads(done.stdout)["models"]}
 
 
 def search(site: Site, nodes: int, volume: int, *words: str) -> Result:
@@ -80,7 +80,7 @@ def test_each_part_has_a_model_and_only_the_one_that_knows_is_asked(
     shown = site.reprise("tune", "predict", "show", "dumps").output
     assert f"model {models['read']['id']} is not asked: its median error is" in shown and shown.count("dumps") >= 2
     by_number = site.reprise("tune", "predict", "show", str(models["read"]["id"]), "--json")
-    assert [one["target"] for one in json.loads(by_number.stdout)] == ["read"]
+    assert [one["target"] for one in json.loads(by_number.stdout)["models"]] == ["read"]
 
 
 def test_a_size_that_was_never_run_gets_a_setting_in_seconds(site: Site, models: dict[str, dict[str, Any]]) -> None:

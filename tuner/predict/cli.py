@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.output import versioned
+
 if TYPE_CHECKING:
     from database.model import Prediction
     from reprise.cli import Settings
@@ -75,7 +77,7 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
             "search_s": round(time.monotonic() - begun, 3),
         }
         if not verify or chosen.found.gain <= 0:
-            click.echo(json.dumps(told) if as_json else _in_words(told))
+            click.echo(json.dumps(versioned(told)) if as_json else _in_words(told))
             return
         if not as_json:
             click.echo(_in_words(told), err=True)
@@ -98,7 +100,7 @@ def _print(models: list[Prediction], as_json: bool) -> None:
     from rich.table import Table
 
     if as_json:
-        click.echo(json.dumps([_about(one) for one in models]))
+        click.echo(json.dumps(versioned({"models": [_about(one) for one in models]})))
         return
     rows = Table("id", "family", "component", "part", "trained", "sizes", "trials", "MdAPE", "R²", "asked", box=None)
     for one in models:

@@ -14,6 +14,7 @@ from typing import Any
 from database.facade import Database
 from database.model import Campaign
 from reprise.config import Config
+from reprise.output import versioned
 from tuner import overview
 from tuner.errors import TunerError
 
@@ -81,7 +82,7 @@ def _drawings(described: dict[str, Any]) -> Iterator[tuple[str, Callable[[], str
 
 def _text(kind: str, described: dict[str, Any]) -> str:
     if kind == "json":
-        return json.dumps(described, sort_keys=True) + "\n"
+        return json.dumps(versioned(described), sort_keys=True) + "\n"
     if kind == "txt":
         from tuner.report import text
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reprise.output import versioned
+
 if TYPE_CHECKING:
     from tuner.collectives.rules.releases import Family
 
@@ -112,4 +114,4 @@ def _load(file: Path, releases: Sequence[str]) -> tuple[bytes, list[Family]]:
 
 
 def _print(shown: Any, as_json: bool) -> None:
-    click.echo(json.dumps(shown.document, indent=2) if as_json else "\n".join(shown.lines))
+    click.echo(json.dumps(versioned(shown.document), indent=2) if as_json else "\n".join(shown.lines))
