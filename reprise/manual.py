@@ -28,6 +28,11 @@ COMPLETIONS: Mapping[str, type[ShellComplete]] = {
     "_reprise": ZshComplete,
     "reprise.fish": FishComplete,
 }
+STATUSES = (
+    "0: what was asked is done or told; 1: it could not be, or something is wrong with what was checked; 2: the "
+    "command line is wrong; 3: nothing is known of the job, the campaign was stopped or interrupted, or the file would not "
+    "be used; 4: no matcher answers; 130: interrupted. What is wrong is said in one line on standard error."
+)
 SEE = "The documentation that is installed with it, and https://slurm.schedmd.com/spank.html for plugins."
 
 
@@ -88,8 +93,7 @@ def _program() -> str:
         lines += [".TP", f".BR reprise\\-{escaped(name)} ({section})", escaped(_short(command))]
     lines += [
         ".SH ENVIRONMENT", ".TP", ".B REPRISE_CONFIG", "The configuration file, like \\fB\\-\\-config\\fR.",
-        ".SH EXIT STATUS", "0 where it did what was asked, 2 where it was asked wrongly, 1 or what a command says "
-        "where it could not. What is wrong is said in one line on standard error.",
+        ".SH EXIT STATUS", STATUSES,
         ".SH FILES", ".TP", f".I {DEFAULT_PATH}", "see", ".BR reprise.toml (5)", ".SH SEE ALSO", escaped(SEE),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
