@@ -29,9 +29,10 @@ COMPLETIONS: Mapping[str, type[ShellComplete]] = {
     "reprise.fish": FishComplete,
 }
 STATUSES = (
-    "0: what was asked is done or told; 1: it could not be, or something is wrong with what was checked; 2: the "
-    "command line is wrong; 3: nothing is known of the job, the campaign was stopped or interrupted, or the file would not "
-    "be used; 4: no matcher answers; 130: interrupted. What is wrong is said in one line on standard error."
+    "0: what was asked is done or told; 1: it could not be, or something is wrong with what was checked; "
+    "2: the command line is wrong; 3: nothing is known of the job, the campaign was stopped or interrupted, "
+    "or the file would not be used; 4: no matcher answers; 130: interrupted. "
+    "What is wrong is said in one line on standard error."
 )
 SEE = "The documentation that is installed with it, and https://slurm.schedmd.com/spank.html for plugins."
 
