@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import yaml
@@ -36,6 +36,7 @@ PAUSE_S = 0.5
 SETTLED_S = 3.0
 """After a fault is mended a job may still be without settings for so long."""
 GROWTH = 1.2
+MORE = 2  # descriptors and threads: of requests that are under way
 LOCK = """
 import sqlite3, time
 with sqlite3.connect("/var/lib/reprise/reprise.db", isolation_level=None) as database:
@@ -187,6 +188,17 @@ def unreachable(soak: Soak) -> None:
     aside.rename(socket)
 
 
+def restored(soak: Soak) -> None:
+    """Between two campaigns, whose rows would be gone, the database is replaced by a backup of it."""
+    if soak.campaign is not None:
+        soak.campaign.wait(timeout=120)
+    backup = f"/home/reprise/backup-{soak.counts['restored']}.db"
+    soak.cluster.run(["reprise", "db", "backup", backup], user="reprise")
+    soak.daemon.stop()
+    soak.cluster.run(["reprise", "db", "restore", backup], user="reprise")
+    soak.daemon.start()
+
+
 def without_coordinator(soak: Soak) -> None:
     """A campaign is killed, and resumed."""
     if soak.campaign is None or soak.campaign.poll() is not None:
@@ -209,14 +221,35 @@ FAULTS: tuple[Callable[[Soak], None], ...] = (
     reloaded,
     locked,
     unreachable,
+    restored,
     without_coordinator,
 )
 
 
-def memory_kib(soak: Soak) -> int:
-    pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
-    done = soak.cluster.run(["cat", f"/proc/{pid}/status"])
-    return int(next(line for line in done.stdout.splitlines() if line.startswith("VmRSS")).split()[1])
+@dataclass(frozen=True)
+class Size:
+    """What the matcher takes."""
+
+    memory_kib: int
+    descriptors: int
+    threads: int
+
+    @classmethod
+    def of(cls, soak: Soak) -> Size:
+        """As it is now."""
+        pid = soak.cluster.path("/run/reprise/matcher.pid").read_text().strip()
+        lines = soak.cluster.run(["cat", f"/proc/{pid}/status"]).stdout.splitlines()
+        told = dict(line.split(":", 1) for line in lines)
+        descriptors = soak.cluster.run(["ls", f"/proc/{pid}/fd"]).stdout.split()
+        return cls(int(told["VmRSS"].split()[0]), len(descriptors), int(told["Threads"]))
+
+    def grown(self, before: Size) -> bool:
+        """Whether it is more than a matcher may grow that has done nothing but its work."""
+        return (
+            self.memory_kib > GROWTH * before.memory_kib
+            or self.descriptors > before.descriptors + MORE
+            or self.threads > before.threads + MORE
+        )
 
 
 def prepare(cluster: VirtualCluster) -> None:
@@ -238,7 +271,7 @@ def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
         with Daemon(cluster) as daemon:
             soak = Soak(cluster, daemon, random.Random())  # noqa: S311 - a simulation
             soak.rest(10)
-            before = memory_kib(soak)
+            before = Size.of(soak)
             end = time.monotonic() + 60 * minutes
             while time.monotonic() < end:
                 soak.broken(soak.rng.choice(FAULTS))
@@ -247,12 +280,12 @@ def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
             if soak.campaign is not None:
                 soak.campaign.wait(timeout=300)
             wait_for("the last jobs", soak.is_over, 120)
-            after = memory_kib(soak)
+            after = Size.of(soak)
         checked = cluster.run(["reprise", "db", "check"], user="reprise", check=False)
         soak.problems += [] if checked.returncode == 0 else [checked.stdout]
-        if after > GROWTH * before:
-            soak.problems.append(f"the matcher has {after} KiB, and had {before}")
-    return {**soak.counts, "memory_kib": [before, after], "problems": soak.problems}
+        if after.grown(before):
+            soak.problems.append(f"the matcher has {after}, and had {before}")
+    return {**soak.counts, "size": [asdict(before), asdict(after)], "problems": soak.problems}
 
 
 def main() -> None:
