@@ -36,6 +36,8 @@ PAGES = {
     "campaigns": "/campaigns",
     "campaign": "/campaigns/1",
     "campaign-new": "/campaigns/new?component=sleep&decision=d-0002",
+    "report": "/campaigns/1/report",
+    "sign-in": "/sign-in",
 }
 IN_DOCS = ("overview", "job", "record", "campaign")
 
@@ -117,13 +119,47 @@ def test_a_page_is_whole(name: str, looked: Looked, served: WebSite, request: py
     assert len(looked.said) == allowed, looked.said
     assert looked.outside == []
     page = looked.page
-    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-    assert page.evaluate("checks.contrast()") == []
-    assert page.evaluate("checks.unnamed()") == []
+    assert_sound(page)
     assert "owned" not in page.title() and "Reprise" in page.title()
     if os.environ.get("REPRISE_SCREENSHOTS") == "write" and name in IN_DOCS and "light-1200" in request.node.name:
         PICTURES.mkdir(exist_ok=True)
         page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+
+def assert_sound(page: Page) -> None:
+    """As it is now: nothing wider than the screen, the contrast of AA, and a name for every control."""
+    page.evaluate(CHECKS)
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert page.evaluate("checks.contrast()") == []
+    assert page.evaluate("checks.unnamed()") == []
+
+
+def unreached(page: Page) -> list[str]:
+    """The controls that the Tab key does not lead to."""
+    page.evaluate(CHECKS)
+    names = page.evaluate("checks.controls()")
+    reached = set()
+    for _ in range(len(names) + 5):  # what scrolls is reached too
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("checks.focused()"))
+    return [words for place, words in enumerate(names) if str(place) not in reached]
+
+
+def press(page: Page, name: str) -> None:
+    """The button, by keyboard only."""
+    page.get_by_role("button", name=name).wait_for(timeout=30_000)
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == name:
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"no Tab leads to {name!r}")
+
+
+def drawn(page: Page) -> int:
+    """How many points the pictures of a campaign's page have now."""
+    charts = "[...document.querySelectorAll('#live [data-chart]')].flatMap((one) => one.data || [])"
+    return int(page.evaluate(f"{charts}.reduce((count, trace) => count + (trace.y || []).length, 0)"))
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -132,12 +168,7 @@ def test_every_control_is_reached_by_keyboard(name: str, browser: Browser, serve
     one = Looked(context, served)
     one.sign_in(served)
     one.goto(served.url + PAGES[name])
-    names = one.page.evaluate("checks.controls()")
-    reached = set()
-    for _ in range(len(names) + 5):  # what scrolls is reached too
-        one.page.keyboard.press("Tab")
-        reached.add(one.page.evaluate("checks.focused()"))
-    missing = [words for place, words in enumerate(names) if str(place) not in reached]
+    missing = unreached(one.page)
     context.close()
     assert not missing
 
@@ -184,22 +215,31 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         page.get_by_label("User").fill("alice")
         page.get_by_label("Batch script").fill(definition["application"]["script"])
         page.get_by_label("Method").select_option("exhaustive")
-        page.get_by_role("button", name="Make the file").click()
+        press(page, "Make the file")
         area = page.get_by_label("The file")
+        area.wait_for()
+        page.set_viewport_size({"width": NARROW, "height": 900})
+        assert_sound(page)
+        assert unreached(page) == []
         area.fill(
             area.input_value().replace("kind: slurm", "kind: local")
             + "noise: {policy: none}\nrepetitions: {default_runs: 2, final_pairs: 4}\n"
         )
-        page.get_by_role("button", name="Start the campaign").click()
+        press(page, "Start the campaign")
         page.wait_for_url("**/campaigns/1")
+        wait_for("a trial in the picture", lambda: drawn(page) or None, 30)
         page.evaluate("window.sameDocument = true")
-        wait_for("a trial on the page", lambda: int(page.locator("#trials").inner_text() or 0) >= 1 or None, 30)
-        seen = int(page.locator("#trials").inner_text())
+        seen, points = int(page.locator("#trials").inner_text()), drawn(page)
         wait_for("more of them", lambda: int(page.locator("#trials").inner_text()) >= seen + 2 or None, 30)
-        page.get_by_role("button", name="Pause").click()
+        wait_for("the picture following", lambda: drawn(page) >= points + 2, 30)
+        assert page.evaluate("window.sameDocument"), "without loading the page again"
+        assert_sound(page)
+        assert unreached(page) == []
+        press(page, "Pause")
         page.get_by_role("button", name="Resume").wait_for(timeout=30_000)
         assert page.locator("#state").inner_text() == "stopped"
-        page.get_by_role("button", name="Resume").click()
+        assert_sound(page)
+        press(page, "Resume")
         page.get_by_role("button", name="Pause").wait_for(timeout=30_000)
         page.locator("#state.complete").wait_for(timeout=60_000)
         assert page.get_by_role("button", name="Pause").count() == 0
@@ -226,7 +266,7 @@ def test_a_campaign_is_stopped_for_good_on_its_page(browser: Browser, tmp_path: 
         one = Looked(context, site)
         one.sign_in(site)
         one.page.goto(f"{site.url}/campaigns/1")
-        one.page.get_by_role("button", name="Stop for good").click()
+        press(one.page, "Stop for good")
         one.page.locator("#state.failed").wait_for(timeout=30_000)
         assert "stopped for good by" in one.page.locator("#last-words").inner_text()
         with site.client() as client:

@@ -35,10 +35,10 @@ STAND_INS = {
 }
 ON_WHITE = {  # of a picture that stands alone
     "ink": "#1c2430",
-    "faint": "#8a94a3",
+    "faint": "#5a6576",
     "default": "#6b7280",
     "search": "#2563c4",
-    "tuned": "#0f8a4c",
+    "tuned": "#0b7a41",
     "bad": "#c43030",
     "bound": "#b7791f",
 }
