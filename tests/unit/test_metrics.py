@@ -20,6 +20,7 @@ from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
 from tests.waiting import wait_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+LABELS = {"verdict", "le", "why", "state", "failed", "component", "status", "mode", "version"}
 HOSTILE = 'x"} 1\nreprise_evil 1\n#'
 
 Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -56,14 +57,19 @@ def scraped(port: int) -> Told:
     return {(one.name, tuple(sorted(one.labels.items()))): one.value for of in families for one in of.samples}
 
 
+def report(told: Daemon, decision: str) -> None:
+    """What a job says that was given something, and fails."""
+    job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
+    said = {"v": 1, "kind": "outcome", "decision": decision, "verdict": "apply", "applied": 2, "job": job}
+    told.ask({**said, "state": "started"})
+    told.ask({**said, "state": "ended", "elapsed_s": 1.0, "exit_status": 256})
+
+
 def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
     replies = [told.ask(request()) for _ in range(3)]
     told.ask(request(script=SCRIPT.replace("lattice", "other").replace("alice", "zoe")))
     told.ask({"v": 1, "kind": "nonsense"})
-    job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
-    report = {"v": 1, "kind": "outcome", "decision": replies[0]["id"], "verdict": "apply", "applied": 2, "job": job}
-    told.ask({**report, "state": "started"})
-    told.ask({**report, "state": "ended", "elapsed_s": 1.0, "exit_status": 256})
+    report(told, replies[0]["id"])
     found = scraped(port)
     assert found["reprise_decisions_total", (("verdict", "apply"),)] == 3
     assert found["reprise_decisions_total", (("verdict", "none"),)] == 1
@@ -90,6 +96,15 @@ def test_the_page_lists_what_is_told(told: Daemon, port: int) -> None:
 def test_names_that_users_choose_are_not_told(told: Daemon, port: int) -> None:
     told.ask(request(script=SCRIPT.replace("job-name=lattice", f"job-name='{HOSTILE}'")))
     assert "evil" not in text(port) and "lattice" not in text(port)
+
+
+def test_no_label_could_name_a_user_or_a_job(told: Daemon, port: int) -> None:
+    told.ask({"v": 1, "kind": "nonsense"})
+    report(told, told.ask(request())["id"])
+    labels = set(re.findall(r'[{,]([a-z_]+)="', text(port)))
+    assert labels == LABELS
+    values = re.findall(r'[{,](?!component|version|le)[a-z_]+="([^"]*)"', text(port))
+    assert not [value for value in values if re.search(r"[^a-z]", value)], "each is a word of ours"
 
 
 @pytest.mark.slow

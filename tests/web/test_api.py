@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from reprise.config import Config
 from tests.web.site import WebSite
+from web import control
 from web.app import create
 
 pytestmark = pytest.mark.slow
@@ -39,14 +42,17 @@ OPERATIONS = (
 WATCHED = "GET /api/campaigns/{number}/events"  # goes on while a campaign runs: tests/web/test_browser.py
 
 
+def described(config: Config, file: Path) -> dict[str, Any]:
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", create(config, file))
+    found: Any = list(schema.get_all_operations())
+    return {one.ok().label: one.ok() for one in found}
+
+
 @pytest.fixture(scope="module")
 def operations(filled: WebSite) -> dict[str, Any]:
     """Of an application that must not start anything, since nobody is an operator."""
     config = filled.config
-    config = config.model_copy(update={"web": config.web.model_copy(update={"operators": ""})})
-    schema = schemathesis.openapi.from_asgi("/api/openapi.json", create(config, filled.file))
-    found: Any = list(schema.get_all_operations())
-    return {one.ok().label: one.ok() for one in found}
+    return described(config.model_copy(update={"web": config.web.model_copy(update={"operators": ""})}), filled.file)
 
 
 def test_every_operation_is_tried(operations: dict[str, Any]) -> None:
@@ -63,3 +69,32 @@ def test_answers_are_as_described(label: str, operations: dict[str, Any], filled
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     ask()
+
+
+@pytest.mark.parametrize("label", [label for label in OPERATIONS if label.startswith("POST ")])
+def test_so_they_are_to_those_who_may(label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator's; no campaign really begins."""
+    site = WebSite(tmp_path)
+    site.run_campaign()
+    monkeypatch.setattr(control, "_begin", lambda *_words: 1)
+    operation = described(site.config, site.file)[label]
+    headers = {"authorization": f"Bearer {site.token()}"}
+    statuses = set()
+
+    def checked(case: Any) -> None:
+        statuses.add(case.call_and_validate(headers=headers, checks=CHECKS).status_code)
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy())
+    def ask(case: Any) -> None:
+        checked(case)
+
+    ask()
+    if label == "POST /api/campaigns":
+        checked(operation.Case(body=site.campaign(), media_type="application/json"))
+        assert {201, 409} <= statuses
+    else:
+        for action in ("pause", "resume", "stop"):
+            path = {"number": 1}
+            checked(operation.Case(path_parameters=path, body={"action": action}, media_type="application/json"))
+        assert {409, 404} <= statuses, "it has ended, and of most numbers there is none"

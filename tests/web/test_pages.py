@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,9 +17,11 @@ from starlette.testclient import TestClient
 
 from database import Database
 from matcher import slurm_job, tokens
-from tests.unit.database_values import campaign, decision
+from tests.unit.database_values import campaign, decision, trial
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
+from tuner import session
+from tuner.campaign import check
 from web import control
 from web.app import create, root_path
 from web.site import COOKIE
@@ -237,6 +241,23 @@ def test_names_are_shown_and_never_obeyed(pages: TestClient, filled: WebSite, pa
     )
     if path not in ("/campaigns/new?decision=d-hostile&component=sleep",):
         assert HOSTILE in html.unescape(answer.text), "as it is"
+
+
+def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
+    with Database.open(empty.config.database.path) as database:
+        begun = session.begin(database, check(empty.campaign(), "a"), empty.config, 1.0)
+        spec = json.loads(json.dumps(begun.spec).replace("alice", "<b>alice</b>"))
+        number = database.add_campaign(replace(begun, id=0, name=HOSTILE, component=HOSTILE, spec=spec))
+        database.add_trial(trial(number, problem=HOSTILE, parametrization={HOSTILE: HOSTILE}))
+    with TestClient(create(empty.config, empty.file), follow_redirects=False) as client:
+        for path in ("/campaigns", f"/campaigns/{number}", f"/campaigns/{number}/report"):
+            answer = client.get(path, headers=as_user(empty))
+            assert answer.status_code == 200
+            assert "<script>document" not in answer.text and "<img src=x" not in answer.text
+            assert "<b>alice" not in answer.text
+            assert HOSTILE in html.unescape(answer.text), "as it is"
+        told = client.get(f"/api/campaigns/{number}", headers=as_user(empty)).json()
+        assert told["name"] == told["component"] == HOSTILE, "and in REST too"
 
 
 @pytest.mark.parametrize(
