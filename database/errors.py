@@ -55,13 +55,9 @@ class NotFoundError(DatabaseError):
 
 
 def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
-    """The exception of ours for what SQLite said of the database at `path`.
-
-    SQLite's extended result codes hold the primary one in their low byte (https://sqlite.org/rescode.html).
-    """
+    """The exception of ours for what SQLite said of the database at `path`."""
     said = " ".join(str(error).split())
-    code = getattr(error, "sqlite_errorcode", None)
-    match code & 0xFF if code is not None else None:
+    match _code(error):
         case sqlite3.SQLITE_NOTADB:
             return NotADatabaseError(f"{path}: is not an SQLite database: check the path, or restore it from a backup")
         case sqlite3.SQLITE_CORRUPT:
@@ -88,6 +84,14 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             )
         case _:
             return DatabaseError(f"{path}: cannot be used ({said}): run `reprise db check`")
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    """SQLite's primary result code, which is the low byte of the extended ones (https://sqlite.org/rescode.html)."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is None and "Could not decode to UTF-8" in str(error):  # Python says that, of text that is damaged
+        return sqlite3.SQLITE_CORRUPT
+    return None if code is None else code & 0xFF
 
 
 def _full(path: Path) -> StorageError:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -129,6 +130,18 @@ def test_newer_schema(path: Path, create: bool) -> None:
 def test_torn_file(path: Path, how: dict[str, bool]) -> None:
     path.write_bytes(path.read_bytes()[:5000])
     refused(path, errors.CorruptedError, "damaged", "backup", **how)
+
+
+def test_a_copy_without_its_log_is_what_was_moved_into_the_file(path: Path) -> None:
+    """As `cp` makes one of a database that is in use: old, and sound."""
+    copy = path.with_name("copy.db")
+    with Database.open(path) as database:
+        kept = database.add_campaign(campaign())
+        database._read("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.add_campaign(campaign())
+        shutil.copy(path, copy)
+    with Database.open(copy) as database:
+        assert database.problems() == [] and [one.id for one in database.campaigns()] == [kept]
 
 
 def test_locked_by_another_writer(path: Path) -> None:

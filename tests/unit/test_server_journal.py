@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def logged(daemon: Daemon) -> int:
 
 
 @pytest.mark.slow
+def ended(daemon: Daemon) -> bool:
+    return daemon.process is None or daemon.process.poll() is not None
+
+
 def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon) -> None:
     daemon.start()
     assert daemon.ask(request())["verdict"] == "none"
@@ -162,6 +167,38 @@ def test_a_damaged_database_is_refused_at_the_start(daemon: Daemon) -> None:
     daemon.spawn()
     assert daemon.process and daemon.process.wait(timeout=30) == 1
     assert "is not an SQLite database" in daemon.text() and "Traceback" not in daemon.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0.02, 0.2, 0.4, 0.55, 0.7, 0.85, 0.99])
+def test_one_wrong_byte_costs_what_it_is_in_and_no_job(place: float, daemon: Daemon) -> None:
+    daemon.add(*(mine(created_at=float(number)) for number in range(60)))
+    content = bytearray(daemon.database.read_bytes())
+    content[int(place * len(content))] ^= 0xFF
+    daemon.database.write_bytes(content)
+    daemon.spawn()
+    wait_for("an answer, or a refusal", lambda: ended(daemon) or daemon.pings())
+    if not ended(daemon):
+        assert daemon.ask(request())["verdict"] in ("apply", "none")
+        daemon.stop()
+    else:
+        assert daemon.log_contains(r"(?m)^reprise: .*reprise\.db: .*(damaged|not an SQLite).*$")
+    assert "Traceback" not in daemon.text()
+
+
+@pytest.mark.slow
+def test_a_lock_of_ten_seconds_loses_nothing(daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    with sqlite3.connect(daemon.database, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(100):
+            daemon.ask(request(), timeout_s=1)
+            time.sleep(0.1)
+        other.execute("ROLLBACK")
+    other.close()
+    wait_for("all decisions in the journal", lambda: logged(daemon) == 100)
+    assert 1 <= daemon.text().count("event=database-locked") <= 3, "not one line for each"
 
 
 def test_a_copy_put_in_the_databases_place_is_noticed(daemon: Daemon, tmp_path: Path) -> None:
