@@ -101,6 +101,7 @@ def serve(connection: socket.socket) -> None:
     connection.close()
     log, telling = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts behind itself ignores it
     if pid := os.fork():
         os.close(log)
         tell(telling, pid)

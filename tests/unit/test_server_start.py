@@ -160,14 +160,12 @@ def test_equal_terms_of_another_process_are_the_same(database: Path) -> None:
 
 
 @pytest.fixture
-def full(daemon: Daemon) -> Iterator[Daemon]:
+def full(daemon: Daemon) -> Daemon:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one processor")
     with Database.open(daemon.database) as database:
         database.add_records([mine()] * workers.MINIMUM)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts behind itself ignores it
-    yield daemon
-    signal.signal(signal.SIGINT, before)
+    return daemon
 
 
 def children(daemon: Daemon) -> list[int]:
