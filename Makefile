@@ -85,7 +85,7 @@ install-plugin: ## install the plugin into Slurm's plugin directory (activates n
 
 .PHONY: install-fallbacks
 install-fallbacks: ## install what serves a site without the plugin: for TaskProlog and cli_filter (activates nothing)
-	@$(MAKE) --no-print-directory --silent -C spank/fallbacks install
+	@$(MAKE) --no-print-directory --silent -C spank/fallbacks install PRELOADDIR=$(PRELOADDIR)
 
 .PHONY: install-accelerators
 install-accelerators: ## install the accelerators that jobs can be given (activates nothing)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pytest
 
 from tests.spank.daemon import FakeDaemon, decision
 
+FALLBACKS = Path(__file__).parents[2] / "spank" / "fallbacks"
 GIVEN = {"SRO_A": "one", "OMPI_MCA_b": "two words"}
 JOB = {"SLURM_JOB_ID": "4711", "SLURM_JOB_NUM_NODES": "2", "SLURM_CLUSTER_NAME": "far", "SLURM_SUBMIT_DIR": "/home/a"}
 EXPORTS = "export SRO_A=one\nexport OMPI_MCA_b=two words\nexport REPRISE_DECISION=d-1\n"
@@ -230,3 +232,14 @@ def test_a_failing_call(program: Program, daemon: FakeDaemon, word: str, all_of_
         program.env = {**JOB, "FAIL_CALL": name, "FAIL_AT": str(at)}
         said.add(program.ask(word))
     assert said <= {"", all_of_it}
+
+
+@pytest.mark.parametrize("name", ["task_prolog", "cli_filter.lua"])
+def test_what_is_installed_elsewhere_calls_the_program_that_is_there(name: str, tmp_path: Path) -> None:
+    places = ("PREFIX=/usr", "PRELOADDIR=/usr/lib/reprise-preload")
+    for words in ((), places):
+        subprocess.run(["make", "-s", "-C", str(FALLBACKS), "install", f"DESTDIR={tmp_path}", *words], check=True)
+    assert (tmp_path / "usr/local/share/reprise" / name).read_text() == (FALLBACKS / name).read_text()
+    text = (tmp_path / "usr/share/reprise" / name).read_text()
+    assert re.search(r"/usr/libexec/reprise/reprise-ask (start|srun) preload_directory=/usr/lib/reprise-preload ", text)
+    assert "/usr/local" not in text
