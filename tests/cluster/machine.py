@@ -31,6 +31,8 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
 )
+TOLD = ("slurm", "reprise")  # directories of logs that are shown where a test failed
+NOISE = "Unauthorized credential"  # munged, where a credential is for another user: often, and no fault
 NEEDED_COMMANDS = ("unshare", "nsenter", "setpriv", "ip", "tc", "slurmctld", "slurmd", "munged", "sbatch")
 
 
@@ -280,13 +282,15 @@ class VirtualCluster:
         return JobEnd(job_id, job["JobState"], int(job["ExitCode"].split(":")[0]), text)
 
     def logs(self, lines: int = 40) -> str:
-        """The ends of all daemons' logs, for a person who looks for the cause of a failure."""
+        """The ends of all daemons' logs, for a person who looks for the cause of a failure: the controller's last."""
+        found = self.path("/var/log").rglob("*")
+        logs = {log for log in found if log.is_file() and (log.parent.name in TOLD or log.name.startswith("munged"))}
         parts = []
-        for log in sorted(self.path("/var/log").rglob("*")):
-            if log.is_file() and (log.parent.name in ("slurm", "reprise") or log.name.startswith("munged")):
-                tail = log.read_text(errors="replace").splitlines()[-lines:]
-                if tail:
-                    parts.append(f"==> {log.name} <==\n" + "\n".join(tail))
+        for log in sorted(logs, key=lambda log: (log.name == "slurmctld.log", log.name)):
+            again = log.suffix == ".out" and log.with_suffix(".log") in logs  # but for a last word of the C library's
+            said = [line for line in log.read_text(errors="replace").splitlines() if NOISE not in line]
+            if tail := said[-5 if again else -lines :]:
+                parts.append(f"==> {log.name} <==\n" + "\n".join(tail))
         return "\n".join(parts)
 
 

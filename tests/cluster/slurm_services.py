@@ -13,9 +13,11 @@ from tests.waiting import wait_for
 
 CONF = "/etc/slurm/slurm.conf"
 FAR = "far"
+ACCOUNT, MEMBER = "science", "bob"  # the only account, and its only user
 FAR_CONF = "/etc/slurm-far/slurm.conf"
 SLURMRESTD_SOCKET = "/run/slurmrestd/socket"
 DATABASE = "/var/lib/slurm-accounting"
+SYSTEM_DATABASE = "CREATE DATABASE mysql;\nUSE mysql;\n"  # without it, none has the procedure slurmdbd reads users by
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=login
@@ -45,9 +47,12 @@ def start_accounting(cluster: VirtualCluster) -> None:
     """slurmdbd on a database of its own, and the controller told so: `-M` and slurmrestd need it."""
     for directory in (DATABASE, f"{DATABASE}/data"):
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
-    options = ["--no-defaults", f"--datadir={DATABASE}/data", f"--socket={DATABASE}/socket", "--skip-networking"]
-    fast = ["--skip-grant-tables", "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
-    cluster.popen(["mariadbd", *options, *fast], user="reprise", log="/var/log/slurm/mariadbd.out")
+    data = ["--no-defaults", f"--datadir={DATABASE}/data", "--innodb-log-file-size=8M"]
+    tables = cluster.path("/usr/share/mysql/mysql_system_tables.sql").read_text()
+    cluster.run(["mariadbd", *data, "--bootstrap"], user="reprise", stdin=f"{SYSTEM_DATABASE}{tables}")
+    served = ["--skip-networking", f"--socket={DATABASE}/socket", "--skip-grant-tables"]
+    fast = ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
+    cluster.popen(["mariadbd", *data, *served, *fast], user="reprise", log="/var/log/slurm/mariadbd.out")
     wait_for("the database", lambda: cluster.path(f"{DATABASE}/socket").exists(), 30)
     cluster.write("/etc/slurm/slurmdbd.conf", SLURMDBD, mode=0o600)
     cluster.popen(["slurmdbd", "-D"], env={"MYSQL_UNIX_PORT": f"{DATABASE}/socket"}, log="/var/log/slurm/slurmdbd.out")
@@ -55,7 +60,9 @@ def start_accounting(cluster: VirtualCluster) -> None:
     conf.write_text(conf.read_text() + ACCOUNTING)
     answers(cluster, "sacctmgr", "--noheader", "show", "cluster")
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
-    restart_controller(cluster)
+    cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])
+    cluster.run(["sacctmgr", "--immediate", "add", "user", MEMBER, f"account={ACCOUNT}"])
+    restart_controller(cluster)  # which asks for all of that, instead of being told some time
 
 
 def restart_controller(cluster: VirtualCluster) -> None:
