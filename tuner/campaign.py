@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -22,7 +21,7 @@ from pydantic import (
 
 from database.model import Scope
 from reprise.config import AbsolutePath, Section, first_problem
-from tuner import noise, pruning, search
+from tuner import noise, pruning, search, yaml_text
 from tuner.errors import TunerError
 from tuner.schedule import DAYS, Hours
 from tuner.search.base import Search
@@ -247,18 +246,13 @@ def check(data: Any, where: str) -> Definition:
 def read_mapping(path: Path) -> dict[str, Any]:
     """The mapping that a YAML file holds. Raises CampaignError with one line."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CampaignError(f"{path}: cannot be read ({error.strerror}): check the path and its permissions") from error
     except UnicodeDecodeError as error:
         raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        words = getattr(error, "problem", None) or "it cannot be parsed"
-        raise CampaignError(f"{path}: is not valid YAML{line} ({words}): correct that line") from error
-    except (ValueError, RecursionError) as error:  # a date that is none, an alias within its own anchor
-        raise CampaignError(f"{path}: is not valid YAML ({error}): correct it") from error
+    except yaml_text.NotYamlError as error:
+        raise CampaignError(f"{path}: is not valid YAML{error}") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise CampaignError(f"{path}: is no mapping of names to values: begin with a line like `name: my-campaign`")
     return data

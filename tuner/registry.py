@@ -32,7 +32,7 @@ def read(name: str, config: Config, application: Application | None = None) -> d
     Both are kept with the campaign, so that a resumed one runs what it began with. Raises CampaignError with one line.
     """
     path = config.tuner.components / f"{name}.yaml"
-    if not path.is_file():
+    if not _is_there(path, name):
         raise CampaignError(f"component {name!r}: {_hint(name, config.tuner.components)}")
     definition = read_mapping(path)
     for key in REQUIRED:
@@ -50,6 +50,13 @@ def read(name: str, config: Config, application: Application | None = None) -> d
             "options": application.options,
         }
     return definition
+
+
+def _is_there(path: Path, name: str) -> bool:
+    try:
+        return path.name == f"{name}.yaml" and path.is_file()  # not one of another directory
+    except OSError:  # a name may be too long for one
+        return False
 
 
 def read_script(path: Path) -> str:

@@ -114,7 +114,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     """An error as its reader expects it: JSON below /api, else a page."""
     is_api = request.url.path.removeprefix(request.scope.get("root_path", "")).startswith("/api/")
     if isinstance(error, SignInError) and not is_api:
-        return RedirectResponse(str(request.url_for("sign_in")), 303)
+        return RedirectResponse(request.url_for("sign_in").path, 303)
     status, words = _said(error)
     again = isinstance(error, NotYetError)
     headers = {"retry-after": AGAIN_S, "refresh": AGAIN_S} if again else {}

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,20 +38,17 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{os.getpid()}"
     directory = config.tuner.work / FILES
     file = directory / f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '_', checked.name)}.yaml"
-    try:
+    with _written(file):
         directory.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TunerError(
-            f"{file}: cannot be written ({error.strerror}): tuner.work must be writable by the user of the pages"
-        ) from error
     return _begin(config, path, ["run", "--yes", str(file)], file.with_suffix(".log"))
 
 
 def resume(config: Config, path: Path | None, number: int) -> None:
     """Go on with a campaign. Raises TunerError with what it said where it does not."""
     directory = config.tuner.work / FILES
-    directory.mkdir(parents=True, exist_ok=True)
+    with _written(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     _begin(config, path, ["resume", str(number)], directory / f"resumed-{number}-{time.time_ns()}.log")
 
 
@@ -65,11 +64,21 @@ def stop(config: Config, number: int, who: str) -> None:
         session.abandon(database, database.campaign(number), config, who)
 
 
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TunerError(
+            f"{path}: cannot be written ({error.strerror}): tuner.work must be writable by the user of the pages"
+        ) from error
+
+
 def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> int:
     """Run `reprise tune` apart from this process, and wait until the campaign runs; returns its number."""
     found = in_use(path)
     options = ["--config", str(found)] if found else []
-    with log.open("wb") as out:
+    with _written(log), log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "reprise", *options, "tune", *words],
             stdin=subprocess.DEVNULL,

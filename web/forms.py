@@ -14,7 +14,7 @@ from matcher.jobs import campaign
 from matcher.metadata import JobMetadata
 from matcher.slurm_job import slurm_says
 from reprise.config import Config
-from tuner import registry
+from tuner import registry, yaml_text
 from tuner.campaign import CampaignError, check, read_mapping
 from tuner.errors import TunerError
 
@@ -27,7 +27,7 @@ def user_of(text: str | None) -> tuple[str | None, int | None, int | None]:
         return None, None, None
     try:
         entry = pwd.getpwuid(int(text)) if text.isdecimal() and len(text) < 11 else pwd.getpwnam(text)
-    except (KeyError, OverflowError):
+    except (KeyError, ValueError, OverflowError):  # an unknown one, a NUL in it, a large number
         return (None, int(text), None) if text.isdecimal() and len(text) < 11 else (text, None, None)
     return entry.pw_name, None, entry.pw_uid
 
@@ -109,13 +109,9 @@ def filled_in(fields: Mapping[str, str]) -> dict[str, Any]:
 def from_text(text: str) -> dict[str, Any]:
     """What an edited file says. Raises TunerError with the setting that is wrong."""
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise CampaignError(f"this is not valid YAML{where}: correct that line") from error
-    except (ValueError, RecursionError) as error:
-        raise CampaignError(f"this is not valid YAML ({error}): correct it") from error
+        data = yaml_text.load(text)
+    except yaml_text.NotYamlError as error:
+        raise CampaignError(f"this is not valid YAML{error}") from error
     if not isinstance(data, dict):
         raise CampaignError("this is no mapping of names to values: begin with a line like `name: my-campaign`")
     check(data, "this campaign")

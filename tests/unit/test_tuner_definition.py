@@ -61,6 +61,11 @@ def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expec
     assert expected in message(tmp_path, {**GOOD, **changes})
 
 
+# Each line has the one before several times over: some hundred letters that fill all memory there is.
+MANY_LISTS = "\n".join(["x0: &x0 [1]", *(f"x{i + 1}: &x{i + 1} [{', '.join([f'*x{i}'] * 10)}]" for i in range(9))])
+MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i}, *x{i}]}}" for i in range(30))])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -74,6 +79,10 @@ def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expec
         ("x: 2026-99-99\n", "is not valid YAML"),
         ("name: n\ncomponent: c\nscope: cluster\nsettings: {x: 2026-01-02}\n", "dates in quotes"),
         ("name: !!python/object:os.system x\n", "is not valid YAML in line 1"),
+        (MANY_LISTS, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
+        (MANY_MERGED, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
+        ("name: \x00", "is not valid YAML (special characters are not allowed)"),
+        ("[" * 5000, "is not valid YAML"),
     ],
 )
 def test_a_file_that_is_no_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:

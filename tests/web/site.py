@@ -102,7 +102,7 @@ class WebSite:
             knowledge = knowledge_of(database.record_texts(), model_of(self.config), self.config)
             policy = policy_of(self.config)
             for number in range(jobs):
-                at = self.now - 30 * DAY * rng.random()
+                at = self.now - 29 * DAY * rng.random()  # within 30 days, of which one has just begun
                 user = USERS[number % len(USERS)]
                 text = SCRIPT if user != "carol" else SCRIPT.replace("lattice", "weather").replace("--steps", "--days")
                 submission = Submission.for_script("/home/alice/job.sh", text, cwd=f"/home/{user}")

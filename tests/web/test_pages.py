@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from database import Database
 from matcher import slurm_job, tokens
 from tests.unit.database_values import campaign, decision, trial
+from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 from tuner import session
@@ -59,7 +60,7 @@ def attributes(page: str) -> set[str]:
 @pytest.mark.parametrize("path", [*PAGES, "/campaigns/1"])
 def test_who_has_not_signed_in_is_asked_to(pages: TestClient, path: str) -> None:
     answer = pages.get(path)
-    assert (answer.status_code, answer.headers["location"]) == (303, "http://testserver/sign-in")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 
 
 def test_programs_are_told_that_a_token_is_missing(pages: TestClient) -> None:
@@ -261,6 +262,30 @@ def test_names_of_campaigns_are_shown_and_never_obeyed(empty: WebSite) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/jobs?user=a%00b", 200),
+        ("/jobs?user=%ED%A0%80&application=%00&record=%C2%B2&until=1e400", 200),
+        ("/records?component=%00&job=%00&status=%00", 200),
+        (f"/campaigns/new?component={'x' * 900}", 409),
+        ("/campaigns/new?component=%00", 409),
+        ("/campaigns/new?component=../components/sleep", 409),
+        ("/campaigns/new?component=sleep&decision=%00", 404),
+    ],
+)
+def test_what_nobody_types_is_answered_as_what_is_not_there(
+    pages: TestClient, filled: WebSite, path: str, status: int
+) -> None:
+    assert pages.get(path, headers=as_user(filled)).status_code == status
+
+
+@pytest.mark.parametrize("file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}"])
+def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
+    words = {"text": file, "action": "download"}
+    assert pages.post("/campaigns/file", data=words, headers=as_user(filled)).status_code == 409
+
+
+@pytest.mark.parametrize(
     "path", [*PAGES, "/sign-in", "/nothing", "/api/jobs", "/static/charts.js", "/static/plotly.js"]
 )
 def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
@@ -364,6 +389,16 @@ def test_a_wrong_field_is_named(pages: TestClient, filled: WebSite, change: dict
     answer = pages.post("/campaigns/new", data=fields, headers=as_user(filled))
     if words:
         assert answer.status_code == 409 and f"setting &#39;{words}" in answer.text
+
+
+def test_where_files_of_campaigns_cannot_be_written_it_says_so(empty: WebSite) -> None:
+    empty.config.tuner.work.write_text("a file, and no directory")
+    with Database.open(empty.config.database.path) as database:
+        number = database.add_campaign(campaign(spec={"definition": {}}))
+    with TestClient(create(empty.config, empty.file)) as client:
+        for path, body in (("/api/campaigns", empty.campaign()), (f"/api/campaigns/{number}", {"action": "resume"})):
+            answer = client.post(path, json=body, headers=as_user(empty))
+            assert answer.status_code == 409 and "tuner.work must be writable" in answer.json()["detail"]
 
 
 @pytest.mark.slow
