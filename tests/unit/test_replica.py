@@ -90,8 +90,12 @@ def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of
     assert there and here and there[0] == here[0]
     (one,), (other,) = there[1], here[1]
     assert (one.elapsed_s, one.started_at, one.exit_status) == (other.elapsed_s, other.started_at, 0)
-    with Database.open(replica.database, read_only=True) as database:
-        assert database.oldest_out(1) == []
+
+    def nothing_waits() -> bool:
+        with Database.open(replica.database, read_only=True) as database:
+            return database.oldest_out(1) == []
+
+    wait_for("the replica to forget what was told", nothing_waits)
 
 
 @pytest.mark.slow
