@@ -17,6 +17,7 @@ import pytest
 from database.model import CampaignState, Trial, TrialState
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site
+from tests.waiting import wait_for
 from tuner.errors import TunerError
 from tuner.journal import Journal
 
@@ -55,7 +56,8 @@ def all_is_well(site: Site, campaign: int, slurm: FakeSlurm, interrupted: int = 
     assert states[TrialState.COMPLETE] == TRIALS and states.total() == TRIALS + interrupted
     assert site.campaign(campaign).state is CampaignState.COMPLETE
     assert len(site.runs()) == TRIALS + 1 + interrupted, "the proof is one more"
-    assert slurm.active() == []
+    # The last result is there a moment before its job has ended.
+    wait_for("the end of the last job", lambda: slurm.active() == [], timeout_s=10)
 
 
 def once(number: int, what: str) -> str:
