@@ -8,18 +8,22 @@ from collections.abc import Sequence
 from database.model import Compared
 from database.store import Store
 
-# Tasks of a job array share a decision: the first of them that has ended counts. A decision id comes from the job, so
-# from its user: another user's report is left alone.
+# Tasks of a job array share a decision: the first of them that ended counts. A decision id comes from the job, so from
+# its user: another user's report is left alone. The index is named, since the planner takes another one, and with it
+# reads all decisions of the record for each block.
 _COMPARED_SQL = """
-SELECT d.block, d.id AS decision_id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
-       d.verdict = 'holdout' AS held_out, o.elapsed_s, o.exit_status
-FROM decision AS d
+SELECT d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
+       d.held_out, o.elapsed_s, o.exit_status
+FROM decision AS d INDEXED BY decision_by_block
 LEFT JOIN outcome AS o ON o.id = (
-  SELECT min(id) FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  ORDER BY ended_at, id LIMIT 1
 )
-WHERE d.record_id = :record AND d.block IS NOT NULL AND (:block IS NULL OR d.block = :block) AND d.at > :since
-ORDER BY d.block, d.at, d.id
+WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 """
+_IN_ORDER = "ORDER BY d.block, d.at, d.id"
+BLOCK_SQL = f"{_COMPARED_SQL} AND d.block = :block {_IN_ORDER}"
+ALL_SQL = f"{_COMPARED_SQL} {_IN_ORDER}"
 
 
 class Comparisons(Store):
@@ -28,11 +32,13 @@ class Comparisons(Store):
     def compared(self, record_id: int, *, block: str | None = None, since: float = 0.0) -> Sequence[Compared]:
         """The record's jobs that are in blocks, block by block in the order of time, decided after `since` (Unix
         seconds); those of one block only, if given."""
-        rows = self._read(_COMPARED_SQL, {"record": record_id, "block": block, "since": since})
+        sql = ALL_SQL if block is None else BLOCK_SQL
+        rows = self._read(sql, {"record": record_id, "block": block, "since": since})
         return [
             Compared(
                 row["block"],
-                row["decision_id"],
+                row["size"],
+                row["id"],
                 row["at"],
                 row["nodes"],
                 bool(row["held_out"]),
@@ -43,6 +49,7 @@ class Comparisons(Store):
         ]
 
     def place_of(self, decision_id: str) -> tuple[int, str] | None:
-        """The record and the block of a decision; None where it is in none, or not there."""
-        rows = self._read("SELECT record_id, block FROM decision WHERE id = ? AND block IS NOT NULL", (decision_id,))
-        return (rows[0]["record_id"], rows[0]["block"]) if rows and rows[0]["record_id"] is not None else None
+        """The record that a decision compares and its block; None where it is in none, or not there."""
+        sql = "SELECT compared_id, block FROM decision WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
+        rows = self._read(sql, (decision_id,))
+        return (rows[0][0], rows[0][1]) if rows else None

@@ -12,7 +12,7 @@ from database.jobs import Jobs
 from database.outcomes import OUTCOME, Outcomes
 from database.overview import Overview
 from database.predictions import PREDICTION, Predictions
-from database.records import ARTIFACT, RECORD, Records
+from database.records import ARTIFACT, RECORD, STATUS_CHANGE, Records
 from database.replicas import Replicas
 from database.service_runs import SERVICE_RUN, ServiceRuns
 
@@ -21,7 +21,7 @@ _OVER = {
     "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first goes by an index
     "service_run": "coalesce(stopped_at, seen_at) < :before",
 }
-TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION)
+TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION, STATUS_CHANGE)
 
 
 class Database(

@@ -52,12 +52,13 @@ _OF_APPLICATION = (  # one after the other: each goes by an index
     " AND json_extract(d.metadata, '$.program') IS NOT :application",
 )
 
-# Tasks of a job array share a decision: the first of them that has ended counts, as where gains are measured.
+# Tasks of a job array share a decision: the first of them that ended counts, as where gains are measured.
 _ALIKE_SQL = """
-SELECT d.verdict = 'holdout' AS held_out, o.elapsed_s
+SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
 JOIN outcome AS o ON o.id = (
-  SELECT min(id) FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
   AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
@@ -162,5 +163,7 @@ class Jobs(Store):
 
     def compared_records(self) -> Sequence[int]:
         """The ids of records of which jobs were held out, or could have been."""
-        rows = self._read("SELECT DISTINCT record_id FROM decision WHERE record_id IS NOT NULL AND block IS NOT NULL")
+        rows = self._read(
+            "SELECT DISTINCT compared_id FROM decision WHERE compared_id IS NOT NULL AND block IS NOT NULL"
+        )
         return [row[0] for row in rows]

@@ -192,8 +192,9 @@ class RecordChanges:
 class Decision:
     """What the matcher answered, and why. `fields` and `alternatives` are as `matcher` writes them; secrets are masked.
 
-    `id` is unique text made by the matcher. `job_id` is None until the job reports. `block`: of jobs alike, of which
-    some are held out; None where it is compared with none.
+    `id` is unique text made by the matcher. `job_id` is None until the job reports. `record_id` is the best record.
+    `block`: of `block_size` jobs alike, some of which are given the settings of the record `compared_id`, and some not
+    (`held_out`); None where the job is compared with none.
     """
 
     id: str
@@ -217,20 +218,36 @@ class Decision:
     job_id: int | None = None
     array_task: int | None = None
     block: str | None = None
+    compared_id: int | None = None
+    held_out: bool = False
+    block_size: int | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A job of a record, in a block with others of which some were held out. `nodes`: as far as known; `elapsed_s` and
-    `failed` are None where no end was reported."""
+    """A job of a record, in a block with others of which some were held out. `size`: jobs that the block has once it is
+    full, 0 where that is not known. `nodes`: as far as known; `elapsed_s` and `failed` are None where no end was
+    reported."""
 
     block: str
+    size: int
     decision_id: str
     at: float
-    nodes: float | None
+    nodes: int | None
     held_out: bool
     elapsed_s: float | None
     failed: bool | None
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """The status that a record has had since `at` (Unix seconds), and why."""
+
+    record_id: int
+    at: float
+    status: RecordStatus
+    reason: str = ""
+    id: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from database.campaigns import change_campaign
 from database.errors import NotFoundError
-from database.model import Artifact, CampaignState, Json, Record, RecordChanges, RecordStatus, RecordText
+from database.model import (
+    Artifact,
+    CampaignState,
+    Json,
+    Record,
+    RecordChanges,
+    RecordStatus,
+    RecordText,
+    StatusChange,
+)
 from database.rows import Table
 from database.store import Store
 
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)
+STATUS_CHANGE = Table("record_status", StatusChange)
 
 FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # that SQLite knows
 _TEXTS = f"SELECT {', '.join(RecordText._fields)} FROM record"  # noqa: S608 (the model's own names)
@@ -143,6 +153,11 @@ class Records(Store):
         with self._write() as connection:
             if connection.execute(sql, (status, at, reason, record_id)).rowcount == 0:
                 raise _no_record(record_id)
+
+    def status_changes(self, record_id: int) -> Sequence[StatusChange]:
+        """Which statuses a record has been given since it was made, oldest first."""
+        rows = self._read("SELECT * FROM record_status WHERE record_id = ? ORDER BY at, id", (record_id,))
+        return [STATUS_CHANGE.decode(row) for row in rows]
 
 
 def _insert_record(connection: sqlite3.Connection, record: Record) -> int:

@@ -95,7 +95,7 @@ class Replicas(Store):
         """A replica's decision; one that is here already stays as it is. A record that is not here is not named."""
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
-            row = row if known else {**row, "record_id": None}
+            row = row if known else {**row, "record_id": None, "compared_id": None}
             connection.execute(f"{DECISION.insert_sql} ON CONFLICT (id) DO NOTHING", row)
 
 

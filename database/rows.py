@@ -2,7 +2,7 @@
 """Values of `database.model` to rows and back. What a column holds follows from the type of the dataclass's field.
 
 Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five columns,
-`<field>_mean` to `<field>_unit`; everything else is one column as it is.
+`<field>_mean` to `<field>_unit`; a truth is 0 or 1; everything else is one column as it is.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Table(Generic[T]):
             for count in AT_ONCE
         }
         self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
+        self._truths = {name for name, hint in self._fields.items() if hint is bool}
         self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
@@ -83,6 +84,8 @@ class Table(Generic[T]):
                 row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
             else:
                 row[name] = self._to_json(cell, f"{self.name}.{name}") if name in self._json else cell
+        for name in self._truths:
+            row[name] = int(getattr(value, name))
         for name, cell in row.items():
             if isinstance(cell, float) and not math.isfinite(cell):
                 raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")
@@ -150,6 +153,8 @@ def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
         return lambda row: Measurement(*[row[column] for column in columns])
     if _is_json(hint):
         return lambda row: _from_json(row[name])
+    if hint is bool:
+        return lambda row: bool(row[name])
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return lambda row: hint(row[name])
     return itemgetter(name)

@@ -108,21 +108,36 @@ class _Candidate:
 class Decided:
     """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
 
-    That is given how many milliseconds the decision took.
+    That is given how many milliseconds the decision took. `used` are the records that the settings are of.
     """
 
     decision: Decision
     explained: Callable[[float], Decision]
+    used: Sequence[Known] = ()
 
-    def placed(self, place: Place) -> Decided:
-        """The same for a job that is compared with others: given nothing, where it is held out."""
-        changes: dict[str, Any] = {"block": place.block}
+    def placed(self, place: Place, record: Known) -> Decided:
+        """The same for a job that is compared with others: without the record's settings, where it is held out."""
+        changes: dict[str, Any] = {
+            "block": place.block,
+            "block_size": place.size,
+            "compared_id": record.id,
+            "held_out": place.held_out,
+        }
         if place.held_out:
-            reason = f"held out, to see what others gain; would be given {self.decision.reason}"
-            changes |= {"verdict": "holdout", "injected": {}, "reason": reason}
+            injected = {name: value for name, value in self.decision.injected.items() if name not in record.names}
+            changes["injected"] = injected
+            if injected:
+                changes["reason"] = (
+                    f"{self.decision.reason}; those of record {record.id} ({record.component}) are held out, to see "
+                    "what others gain by them"
+                )
+            else:
+                changes["verdict"] = "holdout"
+                changes["reason"] = f"held out, to see what others gain; would be given {self.decision.reason}"
         return Decided(
             dataclasses.replace(self.decision, **changes),
             lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
+            self.used,
         )
 
 
@@ -189,7 +204,7 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
             elapsed_ms=elapsed_ms,
         )
 
-    return Decided(decision, explained)
+    return Decided(decision, explained, [candidate.record for candidate in used] if applies else ())
 
 
 def _not_visible_yet(question: Question, clusters: str) -> str | None:

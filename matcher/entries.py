@@ -89,10 +89,13 @@ def forwarded_entry(
 
 def _take(database: Database, one: protocol.Forwarded, watch: Watch) -> None:
     if one.kind == "decision":
-        database.take_decision_row(_row(one.row, DECISION.columns()))
+        row = _row(one.row, DECISION.columns())
+        database.take_decision_row(row)
+        if row["block"]:  # its end may have come first, by another way
+            watch.ended(row["id"])
     else:
-        row = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
-        _report(database, one.state, row, watch)
+        reported = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
+        _report(database, one.state, reported, watch)
 
 
 def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:

@@ -108,6 +108,11 @@ class Known:
         return self.terms.status
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of the variables."""
+        return self.terms.names
+
+    @property
     def environment(self) -> Mapping[str, str]:
         return dict(zip(self.terms.names, self.values, strict=True))
 

@@ -22,6 +22,7 @@ from database.model import RecordText
 from matcher import protocol, tokens, workers
 from matcher.access import access_of
 from matcher.benefit.blocks import Blocks
+from matcher.benefit.like import like
 from matcher.benefit.watch import Watch
 from matcher.decide import Decided, Knowledge, Question, answered
 from matcher.entries import decision_entry, forwarded_entry, outcome_entry
@@ -45,6 +46,7 @@ INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread,
 LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
 INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
 OMPI_INFO_TIMEOUT_S = 10.0
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
 WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
 
 
@@ -113,7 +115,7 @@ class Service:
         self._blocks = Blocks()
         self.reload()
         self._is_replica = self._config.replica.records is not None  # who becomes one, or none, is started anew
-        self.watch = Watch(self._blocks.open, clock, judges=not self._is_replica)
+        self.watch = Watch(clock, judges=not self._is_replica)
         self._knowledge = knowledge_of((), self._model, self._config)
         self._explainer = Explainer(self._config.database.path, self._config.site.cluster)
 
@@ -216,21 +218,33 @@ class Service:
             made = answered(*arguments)
         else:
             made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
-        made = self._dealt(made)
+        made = self._dealt(made, question)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
         self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
         return protocol.decision_reply(made.decision), partial(
             decision_entry, made, elapsed_ms, forward=self._is_replica
         )
 
-    def _dealt(self, made: Decided) -> Decided:
-        """With its place in a block, where some jobs are held out."""
+    def _dealt(self, made: Decided, question: Question) -> Decided:
+        """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
+        are given the same of the others."""
         decision, share = made.decision, self._config.matcher.holdout
-        if decision.verdict != "apply" or decision.record_id is None or not share:
+        if decision.verdict != "apply" or not share or question.submission.command in REPORT_NO_END:
             return made
-        alike = decision.record_id, decision.metadata.get("nodes")
-        in_doubt = self.watch.in_doubt(decision.record_id)
-        return made.placed(self._blocks.place(alike, decision.id, share, in_doubt=in_doubt))
+        record = self._blocks.one_of(made.used)
+        others = frozenset(one.id for one in made.used if one is not record)
+        job = decision.metadata
+        alike = like(
+            record.scope,
+            nodes=job.get("nodes"),
+            tasks=job.get("tasks"),
+            user=decision.user,
+            application=job.get("program") or job.get("job_name") or "",
+        )
+        in_doubt = self.watch.in_doubt(record.id)
+        place = self._blocks.place((record.id, others, alike), decision.id, share, in_doubt=in_doubt)
+        self.watch.dealt(record.id)
+        return made.placed(place, record)
 
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
         if uid not in (0, outcome.job.uid):

@@ -76,7 +76,15 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
         for one in sorted(compared, key=lambda one: one.at)[-POINTS:]
         if one.elapsed_s is not None
     ]
-    told = {"version": JSON_VERSION, "record": dataclasses.asdict(found), "production": production, "runs": runs}
+    told = {
+        "version": JSON_VERSION,
+        "record": dataclasses.asdict(found),
+        "production": production,
+        "runs": runs,
+        "history": [
+            {"at": one.at, "status": one.status, "reason": one.reason} for one in database.status_changes(number)
+        ],
+    }
     return found, told
 
 

@@ -2,7 +2,8 @@
 """Production in miniature: jobs of some records, one of which does harm, as the daemon compares them.
 
 Jobs of all records come mixed, on one, two or four nodes; some of a record's last jobs still run when its next one is
-decided. The daemon's own blocks, evidence and gains are what decides; only jobs and time are made up.
+decided; and the cluster gets slower and faster by turns. The daemon's own blocks, evidence and gains are what decides;
+only jobs and time are made up.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from matcher.benefit.blocks import Blocks
+from matcher.benefit.blocks import Blocks, Place
 from matcher.benefit.evidence import Evidence, Run
 from matcher.benefit.gain import gain
 
@@ -26,6 +27,9 @@ NODES = (1, 2, 4)
 RUNNING = 3
 """A record's jobs that have not ended yet when its next one is decided."""
 NOISE = 0.05
+DRIFT = 0.1
+"""Of the run time's logarithm, up and down from the mean, so often in a production: the same for all jobs."""
+TURNS = 3
 SHARE = 0.1
 
 Noise = Callable[[random.Random], float]
@@ -55,10 +59,10 @@ class _Kept:
 
     effect: float
     evidence: Evidence = field(default_factory=Evidence)
-    running: deque[tuple[str, bool, int, float]] = field(default_factory=deque)
+    running: deque[tuple[Place, float]] = field(default_factory=deque)
     blocks: dict[str, tuple[list[Run], list[Run]]] = field(default_factory=dict)
-    pending: dict[str, int] = field(default_factory=dict)
-    seconds: dict[int, tuple[list[float], list[float]]] = field(default_factory=dict)
+    ended: list[tuple[list[float], list[float]]] = field(default_factory=list)
+    dealt: int = 0
     given: int = 0
     set_aside: bool = False
 
@@ -79,40 +83,41 @@ def play(seed: int, jobs: int, noise: Noise) -> Played:
     blocks = Blocks(rng)
     for number in range(jobs):
         which = rng.randrange(RECORDS)
-        _job(records[which], which, str(number), blocks, rng, noise)
+        drift = DRIFT * math.sin(2 * math.pi * TURNS * number / jobs)
+        _job(records[which], which, str(number), blocks, rng, noise, drift)
     good = [(kept.set_aside, _holds(kept)) for kept in records[1:]]
     return Played(records[0].given if records[0].set_aside else None, good)
 
 
-def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random, noise: Noise) -> None:
+def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random, noise: Noise, drift: float) -> None:
     if kept.set_aside:
         return
     if len(kept.running) >= RUNNING:
-        _end(kept, blocks)
+        _end(kept)
         if kept.set_aside:
             return
     nodes = rng.choice(NODES)
-    place = blocks.place((which, nodes), name, SHARE, in_doubt=kept.evidence.in_doubt)
-    seconds = 600 / nodes * math.exp(noise(rng) + (0.0 if place.held_out else kept.effect))
-    kept.running.append((place.block, place.held_out, nodes, seconds))
-    kept.pending[place.block] = kept.pending.get(place.block, 0) + 1
+    place = blocks.place((which, nodes), name, SHARE, in_doubt=kept.evidence.in_doubt(kept.dealt))
+    seconds = 600 / nodes * math.exp(drift + noise(rng) + (0.0 if place.held_out else kept.effect))
+    kept.running.append((place, seconds))
+    kept.dealt += 1
     kept.given += not place.held_out
 
 
-def _end(kept: _Kept, blocks: Blocks) -> None:
-    """The oldest of the jobs that run."""
-    block, held_out, nodes, seconds = kept.running.popleft()
-    kept.seconds.setdefault(nodes, ([], []))[held_out].append(seconds)
-    runs = kept.blocks.setdefault(block, ([], []))
-    runs[held_out].append(Run(seconds))
-    kept.pending[block] -= 1
-    if kept.pending[block] == 0 and block not in blocks.open():
-        kept.evidence.add(*kept.blocks.pop(block))
+def _end(kept: _Kept) -> None:
+    """The oldest of the jobs that run; its block counts once it is full."""
+    place, seconds = kept.running.popleft()
+    runs = kept.blocks.setdefault(place.block, ([], []))
+    runs[place.held_out].append(Run(seconds))
+    given, held_out = runs
+    if len(given) + len(held_out) == place.size:
+        kept.ended.append(([run.seconds for run in given], [run.seconds for run in held_out]))
+        kept.evidence.add(*kept.blocks.pop(place.block))
         kept.set_aside = bool(kept.evidence.verdict)
 
 
 def _holds(kept: _Kept) -> bool:
-    found = gain(kept.seconds.values())
+    found = gain(kept.ended)
     truth = 1 - math.exp(kept.effect)
     return found.low is not None and found.high is not None and found.low <= truth <= found.high
 

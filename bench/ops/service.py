@@ -8,8 +8,9 @@ import random
 import sqlite3
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.load import quantile
 from bench.match import fill, one_after_another, question, rss_mib, start
@@ -55,8 +56,9 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 def log_decisions(path: Path, count: int) -> None:
     """So many, in the year before now, so that none is purged."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
+    place: Mapping[str, Any] = {"block": first, "block_size": 1, "compared_id": 1}
     with Database.open(path) as database:
-        database.add_decision(decision(first, at=begun, record_id=1, block=first, verdict="apply"))
+        database.add_decision(decision(first, at=begun, record_id=1, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
         indexes = dict(connection.execute(asked).fetchall())  # quicker made anew than kept
@@ -68,6 +70,8 @@ def log_decisions(path: Path, count: int) -> None:
             "at": "one.at + n * :step",
             "job_id": "n",
             "block": "CASE WHEN n % 10 THEN NULL ELSE format('%011x-%08x', n, n) END",
+            "compared_id": "CASE WHEN n % 10 THEN NULL ELSE 1 END",
+            "block_size": "CASE WHEN n % 10 THEN NULL ELSE 1 END",
         }
         cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
         values = {"count": count, "first": first, "step": YEAR_S / count}

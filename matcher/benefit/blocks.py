@@ -13,27 +13,33 @@ import random
 import secrets
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+T = TypeVar("T")
 PAIR = 2
+OPEN_BLOCKS = 10_000
+"""That are kept open (some 3 MB); the one that was begun first is left as it is, where there would be more."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A job's: its block, and whether it is held out."""
+    """A job's: its block, how many jobs that has once it is full, and whether it is held out."""
 
     block: str
+    size: int
     held_out: bool
 
 
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
     """The jobs of a new block, True for each that is held out, in random order.
 
-    Share is how many are held out of all, above 0 and below 1; it is met by blocks with a single job of the rarer kind.
-    In doubt it is one of two at least.
+    Share is how many are held out of all, above 0 and below 1; it is met by blocks with a single job of the rarer kind,
+    of two sizes where none alone meets it. In doubt it is one of two at least.
     """
     if in_doubt:
         share = max(share, 0.5)
-    size = max(PAIR, round(1 / min(share, 1 - share)))
+    wanted = round(1 / min(share, 1 - share), 9)  # 10, where 1 - 0.9 is a little less than a tenth
+    size = int(wanted) + (rng.random() < wanted % 1)
     rare = share <= 0.5 or size == PAIR
     jobs = [not rare] * size
     jobs[rng.randrange(size)] = rare
@@ -46,18 +52,24 @@ class Blocks:
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._rng = rng or secrets.SystemRandom()
-        self._open: dict[Hashable, tuple[str, list[bool]]] = {}
+        self._open: dict[Hashable, tuple[str, int, list[bool]]] = {}
 
     def place(self, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
         """The next job's. `key`: of jobs that are alike; `name`: unique, of the block if this job begins one."""
-        block, left = self._open.get(key) or (name, pattern(share, in_doubt=in_doubt, rng=self._rng))
+        if key in self._open:
+            block, size, left = self._open[key]
+        else:
+            left = pattern(share, in_doubt=in_doubt, rng=self._rng)
+            block, size = name, len(left)
+            if len(self._open) >= OPEN_BLOCKS:
+                del self._open[next(iter(self._open))]
         held_out = left.pop()
         if left:
-            self._open[key] = block, left
+            self._open[key] = block, size, left
         else:
             self._open.pop(key, None)
-        return Place(block, held_out)
+        return Place(block, size, held_out)
 
-    def open(self) -> Sequence[str]:
-        """The blocks that more jobs will be in."""
-        return [block for block, _ in list(self._open.values())]
+    def one_of(self, records: Sequence[T]) -> T:
+        """The record that a job which is given settings of several is to compare, by chance."""
+        return self._rng.choice(records)

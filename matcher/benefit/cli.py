@@ -14,7 +14,7 @@ import click
 
 from database import listing
 from database.facade import Database
-from database.model import Record, RecordStatus
+from database.model import Record, RecordStatus, StatusChange
 
 if TYPE_CHECKING:
     from reprise.cli import Settings
@@ -60,11 +60,14 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
     with Database.open(settings.config.database.path, read_only=True) as database:
         record = database.record(record_id)
         compared = database.compared(record_id, since=story.since(record))
+        history = database.status_changes(record_id)
     found = story.production(compared, time.time())
     if as_json:
-        click.echo(json.dumps({"version": 1, "record": listing.document([record])["records"][0], **found}, indent=2))
+        told = [{"at": one.at, "status": one.status, "reason": one.reason} for one in history]
+        about = {"record": listing.document([record])["records"][0], "history": told}
+        click.echo(json.dumps({"version": 1, **about, **found}, indent=2))
         return
-    click.echo("\n".join(_in_words(record, found)))
+    click.echo("\n".join(_in_words(record, history, found)))
 
 
 @records.command()
@@ -91,7 +94,7 @@ def _set_status(settings: Settings, record_id: int, status: RecordStatus, reason
     click.echo(f"record {record_id} is {status}")
 
 
-def _in_words(record: Record, found: dict[str, Any]) -> list[str]:
+def _in_words(record: Record, history: Sequence[StatusChange], found: dict[str, Any]) -> list[str]:
     def moment(at: float) -> str:
         return f"{datetime.fromtimestamp(at).astimezone():%F %R %Z}"
 
@@ -113,6 +116,11 @@ def _in_words(record: Record, found: dict[str, Any]) -> list[str]:
         f"  {record.status}"
         + (f" since {moment(record.status_at)}" if record.status_at else "")
         + (f": {listing.printable(record.status_reason)}" if record.status_reason else ""),
+    ]
+    lines += [
+        f"    before, from {moment(one.at)}: {one.status}"
+        + (f": {listing.printable(one.reason)}" if one.reason else "")
+        for one in reversed(history[:-1])
     ]
     lines += [f"  {name}={listing.printable(value)}" for name, value in sorted(record.environment.items())]
     if not found["blocks"]:

@@ -29,6 +29,8 @@ DOUBT = 10.0
 """From there on the next blocks are pairs again, which tell most."""
 PAIRS_FIRST = 20
 """Blocks of two that a new record begins with."""
+JOBS_FIRST = 100
+"""At most so many of its jobs are in them, where their ends are late or reported by nobody."""
 STAKE = 0.85
 """Of what there is, at most: a single bad run of a job that was held out must not ruin the evidence."""
 SCALES = (1.0, 2.0)
@@ -103,10 +105,10 @@ class Evidence:
             return FAILING
         return SLOWER if self.slower >= self.limit else ""
 
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the next jobs are to be compared one with one."""
-        return self.blocks < PAIRS_FIRST or max(self.slower, self.failing) >= DOUBT
+    def in_doubt(self, jobs: int) -> bool:
+        """Whether the next job is to be compared one with one, after so many: the record is new, or looks harmful."""
+        is_new = self.blocks < PAIRS_FIRST and jobs < JOBS_FIRST
+        return is_new or max(self.slower, self.failing) >= DOUBT
 
 
 def _next(before: float, bet: float) -> float:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from database.model import Compared, Record
 from matcher.benefit.evidence import FAILING, Evidence, Run
-from matcher.benefit.gain import Gain, gain
+from matcher.benefit.gain import Block, Gain, gain
 
-WAIT_S = 8 * 86_400.0
+DAY_S = 86_400.0
+WAIT_S = 8 * DAY_S
 """So long after its decision a job that has reported no end is not waited for: it never began, or its node was lost."""
+FILL_S = 60 * DAY_S
+"""So long after its first job a block is waited for that is not full: its daemon may have been restarted."""
 
 
 def since(record: Record) -> float:
@@ -27,13 +30,18 @@ def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
     return sorted(found.values(), key=lambda runs: (runs[0].at, runs[0].decision_id))
 
 
-def has_ended(block: Iterable[Compared], now: float) -> bool:
-    """Whether no job of it is waited for."""
-    return all(run.elapsed_s is not None or now - run.at >= WAIT_S for run in block)
+def waits_until(block: Sequence[Compared]) -> float:
+    """When no job of a block is waited for any more (Unix seconds); 0 where none is now.
+
+    Which of its jobs are held out has no part in that, or those that are looked at would not be a matter of chance.
+    """
+    if len(block) < block[0].size:
+        return block[0].at + FILL_S
+    return max((run.at + WAIT_S for run in block if run.elapsed_s is None), default=0.0)
 
 
 def add(evidence: Evidence, block: Iterable[Compared]) -> None:
-    """A block that has ended."""
+    """A block of which no job is waited for."""
     kinds: tuple[list[Run], list[Run]] = ([], [])
     for one in block:
         if one.elapsed_s is not None:
@@ -42,8 +50,8 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 
 
 def measured(compared: Iterable[Compared]) -> Gain:
-    """What the record gains: of jobs that succeeded, compared within each number of nodes."""
-    return gain(_strata(compared).values())
+    """What the record gains: of jobs that succeeded, each compared with those of its block."""
+    return gain(map(_seconds, blocks(compared)))
 
 
 def told(verdict: str, compared: Sequence[Compared]) -> str:
@@ -68,15 +76,12 @@ def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
     what it takes."""
     evidence = Evidence()
     for block in blocks(compared):
-        if has_ended(block, now):
+        if waits_until(block) <= now:
             add(evidence, block)
     ended, failed = _counts(compared)
     return {
         **_gain(measured(compared)),
-        "by_nodes": [
-            {"nodes": nodes, **_gain(gain([stratum]))}
-            for nodes, stratum in sorted(_strata(compared).items(), key=lambda one: one[0] or 0)
-        ],
+        "by_nodes": [{"nodes": nodes, **_gain(gain(some))} for nodes, some in _by_nodes(compared)],
         "ended": ended,
         "failed": failed,
         "blocks": evidence.blocks,
@@ -96,12 +101,21 @@ def _gain(found: Gain) -> dict[str, Any]:
     }
 
 
-def _strata(compared: Iterable[Compared]) -> Mapping[float | None, tuple[list[float], list[float]]]:
-    strata: dict[float | None, tuple[list[float], list[float]]] = {}
-    for one in compared:
+def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
+    """The blocks of each number of nodes, unknown ones first."""
+    found: dict[int | None, list[Block]] = {}
+    for block in blocks(compared):
+        found.setdefault(block[0].nodes, []).append(_seconds(block))
+    return sorted(found.items(), key=lambda one: one[0] or 0)
+
+
+def _seconds(block: Iterable[Compared]) -> Block:
+    """Of its jobs that succeeded."""
+    kinds: tuple[list[float], list[float]] = ([], [])
+    for one in block:
         if one.elapsed_s is not None and one.failed is False:
-            strata.setdefault(one.nodes, ([], []))[one.held_out].append(max(one.elapsed_s, 1e-3))
-    return strata
+            kinds[one.held_out].append(max(one.elapsed_s, 1e-3))
+    return kinds
 
 
 def _counts(compared: Iterable[Compared]) -> tuple[dict[str, int], dict[str, int]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from database import Database
@@ -20,68 +20,90 @@ log = logging.getLogger(__name__)
 
 EVENTS = 200
 """Ends of jobs that are looked at in one go; the others wait for the next."""
+OVERDUE_S = 60.0
+"""Between looks for blocks that are not waited for any more."""
 
 
 @dataclass
 class _Watched:
-    """`since`: what was decided before counts no more; `waiting`: blocks of which jobs still run."""
+    """`since`: what was decided before counts no more; `waiting`: full blocks, and until when their jobs are waited for
+    (Unix seconds); `jobs`: that were dealt a place."""
 
     since: float
     evidence: Evidence = field(default_factory=Evidence)
     taken: set[str] = field(default_factory=set)
-    waiting: set[str] = field(default_factory=set)
+    waiting: dict[str, float] = field(default_factory=dict)
+    jobs: int = 0
 
 
 class Watch:
     """`look` is for the thread that has the database; the others may be called by another one."""
 
-    def __init__(
-        self, open_blocks: Callable[[], Collection[str]], clock: Callable[[], float] = time.time, *, judges: bool = True
-    ) -> None:
-        """`open_blocks` tells the blocks that more jobs will be in. Who does not judge leaves records as they are."""
+    def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
+        """Who does not judge leaves records as they are."""
         self.quarantines = 0
         self._judges = judges
-        self._open_blocks = open_blocks
         self._clock = clock
         self._ended: deque[str] = deque()
         self._asked: set[int] = set()
         self._watched: dict[int, _Watched] = {}
+        self._overdue_at = 0.0
 
     def ended(self, decision_id: str) -> None:
-        """A job with this decision has reported its end."""
+        """A job with this decision has reported its end, or the decision has come after that."""
         self._ended.append(decision_id)
 
     def in_doubt(self, record_id: int) -> bool:
-        """Whether the record's next jobs are to be compared one with one: so until it has shown itself."""
+        """Whether the record's next job is to be compared one with one: so until it has shown itself."""
         watched = self._watched.get(record_id)
         if watched is None:
             self._asked.add(record_id)  # of a daemon that has just started, which may know more soon
             return True
-        return watched.evidence.in_doubt
+        return watched.evidence.in_doubt(watched.jobs)
+
+    def dealt(self, record_id: int) -> None:
+        """A job of the record has a place in a block."""
+        if watched := self._watched.get(record_id):
+            watched.jobs += 1
 
     def look(self, database: Database) -> None:
         """Take what has ended since the last time. Raises a DatabaseError; nothing is lost then but time."""
+        blocks: dict[int, set[str]] = {}
         while self._asked:
-            self._look_at(database, self._asked.pop(), None)
+            blocks.setdefault(self._asked.pop(), set())
         for _ in range(min(len(self._ended), EVENTS)):
-            place = database.place_of(self._ended.popleft())
-            if place:
-                self._look_at(database, *place)
+            if place := database.place_of(self._ended.popleft()):
+                blocks.setdefault(place[0], set()).add(place[1])
+        for record_id, block in self._overdue():
+            blocks.setdefault(record_id, set()).add(block)
+        for record_id, some in blocks.items():
+            self._look_at(database, record_id, some)
 
-    def _look_at(self, database: Database, record_id: int, block: str | None) -> None:
-        """Take a block in which a job has ended, and what it has delayed; all there is of a record that is new here."""
+    def _overdue(self) -> Iterable[tuple[int, str]]:
+        """Blocks of which no job is waited for any more though nobody has reported."""
+        now = self._clock()
+        if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # it is due, or the clock was set back
+            self._overdue_at = now + OVERDUE_S
+            for record_id, watched in self._watched.items():
+                yield from [(record_id, block) for block, until in watched.waiting.items() if until <= now]
+
+    def _look_at(self, database: Database, record_id: int, blocks: Iterable[str]) -> None:
+        """Take blocks of a record of which something is new; all there are of a record that is new here."""
         try:
             record = database.record(record_id)
         except NotFoundError:
             return
         watched, since = self._watched.get(record_id), story.since(record)
         if watched is None or watched.since != since:
-            watched = self._watched[record_id] = _Watched(since)
-            for runs in story.blocks(database.compared(record_id, since=since)):
+            watched = _Watched(since)
+            compared = database.compared(record_id, since=since)
+            for runs in story.blocks(compared):
                 self._take(watched, runs)
+            watched.jobs = len(compared)
+            self._watched[record_id] = watched
         else:
-            for one in {*watched.waiting, block} - {None}:
-                self._take(watched, database.compared(record_id, block=one, since=since))
+            for block in blocks:
+                self._take(watched, database.compared(record_id, block=block, since=since))
         if self._judges and watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
             reason = story.told(watched.evidence.verdict, database.compared(record_id, since=since))
             database.set_record_status(record_id, RecordStatus.QUARANTINED, at=self._clock(), reason=reason)
@@ -91,10 +113,11 @@ class Watch:
     def _take(self, watched: _Watched, runs: Sequence[Compared]) -> None:
         if not runs or runs[0].block in watched.taken:
             return
-        block = runs[0].block
-        if block in self._open_blocks() or not story.has_ended(runs, self._clock()):
-            watched.waiting.add(block)
+        block, until = runs[0].block, story.waits_until(runs)
+        if until > self._clock():
+            if len(runs) >= runs[0].size:  # the others are looked at when their next job ends, or after a restart
+                watched.waiting[block] = until
             return
-        watched.waiting.discard(block)
+        watched.waiting.pop(block, None)
         watched.taken.add(block)
         story.add(watched.evidence, runs)

@@ -64,7 +64,8 @@ def of_story(database: Database, story: Story) -> Beside | None:
         for one in story.outcomes
         if one.decision_id == decision.id and one.elapsed_s is not None
     ]
-    kind = {"apply": "given", "holdout": "held out"}.get(decision.verdict, "")
+    withheld = decision.held_out and decision.compared_id == decision.record_id
+    kind = "held out" if withheld else {"apply": "given", "holdout": "held out"}.get(decision.verdict, "")
     return Beside(decision.record_id, nodes, kind, spread(given), spread(held_out), runs)
 
 

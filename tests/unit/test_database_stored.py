@@ -17,7 +17,7 @@ import pytest
 
 from database import Database, schema
 from database.facade import TABLES
-from database.model import Prediction, ServiceRun
+from database.model import Prediction, RecordStatus, ServiceRun, StatusChange
 from database.rows import Table
 from tests.unit.database_values import SHA, artifact, campaign, decision, outcome, record, trial
 
@@ -31,6 +31,7 @@ ROWS: dict[str, Any] = {
     "decision": decision(record_id=1, job_id=5),
     "outcome": outcome(id=1, decision_id="d1"),
     "service_run": ServiceRun(1.0, 2.0, 3.0, "0.1", 1),
+    "record_status": StatusChange(1, 5.0, RecordStatus.RETIRED, "old", id=1),
     "prediction": Prediction("f", "romio", "1", "write", 1.0, "xgboost 3", {}, [], 0, id=1),
 }
 

@@ -377,8 +377,9 @@ def test_what_is_expected_is_the_median_of_active_records_as_measured_in_product
     add(site, unmatched(11, uid=7, user="eve"))
     for number in range(20, 40):
         held = number % 2 == 0
+        place = {"block": f"b{number // 2}", "block_size": 2, "compared_id": 1, "held_out": held}
         changes: dict[str, Any] = {"verdict": "holdout", "injected": {}} if held else {}
-        add(site, decision(number, block=f"b{number // 2}", **changes), elapsed=100.0 if held else 60.0)
+        add(site, decision(number, **place, **changes), elapsed=100.0 if held else 60.0)
     every = reprise(site, "unmatched", "--since", "2001-01-01").stdout
     assert every.startswith("Expected gain 50.0%: the median of 3 active records (1 as measured in production)")
     first = reprise(site, "unmatched", "--since", "2001-01-01", "--component", "openmpi-collectives").stdout

@@ -99,6 +99,36 @@ def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of
 
 
 @pytest.mark.slow
+def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primary(
+    primary: Daemon, replica: Daemon
+) -> None:
+    """Jobs end one after the other, so that the primary hears of half a block at a time."""
+    for one in (primary, replica):
+        one.config.write_text(one.config.read_text().replace("[matcher]\n", "[matcher]\nholdout = 0.1\n"))
+    both(primary, replica)
+
+    def quarantined() -> bool:
+        with Database.open(primary.database, read_only=True) as database:
+            return database.record(1).status is RecordStatus.QUARANTINED
+
+    def none_is_left() -> bool:
+        with Database.open(replica.database, read_only=True) as database:
+            return database.oldest_out(1) == []
+
+    for number in range(60):
+        reply = replica.ask(request())
+        if reply["verdict"] not in ("apply", "holdout"):
+            break
+        seconds = (20.0 if reply["verdict"] == "apply" else 10.0) * (1 + number % 7 / 50)
+        job = {"id": number, "array_task": None, "uid": os.getuid(), "cluster": "test"}
+        replica.ask({**outcome(reply), "elapsed_s": seconds, "job": job})
+        if number % 10 == 9:
+            wait_for("all at the primary", none_is_left)
+    wait_for("the record out of use", quarantined)
+    wait_for("the replica to know", lambda: replica.ask(request())["verdict"] == "none")
+
+
+@pytest.mark.slow
 def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Daemon, replica: Daemon) -> None:
     both(primary, replica)
     assert primary.process
