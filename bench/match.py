@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +165,11 @@ def cpu_s(daemon: Daemon) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def one_after_another(daemon: Daemon, frames: Sequence[bytes]) -> list[float]:
-    """Milliseconds for each decision, connection included, and without what this process does for itself."""
+def one_after_another(
+    daemon: Daemon, frames: Sequence[bytes], then: Callable[[Mapping[str, Any]], object] = lambda _: None
+) -> list[float]:
+    """Milliseconds for each decision, connection included, and without what this process does for itself. `then` is
+    called with each answer."""
     took = []
     gc.disable()
     for frame in frames:
@@ -175,8 +178,10 @@ def one_after_another(daemon: Daemon, frames: Sequence[bytes]) -> list[float]:
             connection.sendall(frame)
             body = stream.read(int.from_bytes(stream.read(protocol.HEADER_BYTES), "big"))
         took.append((time.perf_counter() - begun) * 1e3)
-        if json.loads(body)["kind"] != "decision":
+        answer = json.loads(body)
+        if answer["kind"] != "decision":
             raise ValueError(f"the daemon answered {body!r}")
+        then(answer)
     gc.enable()
     return took
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import random
 import sqlite3
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,12 @@ from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 
 RECORDS = 2000
+BLOCK = 10
 WARM_UP = 2000
 """Requests after which the daemon has what it needs; what comes on top of that is counted."""
 ROUND = 250
 ROUNDS = 20
+NUMBERS = itertools.count(1_000_000_000)  # of jobs
 YEAR_S = 364 * 86_400.0
 
 # Every row is like the first one but for its id, its time and its job; they come in the order of time.
@@ -40,7 +45,7 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
     """It knows records, and has logged so many decisions."""
     directory.mkdir()
     (directory / "lib").mkdir()
-    daemon = Daemon(directory)
+    daemon = Daemon(directory, f"holdout = {1 / BLOCK}")
     rng = random.Random(1)  # noqa: S311 - a simulation
     site = Site(rng, 100)
     fill(daemon.database, site, rng, RECORDS)
@@ -54,24 +59,27 @@ def daemon_with(directory: Path, decisions: int = 0) -> Iterator[tuple[Daemon, S
 
 
 def log_decisions(path: Path, count: int) -> None:
-    """So many, in the year before now, so that none is purged."""
+    """So many of all records, in the year before now, so that none is purged; one job of ten was held out."""
     first, begun = f"{0:011x}-{0:08x}", time.time() - YEAR_S
-    place: Mapping[str, Any] = {"block": first, "block_size": 1, "compared_id": 1}
+    place: Mapping[str, Any] = {"block": "2-0", "block_size": BLOCK, "compared_id": 2}
     with Database.open(path) as database:
-        database.add_decision(decision(first, at=begun, record_id=1, verdict="apply", **place))
+        database.add_decision(decision(first, at=begun, record_id=2, verdict="apply", **place))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decision' AND sql IS NOT NULL"
         indexes = dict(connection.execute(asked).fetchall())  # quicker made anew than kept
         for name in indexes:
             connection.execute(f"DROP INDEX {name}")
         columns = [row[1] for row in connection.execute("PRAGMA table_info(decision)")]
+        of_record = f"1 + n % {RECORDS}"
         made = {
             "id": "format('%011x-%08x', n, n)",
             "at": "one.at + n * :step",
             "job_id": "n",
-            "block": "CASE WHEN n % 10 THEN NULL ELSE format('%011x-%08x', n, n) END",
-            "compared_id": "CASE WHEN n % 10 THEN NULL ELSE 1 END",
-            "block_size": "CASE WHEN n % 10 THEN NULL ELSE 1 END",
+            "record_id": of_record,
+            "compared_id": of_record,
+            "block": f"format('%d-%d', {of_record}, n / {RECORDS * BLOCK})",
+            "block_size": f"{BLOCK}",
+            "held_out": f"n / {RECORDS} % {BLOCK} = 0",
         }
         cells = ", ".join(made.get(name, f"one.{name}") for name in columns)
         values = {"count": count, "first": first, "step": YEAR_S / count}
@@ -87,7 +95,8 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
         frames = [question(site, rng) for _ in range(500)]
 
         def ask(count: int) -> None:
-            one_after_another(daemon, [frames[number % len(frames)] for number in range(count)])
+            asked = [frames[number % len(frames)] for number in range(count)]
+            one_after_another(daemon, asked, partial(end, daemon))
 
         ask(WARM_UP)
         before = state(daemon, logged=WARM_UP)
@@ -98,6 +107,13 @@ def leaks(directory: Path, requests: int) -> dict[str, float]:
         "leak_threads": after[1] - before[1],
         "leak_rss_pct": round(100 * (after[2] / before[2] - 1), 2),
     }
+
+
+def end(daemon: Daemon, answer: Mapping[str, Any]) -> None:
+    """The job that got this answer is over at once, and says so."""
+    job = {"id": next(NUMBERS), "array_task": None, "uid": os.getuid(), "nodes": 4, "tasks": 4, "cluster": "test"}
+    about = {"decision": answer["id"], "verdict": answer["verdict"], "applied": len(answer["env"])}
+    daemon.ask({"v": 1, "kind": "outcome", "state": "ended", **about, "elapsed_s": 60.0, "exit_status": 0, "job": job})
 
 
 def state(daemon: Daemon, logged: int) -> tuple[int, int, float]:
@@ -123,7 +139,7 @@ def p99_ratio(directory: Path, decisions: int) -> dict[str, float]:
             frames = [question(site, rng) for _ in range(ROUND)]
             pair = [("none", empty), ("many", full)]
             for name, daemon in pair if number % 2 else pair[::-1]:
-                found = one_after_another(daemon, frames)
+                found = one_after_another(daemon, frames, partial(end, daemon))
                 took[name] += found if number else []  # the first one warms up
     return {
         "p99_ratio_10m": round(_p99(took["many"]) / _p99(took["none"]), 3),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.ops.production import NOISE, NOISES, play, production
-from bench.ops.service import log_decisions
+from bench.ops.service import RECORDS, log_decisions
 from database import Database
 from database.overview import DAY_S
 from reprise.config import Config
@@ -44,11 +44,11 @@ def test_the_worst_noise_counts() -> None:
 
 def test_decisions_are_logged_as_a_daemon_would(tmp_path: Path) -> None:
     with Database.open(tmp_path / "a.db", create=True) as database:
-        database.add_record(record())
+        database.add_records([record()] * RECORDS)
     log_decisions(tmp_path / "a.db", 1000)
     with Database.open(tmp_path / "a.db") as database:
         assert database.counts()["decision"] == 1000 and database.problems() == []
         last = database.decision(f"{1000:011x}-{1000:08x}")
-        assert (last.job_id, last.verdict, last.record_id) == (1000, "apply", 1)
+        assert (last.job_id, last.verdict, last.record_id) == (1000, "apply", 1001)
         assert database.purge(time.time() - Config().matcher.retention_days * DAY_S) == 0, "the daemon keeps them"
-        assert len(database.compared(1)) == 101, "every tenth, and the first"
+        assert [job.size for job in database.compared(2)] == [10]

@@ -117,7 +117,12 @@ class WebSite:
         slow = rng.gauss(1.0, 0.03)
         if made.verdict == "apply":
             held_out = number % 2 == 0
-            place = {"block": f"b{number // 6}", "block_size": 2, "compared_id": made.record_id, "held_out": held_out}
+            place: dict[str, Any] = {
+                "block": f"b{number // 6}",
+                "block_size": 2,
+                "compared_id": made.record_id,
+                "held_out": held_out,
+            }
             made = replace(made, verdict="holdout" if held_out else "apply", **place)
             slow *= 1.0 if held_out else 0.7
         job_id = 1000 + number
