@@ -23,8 +23,9 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     """Write a copy of the database at `path` as it is now, checked, to a file of its own.
 
     Whoever writes meanwhile is not kept waiting: SQLite shows one state of it to who reads. Raises a DatabaseError, and
-    leaves no half of a file.
+    leaves no half of a file; the database itself is never replaced.
     """
+    _refuse_own(path, target)
     if target.exists() and not overwrite:
         raise AccessError(f"{target}: is there already: give another name, or --force to replace it")
     with Database.open(path, read_only=True) as database, _in_place_of(target) as temporary:
@@ -35,6 +36,16 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         version_of(temporary, called=target)
+
+
+def _refuse_own(path: Path, target: Path) -> None:
+    """Raise AccessError where a copy would take the place of the database, of a file that SQLite has beside it, or of
+    what is no file."""
+    own = [Path(f"{path.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
+    if target.resolve() in own or any(target.exists() and part.exists() and target.samefile(part) for part in own):
+        raise AccessError(f"{target}: is the database itself, or a part of it: give another name")
+    if target.exists() and not target.is_file():
+        raise AccessError(f"{target}: is no regular file: give another name")
 
 
 def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Path | None:

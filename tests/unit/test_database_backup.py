@@ -61,6 +61,34 @@ def test_a_file_is_not_replaced_unless_asked(path: Path, tmp_path: Path) -> None
     assert Database.open(target, read_only=True).counts()["record"] == 1
 
 
+@pytest.mark.parametrize(
+    "name", ["reprise.db", "reprise.db-wal", "reprise.db-shm", "../hard", "../soft", "../soft-wal"]
+)
+def test_a_backup_never_takes_the_place_of_the_database(path: Path, tmp_path: Path, name: str) -> None:
+    os.link(path, tmp_path / "hard")
+    (tmp_path / "soft").symlink_to(path)
+    (tmp_path / "soft-wal").symlink_to(f"{path}-wal")
+    with Database.open(path) as database:
+        database.add_decision(decision("d2"))
+        with pytest.raises(AccessError, match="is the database itself, or a part of it: give another name"):
+            back_up(path, path.parent / name, overwrite=True)
+        database.add_decision(decision("d3"))
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 3 and database.problems() == []
+
+
+def test_a_database_behind_a_link_is_not_replaced_either(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "soft").symlink_to(path)
+    with pytest.raises(AccessError, match="is the database itself"):
+        back_up(tmp_path / "soft", path, overwrite=True)
+
+
+def test_a_device_is_not_replaced_by_a_backup(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(AccessError, match="pipe: is no regular file"):
+        back_up(path, tmp_path / "pipe", overwrite=True)
+
+
 def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) -> None:
     """Each transaction writes two decisions: a backup has both, or neither."""
     stop = threading.Event()
