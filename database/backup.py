@@ -31,7 +31,7 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     with Database.open(path, read_only=True) as database, _in_place_of(target) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
-                database.copy_to(copy)
+                database.copy_to(copy, target)
                 copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be read where it cannot be written
             except sqlite3.Error as error:
                 raise translate(error, target) from error

@@ -17,7 +17,15 @@ from click.testing import CliRunner, Result
 
 from database import Database, schema
 from database.backup import back_up, restore
-from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, NotADatabaseError, SchemaError
+from database.errors import (
+    AccessError,
+    BusyError,
+    CorruptedError,
+    DatabaseError,
+    NotADatabaseError,
+    SchemaError,
+    translate_copying,
+)
 from database.schema import Migration
 from reprise.cli import LazyGroup, Settings
 from tests.unit.database_values import decision, record
@@ -87,6 +95,23 @@ def test_a_device_is_not_replaced_by_a_backup(path: Path, tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(AccessError, match="pipe: is no regular file"):
         back_up(path, tmp_path / "pipe", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "blamed"),
+    [
+        (sqlite3.SQLITE_FULL, "b.db"),
+        (sqlite3.SQLITE_IOERR_WRITE, "b.db"),
+        (sqlite3.SQLITE_READONLY, "b.db"),
+        (sqlite3.SQLITE_IOERR_READ, "a.db"),
+        (sqlite3.SQLITE_CORRUPT, "a.db"),
+        (sqlite3.SQLITE_BUSY, "a.db"),
+    ],
+)
+def test_what_fails_in_copying_is_said_of_the_file_that_it_is_about(code: int, blamed: str) -> None:
+    error = sqlite3.OperationalError("it failed")
+    error.sqlite_errorcode = code
+    assert str(translate_copying(error, Path("/x/a.db"), Path("/y/b.db"))).split(":")[0].endswith(blamed)
 
 
 def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) -> None:
