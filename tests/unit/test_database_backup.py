@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -161,6 +162,73 @@ def test_where_nothing_is_a_backup_becomes_the_database(path: Path, tmp_path: Pa
     back_up(path, target)
     assert restore(tmp_path / "new.db", target, NOW) is None
     assert Database.open(tmp_path / "new.db").counts()["record"] == 1
+
+
+def left(path: Path, target: Path) -> None:
+    """What a process that was killed leaves behind: a database, and a log with a decision of its own, `late`."""
+    with Database.open(path) as database:
+        database.add_decision(decision("late"))
+        shutil.copyfile(path, target)
+        shutil.copyfile(f"{path}-wal", f"{target}-wal")
+
+
+def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    assert before["backup.db-wal"]
+    restore(path, target, NOW)
+    with Database.open(path) as database:
+        assert database.decision("late") and database.problems() == []
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+    assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
+
+
+def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path: Path, tmp_path: Path) -> None:
+    """Another connection reads, so what the log holds cannot be put into the file."""
+    back_up(path, tmp_path / "backup.db")
+    with Database.open(path) as database, database.one_state():
+        database.counts()
+        with Database.open(path) as other:
+            other.add_decision(decision("late"))
+        kept = restore(path, tmp_path / "backup.db", NOW)
+    assert kept and kept.with_name(f"{kept.name}-wal").stat().st_size
+    restore(path, kept, NOW + 1)
+    assert Database.open(path).decision("late")
+
+
+def test_a_log_that_is_not_the_backups_changes_nothing(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other, other:
+        other.execute("CREATE TABLE x (a)")
+    target.write_bytes((tmp_path / "other.db").read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(DatabaseError, match=r"backup\.db: "):
+        restore(path, target, NOW)
+    assert path.read_bytes() == before
+    assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
+
+
+def test_a_log_that_was_left_alone_is_not_taken_for_one_of_what_is_restored(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    (tmp_path / "new").mkdir()
+    left(path, tmp_path / "new/reprise.db")
+    (tmp_path / "new/reprise.db").unlink()
+    assert restore(tmp_path / "new/reprise.db", tmp_path / "backup.db", NOW) is None
+    assert Database.open(tmp_path / "new/reprise.db").counts()["decision"] == 1
+
+
+def test_a_log_of_what_a_backup_replaces_goes_with_it(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    with pytest.raises(AccessError, match="is there already"):
+        back_up(path, target)
+    target.unlink()
+    with pytest.raises(AccessError, match=r"backup\.db-wal: is there already"):
+        back_up(path, target)
+    back_up(path, target, overwrite=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "lib"]
 
 
 def newer(file: Path) -> None:
