@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from database import schema
-from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate
+from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate, translate_copying
 from database.facade import Database
 from database.service_runs import TOUCH_INTERVAL_S
 from database.store import FILE_MODE
@@ -23,35 +23,70 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     """Write a copy of the database at `path` as it is now, checked, to a file of its own.
 
     Whoever writes meanwhile is not kept waiting: SQLite shows one state of it to who reads. Raises a DatabaseError, and
-    leaves no half of a file.
+    leaves no half of a file; the database itself is never replaced.
     """
-    if target.exists() and not overwrite:
-        raise AccessError(f"{target}: is there already: give another name, or --force to replace it")
+    _refuse_own(path, target)
+    for there in (target, _log_of(target)):
+        if there.exists() and not overwrite:
+            raise AccessError(f"{there}: is there already: give another name, or --force to replace it")
     with Database.open(path, read_only=True) as database, _in_place_of(target) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
-                database.copy_to(copy)
+                database.copy_to(copy, target)
                 copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be read where it cannot be written
             except sqlite3.Error as error:
                 raise translate(error, target) from error
         version_of(temporary, called=target)
+        for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # they are of what is replaced
+            part.unlink(missing_ok=True)
+
+
+def _refuse_own(path: Path, target: Path) -> None:
+    """Raise AccessError where a copy would take the place of the database, of a file that SQLite has beside it, or of
+    what is no file."""
+    own = [Path(f"{path.resolve()}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
+    if target.resolve() in own or any(target.exists() and part.exists() and target.samefile(part) for part in own):
+        raise AccessError(f"{target}: is the database itself, or a part of it: give another name")
+    if target.exists() and not target.is_file():
+        raise AccessError(f"{target}: is no regular file: give another name")
 
 
 def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Path | None:
     """Put a backup in the place of the database at `path`. Returns where the old one is kept; None: there was none.
 
-    Nothing is changed where the backup is not sound, or was made by a newer release. Raises BusyError where a daemon
-    uses the database, unless forced; others of DatabaseError.
+    Where the backup has a log of changes beside it (`-wal`), as one of a process that was killed, what that holds is
+    restored too. Nothing is changed where the backup is not sound, or was made by a newer release. Raises BusyError
+    where a daemon uses the database, unless forced; others of DatabaseError.
     """
-    version_of(backup)
+    if not _holds(_log_of(backup)):
+        version_of(backup)
     if not force and path.exists():
         _refuse_in_use(path, now)
     with _in_place_of(path) as temporary:
-        try:
-            shutil.copyfile(backup, temporary)
-        except OSError as error:
-            raise AccessError(f"{backup}: cannot be copied to {path.parent} ({error.strerror})") from error
-        return _kept(path, now) if path.exists() else None
+        _copy(backup, temporary, path)
+        return _kept(path, now)
+
+
+def _copy(backup: Path, copy: Path, path: Path) -> None:
+    """Make `copy`, which is to be the database at `path`, what a backup and its log are together; neither changes."""
+    log = _log_of(copy)
+    try:
+        shutil.copyfile(backup, copy)
+        if not _holds(_log_of(backup)):
+            return
+        shutil.copyfile(_log_of(backup), log)
+        with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as database:
+            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()  # takes in what the log holds
+    except OSError as error:
+        raise AccessError(f"{backup}: cannot be copied to {path.parent} ({error.strerror})") from error
+    except sqlite3.Error as error:
+        raise translate_copying(error, backup, path) from error
+    finally:
+        for part in (log, copy.with_name(f"{copy.name}-shm")):
+            part.unlink(missing_ok=True)
+    if mode != "delete":
+        raise CorruptedError(f"{_log_of(backup)}: cannot be taken in: use another backup")
+    version_of(copy, called=backup)
 
 
 def version_of(path: Path, *, called: Path | None = None) -> int:
@@ -86,20 +121,31 @@ def _refuse_in_use(path: Path, now: float) -> None:
         )
 
 
-def _kept(path: Path, now: float) -> Path:
-    """Give the old database another name, with what its log of changes holds."""
+def _log_of(path: Path) -> Path:
+    """Where SQLite has the changes of a database that are not in its file yet."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _holds(log: Path) -> bool:
+    return log.is_file() and log.stat().st_size > 0
+
+
+def _kept(path: Path, now: float) -> Path | None:
+    """Give the old database another name, with what its log of changes holds: also a log that was left alone, which
+    would be taken for one of what comes in its place."""
     kept = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
+    there, log = path.exists(), _log_of(path)
     try:
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as old:
-            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        os.link(path, kept)
-        log = path.with_name(f"{path.name}-wal")
+        if there:
+            with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as old:
+                old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            os.link(path, kept)
         if log.exists():
-            log.rename(kept.with_name(f"{kept.name}-wal"))
+            log.rename(_log_of(kept))
         path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
     except OSError as error:
         raise AccessError(f"{path}: cannot be kept as {kept.name} ({error.strerror}): nothing was restored") from error
-    return kept
+    return kept if there else None
 
 
 @contextlib.contextmanager

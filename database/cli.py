@@ -6,16 +6,16 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any, BinaryIO, TextIO
 
 import click
 
 from database import exchange, health
 from database.backup import back_up
 from database.backup import restore as put_back
-from database.errors import SchemaError
+from database.errors import AccessError, SchemaError
 from database.facade import Database
 
 
@@ -69,20 +69,34 @@ def restore(ctx: click.Context, file: Path, force: bool) -> None:
 @click.pass_context
 def export(ctx: click.Context, file: TextIO) -> None:
     """Write the database to FILE (`-`: standard output) as lines of JSON."""
-    with Database.open(ctx.obj.config.database.path, read_only=True) as database:
+    with Database.open(ctx.obj.config.database.path, read_only=True) as database, _named(file, "written"):
         for line in exchange.lines(database):
             file.write(f"{line}\n")
+        file.flush()
 
 
 @db.command(name="import")
-@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.argument("file", type=click.File("rb"))
 @click.pass_context
-def import_(ctx: click.Context, file: TextIO) -> None:
+def import_(ctx: click.Context, file: BinaryIO) -> None:
     """Read what `export` wrote from FILE (`-`: standard input), all or nothing. The database must be empty."""
     path: Path = ctx.obj.config.database.path
-    with Database.open(path) as database:
-        count = exchange.take(database, file)
+    with Database.open(path) as database, _named(file, "read"):
+        count = exchange.take(database, file, file.name)
     click.echo(f"{path}: {count} rows")
+
+
+@contextlib.contextmanager
+def _named(file: IO[Any], done: str) -> Iterator[None]:
+    """What the system cannot do with this file is said of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # nobody reads on
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            file.close()  # with what is not written yet, or click would try again
+        raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): give another file") from error
 
 
 @db.command()

@@ -86,6 +86,13 @@ def translate(error: sqlite3.Error, path: Path) -> DatabaseError:
             return DatabaseError(f"{path}: cannot be used ({said}): run `reprise db check`")
 
 
+def translate_copying(error: sqlite3.Error, source: Path, target: Path) -> DatabaseError:
+    """The same where one file is copied to another: of the one that it is about."""
+    reading = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    of_source = _code(error) in reading or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_READ
+    return translate(error, source if of_source else target)
+
+
 def _code(error: sqlite3.Error) -> int | None:
     """SQLite's primary result code, which is the low byte of the extended ones (https://sqlite.org/rescode.html)."""
     code: int | None = getattr(error, "sqlite_errorcode", None)

@@ -24,64 +24,95 @@ SAME_START_S = 5.0
 # They differ by delays of the reports and by what the daemon's clock was set by in between.
 SAME_RUN_S = 60.0
 
-_RUNS_SQL = """
-SELECT * FROM outcome
-WHERE cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid
-  AND abs(started_at - :started_at) <= :within
-ORDER BY ended_at IS NOT NULL, abs(started_at - :started_at), id DESC
-"""
+# The runs of a job do not overlap: what is reported of a time within a run is of that one.
+_OF_JOB = "cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid"
+_TIMES = {"same_start": SAME_START_S, "same_run": SAME_RUN_S}
 
-_UNDER_WAY_SQL = """
-SELECT id FROM outcome
-WHERE cluster = :cluster AND job_id = :job_id AND array_task IS :array_task AND uid = :uid AND ended_at IS NULL
-  AND decision_id IS :decision_id
+# The row that a start is of: that of the same start, of a run whose end came first, or of one whose step came first.
+_STARTED_SQL = f"""
+SELECT * FROM outcome
+WHERE {_OF_JOB} AND (
+  abs(started_at - :started_at) <= :same_start
+  OR :started_at BETWEEN started_at - :same_run AND ended_at + :same_start
+  OR started_at > :started_at AND ended_at IS NULL AND present IS NOT NULL AND decision_id IS :decision_id)
+ORDER BY abs(started_at - :started_at), id DESC LIMIT 1
+"""  # noqa: S608 (this module's own words)
+
+# Rows that an end may be of: the one that it has ended already, open ones, nearest first, then the others.
+_ENDED_SQL = f"""
+SELECT * FROM outcome
+WHERE {_OF_JOB} AND (
+  abs(started_at - :started_at) <= :same_run
+  OR started_at BETWEEN :started_at AND :ended_at + :same_start AND ended_at IS NULL AND decision_id IS :decision_id)
+ORDER BY ended_at IS NULL OR abs(ended_at - :ended_at) > :same_start, ended_at IS NOT NULL,
+  abs(started_at - :started_at), id DESC
+LIMIT 1
+"""  # noqa: S608 (the same)
+
+# The latest run that a step is of: one that goes on, or went on at the time.
+_STEP_SQL = f"""
+SELECT * FROM outcome
+WHERE {_OF_JOB} AND decision_id IS :decision_id
+  AND :started_at BETWEEN started_at - :same_run AND coalesce(ended_at + :same_start, :started_at)
 ORDER BY started_at DESC, id DESC LIMIT 1
-"""
+"""  # noqa: S608 (the same)
 
 
 class Outcomes(Store):
     """What jobs reported."""
 
     def report_start(self, outcome: Outcome) -> int:
-        """Note that a job started at `outcome.started_at`; a repeated report changes nothing. Returns the row's id."""
+        """Note that a job started at `outcome.started_at`; a repeated report changes nothing. Returns the row's id.
+
+        Where the run's first step or its end came before, theirs is the row.
+        """
         with self._write() as connection:
-            known = _runs(connection, outcome, SAME_START_S)
-            return known[0].id if known else _insert(connection, outcome)
+            known = _row(connection, _STARTED_SQL, outcome)
+            if known is None:
+                return _insert(connection, outcome)
+            if known.ended_at is None and known.started_at > outcome.started_at + SAME_START_S:
+                connection.execute(
+                    "UPDATE outcome SET started_at = :started_at, applied = :applied,"
+                    " unreadable = max(unreadable, :unreadable) WHERE id = :id",
+                    OUTCOME.encode(outcome) | {"id": known.id},
+                )
+            return known.id
 
     def report_end(self, outcome: Outcome) -> int:
         """Note that a job ended: `ended_at`, `elapsed_s` and `exit_status` are set, `started_at` is reckoned from them.
 
-        Completes the row of the start if there is one, and else adds a whole one; a repeated report changes nothing.
-        Returns the row's id.
+        Completes the row of the start, or of the first step, if there is one, and else adds a whole one; a repeated
+        report changes nothing. Returns the row's id.
         """
         with self._write() as connection:
-            known = _runs(connection, outcome, SAME_RUN_S)
-            if known and known[0].ended_at is None:
+            known = _row(connection, _ENDED_SQL, outcome)
+            ended_at = outcome.ended_at or 0.0
+            if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
+                return _insert(connection, outcome)
+            if known.ended_at is None:
+                stepped = known.started_at > outcome.started_at + SAME_START_S  # a step's own time is no start
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
                     " verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
-                    " decision_id = coalesce(:decision_id, decision_id)"
+                    " decision_id = coalesce(:decision_id, decision_id),"
+                    " started_at = iif(:stepped, :started_at, started_at)"
                     " WHERE id = :id",
-                    OUTCOME.encode(outcome) | {"id": known[0].id},
+                    OUTCOME.encode(outcome) | {"id": known.id, "stepped": stepped},
                 )
-                return known[0].id
-            for run in known:
-                if abs((run.ended_at or 0.0) - (outcome.ended_at or 0.0)) <= SAME_START_S:
-                    return run.id
-            return _insert(connection, outcome)
+            return known.id
 
     def report_step(self, outcome: Outcome) -> int:
-        """Note what the tasks of a job's first step had, in the row of the start that goes on; `outcome` becomes a row
-        where there is none, as for a job without a batch step. Returns the row's id."""
+        """Note what the tasks of a job's first step had, in the row of the run that goes on or went on at the time;
+        `outcome` becomes a row where there is none, as for a job without a batch step. Returns the row's id."""
         with self._write() as connection:
-            rows = connection.execute(_UNDER_WAY_SQL, OUTCOME.encode(outcome)).fetchall()
-            if not rows:
+            known = _row(connection, _STEP_SQL, outcome)
+            if known is None:
                 return _insert(connection, outcome)
             connection.execute(
                 "UPDATE outcome SET present = :present, unreadable = max(unreadable, :unreadable) WHERE id = :id",
-                {"present": outcome.present, "unreadable": outcome.unreadable, "id": rows[0]["id"]},
+                {"present": outcome.present, "unreadable": outcome.unreadable, "id": known.id},
             )
-            return int(rows[0]["id"])
+            return known.id
 
     def outcomes_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None
@@ -110,10 +141,10 @@ class Outcomes(Store):
         return [OUTCOME.decode(row) for row in rows]
 
 
-def _runs(connection: sqlite3.Connection, outcome: Outcome, within_s: float) -> list[Outcome]:
-    """Rows of the same job that started within so many seconds of `outcome`: open ones first, nearest first."""
-    parameters = OUTCOME.encode(outcome) | {"within": within_s}
-    return [OUTCOME.decode(row) for row in connection.execute(_RUNS_SQL, parameters)]
+def _row(connection: sqlite3.Connection, sql: str, outcome: Outcome) -> Outcome | None:
+    """The row that a report is of, if there is one."""
+    found = connection.execute(sql, OUTCOME.encode(outcome) | _TIMES).fetchone()
+    return OUTCOME.decode(found) if found else None
 
 
 def _insert(connection: sqlite3.Connection, outcome: Outcome) -> int:

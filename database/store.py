@@ -12,7 +12,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from database import schema
-from database.errors import AccessError, CorruptedError, FileSystemError, InvalidValueError, MissingError, translate
+from database.errors import (
+    AccessError,
+    CorruptedError,
+    FileSystemError,
+    InvalidValueError,
+    MissingError,
+    translate,
+    translate_copying,
+)
 from database.filesystem import network_type
 
 FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
@@ -102,16 +110,22 @@ class Store:
         """The rows of a table of ours, as they are."""
         return map(dict, self._rows(f"SELECT * FROM {table}"))  # noqa: S608 (a table's name)
 
+    def raw_count(self, table: str) -> int:
+        """How many these are."""
+        return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (the same)
+
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row as it is to a table of ours; its columns are known ones."""
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.path):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
 
-    def copy_to(self, other: sqlite3.Connection) -> None:
-        """Make another database a copy of this one as it is now."""
-        with _translated(self.path):
+    def copy_to(self, other: sqlite3.Connection, target: Path) -> None:
+        """Make another database, which is called `target`, a copy of this one as it is now."""
+        try:
             self._connection.backup(other)
+        except sqlite3.Error as error:
+            raise translate_copying(error, self.path, target) from error
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """The rows of one statement that changes nothing."""

@@ -6,8 +6,9 @@
 On a virtual cluster three users submit jobs all the time, a campaign runs after the other, and about once a minute
 something is broken and mended: the matcher is killed, stopped, restarted or told to read its configuration again, its
 database is locked or replaced by a backup, its socket is taken away, a campaign is killed and resumed. Every job must
-run to its end, with its settings where the matcher was well since before it was submitted; at the end the database must
-be sound, and the matcher no larger than it was. The last line is a JSON object; exit status 1 if anything was wrong.
+run to its end, with its settings where the matcher was well since before it was submitted, unless it carries that it
+was held out, as some must be; at the end the database must be sound, and the matcher no larger than it was. The last
+line is a JSON object; exit status 1 if anything was wrong.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from tests.waiting import wait_for
 USERS = ("alice", "bob", "carol")
 OUTSTANDING = 6
 PAUSE_S = 0.5
+HOLDOUT = 0.1
+"""Of the first jobs of the record, it is one of two."""
+ENOUGH = 20  # jobs that are given settings, among as many of which some are held out, for certain
 SETTLED_S = 3.0
 """After a fault is mended a job may still be without settings for so long."""
 GROWTH = 1.2
@@ -50,8 +54,9 @@ SCRIPT = """#!/bin/bash
 #SBATCH --ntasks-per-node=1
 #SBATCH --output=lattice-%j.out
 [ "$1" ] && mpirun /home/alice/bin/lattice --steps 200 --size 64
-/usr/bin/env | /bin/sed -n /^OMPI_MCA_coll/p
+/usr/bin/env | /bin/sed -n -e /^OMPI_MCA_coll/p -e /^SLURM_SPANK_REPRISE=/p
 """
+CARRIED = "SLURM_SPANK_REPRISE"
 CAMPAIGN_LOG = "/var/log/reprise/campaigns.log"
 EAGER = {"default": 65536, "min": 4096, "max": 262144, "step": 2, "step_type": "multiplicative"}
 COMPONENT = {
@@ -109,11 +114,15 @@ class Soak:
             del self.jobs[number]
             output = self.cluster.path(f"/home/{user}/lattice-{number}.out")
             got = dict(line.split("=", 1) for line in output.read_text().splitlines()) if output.exists() else None
+            held_out = got is not None and json.loads(got.pop(CARRIED, "{}")).get("verdict") == "holdout"
             if state != "COMPLETED" or got is None or (got and got != RULES):
                 self.problems.append(f"job {number} is {state} and had {got}")
-            elif well and user == "alice" and not got:
+            elif held_out and got:
+                self.problems.append(f"job {number} was held out, and had {got}")
+            elif well and user == "alice" and not got and not held_out:
                 self.problems.append(f"job {number} was submitted to a matcher that was well, and got nothing")
             self.counts["given"] += got == RULES
+            self.counts["held out"] += held_out
 
     def is_over(self) -> bool:
         """Whether all jobs have ended."""
@@ -255,7 +264,8 @@ class Size:
 def prepare(cluster: VirtualCluster) -> None:
     install(cluster)
     config = cluster.path("/etc/reprise/reprise.toml")
-    config.write_text(config.read_text().replace("releases = []", 'releases = ["4.1.4"]'))
+    text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]')
+    config.write_text(text.replace("holdout = 0.0", f"holdout = {HOLDOUT}"))
     cluster.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
     cluster.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
     for user in USERS:
@@ -283,6 +293,8 @@ def run(minutes: float, fault_every_s: float) -> Mapping[str, Any]:
             after = Size.of(soak)
         checked = cluster.run(["reprise", "db", "check"], user="reprise", check=False)
         soak.problems += [] if checked.returncode == 0 else [checked.stdout]
+        if soak.counts["given"] > ENOUGH and not soak.counts["held out"]:
+            soak.problems.append("no job was held out")
         if after.grown(before):
             soak.problems.append(f"the matcher has {after}, and had {before}")
     return {**soak.counts, "size": [asdict(before), asdict(after)], "problems": soak.problems}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -17,7 +18,15 @@ from click.testing import CliRunner, Result
 
 from database import Database, schema
 from database.backup import back_up, restore
-from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, NotADatabaseError, SchemaError
+from database.errors import (
+    AccessError,
+    BusyError,
+    CorruptedError,
+    DatabaseError,
+    NotADatabaseError,
+    SchemaError,
+    translate_copying,
+)
 from database.schema import Migration
 from reprise.cli import LazyGroup, Settings
 from tests.unit.database_values import decision, record
@@ -59,6 +68,51 @@ def test_a_file_is_not_replaced_unless_asked(path: Path, tmp_path: Path) -> None
     assert target.read_text() == "mine"
     back_up(path, target, overwrite=True)
     assert Database.open(target, read_only=True).counts()["record"] == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["reprise.db", "reprise.db-wal", "reprise.db-shm", "../hard", "../soft", "../soft-wal"]
+)
+def test_a_backup_never_takes_the_place_of_the_database(path: Path, tmp_path: Path, name: str) -> None:
+    os.link(path, tmp_path / "hard")
+    (tmp_path / "soft").symlink_to(path)
+    (tmp_path / "soft-wal").symlink_to(f"{path}-wal")
+    with Database.open(path) as database:
+        database.add_decision(decision("d2"))
+        with pytest.raises(AccessError, match="is the database itself, or a part of it: give another name"):
+            back_up(path, path.parent / name, overwrite=True)
+        database.add_decision(decision("d3"))
+    with Database.open(path) as database:
+        assert database.counts()["decision"] == 3 and database.problems() == []
+
+
+def test_a_database_behind_a_link_is_not_replaced_either(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "soft").symlink_to(path)
+    with pytest.raises(AccessError, match="is the database itself"):
+        back_up(tmp_path / "soft", path, overwrite=True)
+
+
+def test_a_device_is_not_replaced_by_a_backup(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(AccessError, match="pipe: is no regular file"):
+        back_up(path, tmp_path / "pipe", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "blamed"),
+    [
+        (sqlite3.SQLITE_FULL, "b.db"),
+        (sqlite3.SQLITE_IOERR_WRITE, "b.db"),
+        (sqlite3.SQLITE_READONLY, "b.db"),
+        (sqlite3.SQLITE_IOERR_READ, "a.db"),
+        (sqlite3.SQLITE_CORRUPT, "a.db"),
+        (sqlite3.SQLITE_BUSY, "a.db"),
+    ],
+)
+def test_what_fails_in_copying_is_said_of_the_file_that_it_is_about(code: int, blamed: str) -> None:
+    error = sqlite3.OperationalError("it failed")
+    error.sqlite_errorcode = code
+    assert str(translate_copying(error, Path("/x/a.db"), Path("/y/b.db"))).split(":")[0].endswith(blamed)
 
 
 def test_a_backup_is_one_state_of_what_others_write(path: Path, tmp_path: Path) -> None:
@@ -108,6 +162,73 @@ def test_where_nothing_is_a_backup_becomes_the_database(path: Path, tmp_path: Pa
     back_up(path, target)
     assert restore(tmp_path / "new.db", target, NOW) is None
     assert Database.open(tmp_path / "new.db").counts()["record"] == 1
+
+
+def left(path: Path, target: Path) -> None:
+    """What a process that was killed leaves behind: a database, and a log with a decision of its own, `late`."""
+    with Database.open(path) as database:
+        database.add_decision(decision("late"))
+        shutil.copyfile(path, target)
+        shutil.copyfile(f"{path}-wal", f"{target}-wal")
+
+
+def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    assert before["backup.db-wal"]
+    restore(path, target, NOW)
+    with Database.open(path) as database:
+        assert database.decision("late") and database.problems() == []
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+    assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
+
+
+def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path: Path, tmp_path: Path) -> None:
+    """Another connection reads, so what the log holds cannot be put into the file."""
+    back_up(path, tmp_path / "backup.db")
+    with Database.open(path) as database, database.one_state():
+        database.counts()
+        with Database.open(path) as other:
+            other.add_decision(decision("late"))
+        kept = restore(path, tmp_path / "backup.db", NOW)
+    assert kept and kept.with_name(f"{kept.name}-wal").stat().st_size
+    restore(path, kept, NOW + 1)
+    assert Database.open(path).decision("late")
+
+
+def test_a_log_that_is_not_the_backups_changes_nothing(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other, other:
+        other.execute("CREATE TABLE x (a)")
+    target.write_bytes((tmp_path / "other.db").read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(DatabaseError, match=r"backup\.db: "):
+        restore(path, target, NOW)
+    assert path.read_bytes() == before
+    assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
+
+
+def test_a_log_that_was_left_alone_is_not_taken_for_one_of_what_is_restored(path: Path, tmp_path: Path) -> None:
+    back_up(path, tmp_path / "backup.db")
+    (tmp_path / "new").mkdir()
+    left(path, tmp_path / "new/reprise.db")
+    (tmp_path / "new/reprise.db").unlink()
+    assert restore(tmp_path / "new/reprise.db", tmp_path / "backup.db", NOW) is None
+    assert Database.open(tmp_path / "new/reprise.db").counts()["decision"] == 1
+
+
+def test_a_log_of_what_a_backup_replaces_goes_with_it(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    left(path, target)
+    with pytest.raises(AccessError, match="is there already"):
+        back_up(path, target)
+    target.unlink()
+    with pytest.raises(AccessError, match=r"backup\.db-wal: is there already"):
+        back_up(path, target)
+    back_up(path, target, overwrite=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "lib"]
 
 
 def newer(file: Path) -> None:

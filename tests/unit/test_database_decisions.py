@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from database import Database, NotFoundError, errors
 from database.model import Outcome
+from database.outcomes import SAME_RUN_S
+from tests.examples import examples
 from tests.unit.database_values import decision, outcome, record
 
 
@@ -117,6 +122,93 @@ def test_repeated_reports_change_nothing(database: Database) -> None:
     database.report_end(ended(1000.7, 30.0))
     database.report_start(outcome(1000.9))
     assert [found.started_at for found in database.outcomes_of_job("c", 5)] == [1000.0]
+
+
+def test_a_batch_that_is_sent_again_counts_no_job_again(database: Database) -> None:
+    """A replica's, which the primary wrote after its time was over."""
+    for _ in range(3):
+        database.report_start(outcome(1000.0, decision_id="d1", applied=2))
+        database.report_step(outcome(1020.0, decision_id="d1", applied=2, present=2))
+        database.report_end(ended(1000.3, 300.0, decision_id="d1", applied=2))
+    (row,) = database.outcomes_of_job("c", 5)
+    assert (row.started_at, row.elapsed_s, row.present) == (1000.0, 300.0, 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run of a job and what is told of it: the reckoned start is off by `off_s`, a repeated report by `late_s`."""
+
+    began: float
+    took: float
+    step: float
+    off_s: float
+
+    def report(self, database: Database, job: int, kind: str, late_s: float) -> None:
+        common: dict[str, Any] = {"job_id": job, "decision_id": "d1", "applied": 2}
+        if kind == "start":
+            database.report_start(outcome(self.began + late_s, **common))
+        elif kind == "step":
+            database.report_step(outcome(self.began + self.step + late_s, present=1, unreadable=3, **common))
+        else:
+            database.report_end(ended(self.began + self.off_s + late_s, self.took, **common))
+
+    def is_told_by(self, row: Outcome, kinds: set[str]) -> bool:
+        """Whether the row says of it what reports of these kinds did."""
+        ends = (self.took, 0) if "end" in kinds else (None, None)
+        steps = (1, 3) if "step" in kinds else (None, 0)
+        begun = self.began + (self.step if kinds == {"step"} else 0)
+        return (
+            (row.elapsed_s, row.exit_status, row.present, row.unreadable, row.applied) == (*ends, *steps, 2)
+            and (row.ended_at is None) == (row.elapsed_s is None)
+            and abs(row.started_at - begun) <= SAME_RUN_S
+        )
+
+
+@st.composite
+def runs(draw: st.DrawFn, began: float = 1000.0) -> Run:
+    took = draw(st.sampled_from((0.1, 20.0, 300.0, 90_000.0)))
+    step = took * draw(st.floats(0, 1))
+    return Run(began, took, step, draw(st.sampled_from((-3.0, 0.0, 0.4, 20.0, SAME_RUN_S - 5))))
+
+
+REPORTS = st.lists(st.tuples(st.sampled_from(("start", "step", "end")), st.floats(0, 1)), min_size=1, max_size=9)
+
+
+def test_reports_of_a_run_in_any_order_and_number_are_one_row(database: Database) -> None:
+    jobs = itertools.count(1)
+
+    @settings(max_examples=examples(300))
+    @given(run=runs(), reports=REPORTS)
+    def hold(run: Run, reports: list[tuple[str, float]]) -> None:
+        job = next(jobs)
+        for kind, late_s in reports:
+            run.report(database, job, kind, late_s)
+        (row,) = database.outcomes_of_job("c", job)
+        assert run.is_told_by(row, {kind for kind, _ in reports})
+
+    hold()
+
+
+def test_reports_of_a_requeued_job_are_two_rows_also_where_those_of_its_first_run_come_again(
+    database: Database,
+) -> None:
+    """Slurm starts it again two minutes after its end at the earliest."""
+    jobs = itertools.count(1)
+
+    @settings(max_examples=examples(300))
+    @given(first=runs(), second=runs(), early=REPORTS, late=REPORTS, again=REPORTS, order=st.randoms())
+    def hold(first: Run, second: Run, early: Any, late: Any, again: Any, order: Any) -> None:
+        job = next(jobs)
+        second = dataclasses.replace(second, began=first.began + first.off_s + first.took + 120)
+        mixed = [(second, *report) for report in late] + [(first, *report) for report in again]
+        order.shuffle(mixed)
+        for run, kind, late_s in [*((first, *report) for report in early), (first, "end", 0.0), *mixed]:
+            run.report(database, job, kind, late_s)
+        newer, older = database.outcomes_of_job("c", job)
+        assert second.is_told_by(newer, {kind for kind, _ in late})
+        assert first.is_told_by(older, {kind for kind, _ in early + again} | {"end"})
+
+    hold()
 
 
 def test_what_the_first_step_tells_completes_the_start_that_goes_on(database: Database) -> None:

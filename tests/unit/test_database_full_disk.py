@@ -49,6 +49,12 @@ def test_a_full_file_system_is_named_as_the_cause(tmp_path: Path, command: str) 
     assert FULL in outcome(tmp_path, "$R db init", fill, f"$R db {command}")
 
 
+def test_a_backup_says_that_it_is_its_own_file_system_that_is_full(tmp_path: Path) -> None:
+    mount = 'mkdir "$D/small"', 'mount -t tmpfs -o size=64k tmpfs "$D/small"'
+    said = outcome(tmp_path, "$R db init", *mount, '$R db backup "$D/small/b.db"')
+    assert f"{tmp_path}/small/b.db: {FULL}" in said
+
+
 @pytest.mark.parametrize("command", ["init", "records retire 1"])
 def test_a_read_only_file_system_is_named_as_the_cause(tmp_path: Path, command: str) -> None:
     remount = 'mount -o remount,ro "$D/disk"'
