@@ -101,20 +101,22 @@ install-tools: ## install the benchmark programs for campaigns, and what verifie
 install-etc: ## install configuration (never over yours), components and systemd units
 	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
 	  $(DESTDIR)$(PREFIX)/share/reprise
-	@test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
+	@$(FOR_ALL) && test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
 	  $(PLACED) etc/reprise.toml > $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
 	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
-	@for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	@$(FOR_ALL) && for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
-	@$(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
+	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
 	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
 
+# What is installed is read by every user and by the units, whatever the umask of the root that installs it.
+FOR_ALL := umask 022
 # Files that name places, with those of this installation.
 PLACED = sed -e 's|/usr/local/lib\b\("\?\)$$|$(PRELOADDIR)\1|' -e 's|/usr/local/|$(PREFIX)/|g'
 
 .PHONY: install-manual
 install-manual: ## install manual pages and completions, made by the command that is installed
-	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	@$(FOR_ALL) && made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
 	cd / && $(DESTDIR)$(PREFIX)/lib/reprise/bin/python -m reprise.manual "$$made" \
 	  $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf && \
 	for page in "$$made"/man/*; do \
@@ -126,9 +128,9 @@ install-manual: ## install manual pages and completions, made by the command tha
 
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
-	@$(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
+	@$(FOR_ALL) && $(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
 	@rm -rf build
-	@pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
+	@$(FOR_ALL) && pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
