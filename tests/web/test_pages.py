@@ -327,6 +327,22 @@ def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSit
     assert answer.status_code == 413 and "262144" in answer.text
 
 
+@pytest.mark.parametrize("length", [None, "10"])
+@pytest.mark.parametrize("path", ["/sign-in", "/campaigns/file", "/api/campaigns"])
+def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str, length: str | None) -> None:
+    """`Transfer-Encoding: chunked` goes before a length that stands beside it."""
+    is_api = path.startswith("/api")
+    headers = {
+        **as_user(filled),
+        "transfer-encoding": "chunked",
+        "content-type": "application/json" if is_api else "application/x-www-form-urlencoded",
+        **({"content-length": length} if length else {}),
+    }
+    answer = pages.post(path, content=(b"x" * 100_000 for _ in range(3)), headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+    assert "262144" in answer.text
+
+
 def test_a_database_that_cannot_be_read_is_a_page_that_says_so(empty: WebSite) -> None:
     with TestClient(create(empty.config)) as client:
         token = as_user(empty)
