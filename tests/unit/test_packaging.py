@@ -51,6 +51,19 @@ def test_removing_deletes_nothing() -> None:
     assert {"/var/lib/reprise/reprise.db", "/etc/reprise/reprise.toml"} <= set(left)
 
 
+@pytest.mark.parametrize(
+    ("before", "asked"), [("", ["sysusers"]), ("0.1", ["sysusers", "daemon-reload", "try-restart"])]
+)
+def test_an_upgrade_starts_the_units_as_they_are_now(tmp_path: Path, before: str, asked: list[str]) -> None:
+    """What is started anew by units that systemd has not read again is started as before."""
+    log = tmp_path / "log"
+    for name, words in (("systemctl", "$1"), ("systemd-sysusers", "sysusers"), ("install", "")):
+        (tmp_path / name).write_text(f'#!/bin/sh\n[ -z "{words}" ] || echo "{words}" >> {log}\n')
+        (tmp_path / name).chmod(0o755)
+    played("reprise.postinst", f"configure {before}", before="mkdir -p /run/systemd/system", path=tmp_path)
+    assert log.read_text().split() == asked
+
+
 def test_no_script_deletes_an_account_or_what_lies_elsewhere() -> None:
     """The account's id signs replies. The RPM's scripts delete nothing at all."""
     spec = (ROOT / "packaging" / "reprise.spec").read_text()
