@@ -144,7 +144,8 @@ def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite,
 
 def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
     mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
-    assert mine and {one["uid"] for one in mine} == {ALICE}
+    assert {one["uid"] for one in mine} == {ALICE}, "whose name nobody here knows"
+    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "and one only reported"
     others = pages.get("/jobs/d-0001", headers=as_user(filled, ALICE))
     assert others.status_code == 404 and "of yours" in others.text
     overview = pages.get("/", headers=as_user(filled, ALICE)).text
