@@ -119,7 +119,7 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
         person=person,
         job=job,
         decisions=[_decision(story, one) for one in story.decisions],
-        outcomes=[explain.outcome_text(one) for one in story.outcomes],
+        outcomes=[f"The job (uid {one.uid}): {explain.outcome_text(one)}" for one in story.outcomes],
         beside=list(besides.texts(beside)) if beside else [],
         hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
         more=story.more,

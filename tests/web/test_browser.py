@@ -197,7 +197,7 @@ def test_a_job_is_found_by_its_number_and_told_as_the_command_tells_it(looked: L
     told = served.reprise("jobs", "show", "1003").stdout
     shown = looked.page.locator("main").inner_text()
     for line in told.splitlines():
-        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ")):
+        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ")):
             assert " ".join(line.split()) in " ".join(shown.split())
 
 

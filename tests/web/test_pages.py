@@ -16,6 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from database import Database
+from database.model import Outcome
 from matcher import slurm_job, tokens
 from tests.unit.database_values import campaign, decision, trial
 from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED
@@ -463,6 +464,19 @@ def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: 
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
         assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]
+
+
+def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
+    """Any user may report of a job's number."""
+    with Database.open(empty.config.database.path) as database:
+        for uid in (1000, 1666):
+            database.report_start(Outcome("test", 5, None, uid, "off", empty.now))
+    with TestClient(create(empty.config)) as client:
+        said = text(client.get("/jobs/5", headers=as_user(empty)).text)
+    told = " ".join(empty.reprise("jobs", "show", "5").stdout.split())
+    for uid in (1000, 1666):
+        (line,) = re.findall(rf"The job \(uid {uid}\): started .*?; its end was not reported", told)
+        assert line in said
 
 
 def test_decisions_of_a_job_that_was_asked_about_twice(empty: WebSite) -> None:
