@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from starlette.testclient import TestClient
@@ -19,13 +20,14 @@ from database import Database
 from database.model import Outcome
 from matcher import slurm_job, tokens
 from tests.unit.database_values import campaign, decision, trial
-from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED
+from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 from tuner import session
 from tuner.campaign import check
-from web import control
+from web import control, documents
 from web.app import create, root_path
+from web.guard import HEADERS
 from web.site import COOKIE
 
 ALICE = 1000  # of the jobs; no such user is needed here
@@ -281,7 +283,9 @@ def test_what_nobody_types_is_answered_as_what_is_not_there(
     assert pages.get(path, headers=as_user(filled)).status_code == status
 
 
-@pytest.mark.parametrize("file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}"])
+@pytest.mark.parametrize(
+    "file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}", *WRONG_TAGS]
+)
 def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
     words = {"text": file, "action": "download"}
     assert pages.post("/campaigns/file", data=words, headers=as_user(filled)).status_code == 409
@@ -303,6 +307,15 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
         assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "no address of another host"
         assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
+
+
+def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "jobs", lambda *_: 1 / 0)
+    with TestClient(create(filled.config), raise_server_exceptions=False, headers=as_user(filled)) as client:
+        for path in ("/jobs", "/api/jobs"):
+            answer = client.get(path)
+            assert answer.status_code == 500 and "their log says why" in answer.text and "division" not in answer.text
+            assert {**HEADERS, "content-security-policy": ANY}.items() <= dict(answer.headers).items()
 
 
 @pytest.mark.parametrize(
