@@ -98,17 +98,25 @@ install-tools: ## install the benchmark programs for campaigns, and what verifie
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness install
 
 .PHONY: install-etc
-install-etc: ## install configuration (never over yours), components and systemd units
+install-etc: ## install configuration and components (never over yours), and systemd units
 	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
-	  $(DESTDIR)$(PREFIX)/share/reprise
+	  $(OURS)
 	@$(FOR_ALL) && test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
 	  $(PLACED) etc/reprise.toml > $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
-	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
+	@for new in etc/components/*.yaml; do \
+	  theirs=$(DESTDIR)$(SYSCONFDIR)/reprise/components/$${new##*/}; \
+	  if cmp -s $$new $$theirs; then rm -f $$theirs.new; \
+	  elif test ! -e $$theirs || cmp -s $(OURS)/$${new##*/} $$theirs; then install -m 644 $$new $$theirs; \
+	  else install -m 644 $$new $$theirs.new && \
+	    echo "install: $$theirs was changed here and stays: look into $$theirs.new for what is new"; fi && \
+	  install -m 644 $$new $(OURS)/ || exit 1; done
 	@$(FOR_ALL) && for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
 	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
 	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
 
+# What was installed last: files below SYSCONFDIR that differ from it are the admin's.
+OURS = $(DESTDIR)$(PREFIX)/share/reprise/components
 # What is installed is read by every user and by the units, whatever the umask of the root that installs it.
 FOR_ALL := umask 022
 # Files that name places, with those of this installation.
