@@ -479,6 +479,29 @@ def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: 
         assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("job_id", "tasks", "name", "title"),
+    [
+        (5, [], "a", "Job 5"),
+        (5, [None], "a", "Job 5"),
+        (5, [2], "a", "Job 5_2"),
+        (5, [2, 3], "a", "Job a"),
+        (5, [2, 3], "5_3", "Job 5_3"),
+        (None, [], "a", "Job a"),
+    ],
+)
+def test_a_job_is_called_by_its_number_where_that_is_known(
+    empty: WebSite, job_id: int | None, tasks: list[int | None], name: str, title: str
+) -> None:
+    with Database.open(empty.config.database.path) as database:
+        database.add_decision(decision("a", cluster="test", job_id=job_id))
+        for task in tasks:
+            database.report_start(Outcome("test", 5, task, 1001, "none", empty.now, "a"))
+    with TestClient(create(empty.config)) as client:
+        page = client.get(f"/jobs/{name}", headers=as_user(empty)).text
+    assert f"<h1>{title}</h1>" in page and f"<title>{title} " in page
+
+
 def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
     """Any user may report of a job's number."""
     with Database.open(empty.config.database.path) as database:
