@@ -294,6 +294,10 @@ format: $(VENV)/.ready ## format Python and C
 docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
+.PHONY: docs-pictures
+docs-pictures: $(VENV)/.ready ## make the pictures of docs/web.md anew; look at them (half a minute)
+	@REPRISE_SCREENSHOTS=write $(PYTEST) tests/web/test_pictures.py
+
 .PHONY: landscapes
 landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)
 	@$(PYTHON) -m bench.emulated
