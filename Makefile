@@ -98,23 +98,33 @@ install-tools: ## install the benchmark programs for campaigns, and what verifie
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness install
 
 .PHONY: install-etc
-install-etc: ## install configuration (never over yours), components and systemd units
+install-etc: ## install configuration and components (never over yours), and systemd units
 	@install -d $(DESTDIR)$(SYSCONFDIR)/reprise/components $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
-	  $(DESTDIR)$(PREFIX)/share/reprise
-	@test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
+	  $(OURS)
+	@$(FOR_ALL) && test -e $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml || \
 	  $(PLACED) etc/reprise.toml > $(DESTDIR)$(SYSCONFDIR)/reprise/reprise.toml
-	@install -m 644 etc/components/*.yaml $(DESTDIR)$(SYSCONFDIR)/reprise/components/
-	@for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	@for new in etc/components/*.yaml; do \
+	  theirs=$(DESTDIR)$(SYSCONFDIR)/reprise/components/$${new##*/}; \
+	  if cmp -s $$new $$theirs; then rm -f $$theirs.new; \
+	  elif test ! -e $$theirs || cmp -s $(OURS)/$${new##*/} $$theirs; then install -m 644 $$new $$theirs; \
+	  else install -m 644 $$new $$theirs.new && \
+	    echo "install: $$theirs was changed here and stays: look into $$theirs.new for what is new"; fi && \
+	  install -m 644 $$new $(OURS)/ || exit 1; done
+	@$(FOR_ALL) && for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
-	@$(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
+	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
 	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
 
+# What was installed last: files below SYSCONFDIR that differ from it are the admin's.
+OURS = $(DESTDIR)$(PREFIX)/share/reprise/components
+# What is installed is read by every user and by the units, whatever the umask of the root that installs it.
+FOR_ALL := umask 022
 # Files that name places, with those of this installation.
 PLACED = sed -e 's|/usr/local/lib\b\("\?\)$$|$(PRELOADDIR)\1|' -e 's|/usr/local/|$(PREFIX)/|g'
 
 .PHONY: install-manual
 install-manual: ## install manual pages and completions, made by the command that is installed
-	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	@$(FOR_ALL) && made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
 	cd / && $(DESTDIR)$(PREFIX)/lib/reprise/bin/python -m reprise.manual "$$made" \
 	  $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf && \
 	for page in "$$made"/man/*; do \
@@ -126,9 +136,9 @@ install-manual: ## install manual pages and completions, made by the command tha
 
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
-	@$(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
+	@$(FOR_ALL) && $(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
 	@rm -rf build
-	@pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
+	@$(FOR_ALL) && pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
@@ -283,6 +293,10 @@ format: $(VENV)/.ready ## format Python and C
 .PHONY: docs-evaluation
 docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
+
+.PHONY: docs-pictures
+docs-pictures: $(VENV)/.ready ## make the pictures of docs/web.md anew; look at them (half a minute)
+	@REPRISE_SCREENSHOTS=write $(PYTEST) tests/web/test_pictures.py
 
 .PHONY: landscapes
 landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)

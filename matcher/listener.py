@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -18,6 +19,8 @@ from reprise.config import SOCKET_PATH_LIMIT, host_and_port
 
 log = logging.getLogger(__name__)
 
+# ip(7), and ipv6(7) of Linux 4.15; Python 3.11 has no names for them.
+FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
 BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
 
 
@@ -79,16 +82,37 @@ def _remove_stale(path: Path) -> None:
 
 
 def listen_tcp(address: str) -> socket.socket:
-    """Bind `host:port`. Raises ServiceError where that cannot be."""
+    """Bind `host:port`, as `bind` does. Raises ServiceError where that cannot be."""
     host, port = host_and_port(address)
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        with contextlib.ExitStack() as unless_bound:
+            listener = unless_bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            bind(listener, host, port)
+            listener.listen(BACKLOG)
+            unless_bound.pop_all()
+        return listener
     except OSError as error:
         raise ServiceError(
             f"{address}: cannot listen there ({error.strerror}): set matcher.listen to an address of this host and a "
             "free port, or to ''"
         ) from error
+
+
+def bind(listener: socket.socket, host: str, port: int) -> None:
+    """Bind a socket for TCP; where this host has no such address, for when it has one, and say so: networks come up
+    after the daemon, and what it serves beside must not wait for them. Raises OSError."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        listener.setsockopt(*FREEBIND[listener.family], 1)
+        listener.bind((host, port))
+        log.warning(line("address-missing", address=f"{host}:{port}"))
 
 
 def remove_socket(path: Path, inode: int) -> None:

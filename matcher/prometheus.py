@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from database.errors import DatabaseError
 from matcher.errors import ServiceError
+from matcher.listener import bind
 from matcher.metrics import Gauges, Metrics
 from reprise import __version__
 from reprise.config import host_and_port
@@ -120,6 +121,10 @@ class MetricsServer:
         class Listening(ThreadingHTTPServer):
             daemon_threads = True
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+            def server_bind(self) -> None:
+                bind(self.socket, host, port)
+                self.server_address = self.socket.getsockname()
 
             def handle_error(self, *_: object) -> None:
                 """A client that has gone is nobody's business."""

@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -21,7 +22,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
-_URL = re.compile(r"https?://[A-Za-z0-9_.:\[\]-]+(?:/[A-Za-z0-9_./~-]*)?")
+# Of a path `//x` browsers make another host, and of `/../x` another path.
+_URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
 HOST_LIMIT = 253  # characters of a name in the DNS
 SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
@@ -81,9 +83,20 @@ def _host_and_port(text: str) -> str:
 
 
 def _url_or_nothing(text: str) -> str:
-    if text and not _URL.fullmatch(text):
+    if text and not _is_url(text):
         raise ValueError(f"{text!r} is not http(s)://HOST[:PORT][/PATH]")
     return text.rstrip("/")
+
+
+def _is_url(text: str) -> bool:
+    found = _URL.fullmatch(text)
+    if not found:
+        return False
+    try:
+        host, _ = host_and_port(found[1] + (found[2] or ":80"))
+        return ":" not in host or bool(IPv6Address(host))
+    except ValueError:
+        return False
 
 
 def _host_and_port_or_nothing(text: str) -> str:

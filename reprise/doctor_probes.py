@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import subprocess
 from collections.abc import Callable, Sequence
@@ -57,16 +59,32 @@ def hidden_by(path: Path) -> Path | None:
 
 
 def replaceable_by_all(path: Path) -> Path | None:
-    """Through what any user could put something else in the place of `path`, or into it: a directory that all may write
-    (in a sticky one what is there is safe), or itself; None if nothing. What does not exist counts as safe.
+    """Through what any user could put something else in the place of `path`, or of what lies in it: a directory on the
+    way to it that all may write (in a sticky one what is there is safe), also on the way that symbolic links take;
+    itself; or an entry of it. None if nothing. What does not exist counts as safe.
 
     Raises OSError where this process cannot look.
     """
-    for directory in reversed(path.absolute().parents):
-        try:
-            mode = directory.stat().st_mode
-        except FileNotFoundError:
-            return None
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            return directory
-    return path if path.exists() and path.stat().st_mode & stat.S_IWOTH else None
+    entries = sorted(path.iterdir()) if path.is_dir() else []
+    links = [one for one in entries if one.is_symlink()]
+    for way in (path, *map(_resolved, (path, *links))):
+        for directory in reversed(way.absolute().parents):
+            mode = _mode(directory)
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                return directory
+    return next((one for one in (path, *entries) if _mode(one) & stat.S_IWOTH), None)
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # unlike Path.resolve() it raises nothing where links lead in a circle
+
+
+def _mode(path: Path) -> int:
+    """0 where nothing is there, or nothing that is read: a socket is for all to write to."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return 0
+        raise
+    return 0 if stat.S_ISSOCK(mode) else mode

@@ -25,6 +25,8 @@ def load(text: str) -> Any:
         line = f" in line {mark.line + 1}" if mark else ""
         words = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         raise NotYamlError(f"{line} ({words}): correct that line") from error
+    except (KeyError, IndexError, AttributeError) as error:  # PyYAML's own, of `!!bool x`, `!!int ""`, `!!timestamp x`
+        raise NotYamlError(" (a value is not what its tag `!!` says): remove the tag") from error
     except (ValueError, RecursionError) as error:  # a date that is none, brackets without end
         raise NotYamlError(f" ({error}): correct it") from error
     raise NotYamlError(f" (with its aliases written out it has over {MOST_VALUES:,} values): use fewer aliases")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from database.errors import DatabaseError, NotFoundError
 from matcher.errors import MatcherError, NothingKnownError
@@ -57,6 +58,15 @@ class WebError(Exception):
     exit_status = 1
 
 
+class _Guarded(FastAPI):
+    """With the guard before everything, also before what answers for a page that failed."""
+
+    styles: Sequence[str] = ()
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return Guard(super().build_middleware_stack(), self.styles)
+
+
 class _Static(StaticFiles):
     def file_response(self, *arguments: Any, **named: Any) -> Response:
         response = super().file_response(*arguments, **named)
@@ -79,7 +89,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
         yield
         site.overview.stop()
 
-    app = FastAPI(
+    app = _Guarded(
         title="Reprise",
         version=__version__,
         description="What jobs were given, why, and what it gains. Sign in with a token of `reprise web token`, as "
@@ -93,7 +103,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     script = library()
     if script is None:
         raise WebError("the library that draws is missing: install the Python package `plotly`, as `reprise[web]` does")
-    app.add_middleware(Guard, styles=style_sources(script.read_text(encoding="utf-8")))
+    app.styles = style_sources(script.read_text(encoding="utf-8"))
     for route in api.router.routes:  # pages have the plain names
         if isinstance(route, APIRoute) and not route.name.startswith(API):
             route.name = API + route.name

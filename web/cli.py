@@ -32,6 +32,7 @@ def serve(settings: Settings) -> None:
         import uvicorn
 
         from web import app
+        from web.patience import Patient
     except ModuleNotFoundError as error:
         raise click.ClickException(MISSING.format(error.name)) from error
     from reprise.config import host_and_port
@@ -42,6 +43,8 @@ def serve(settings: Settings) -> None:
         app.create(config, settings.path),
         host=host.strip("[]"),
         port=port,
+        http=Patient,
+        ws="none",
         fd=FIRST_PASSED if _is_passed_a_socket() else None,
         root_path=app.root_path(config),
         log_level="info",

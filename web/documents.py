@@ -30,9 +30,10 @@ POINTS = 2000  # of jobs that are drawn
 
 
 def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[ListedJob], dict[str, Any]]:
-    """A page of jobs, newest first, and the same for programs; who is not of the staff has only their own."""
+    """A page of jobs, newest first, and the same for programs; who is not of the staff has only their own: those of
+    their user id, whatever they were called when it was decided."""
     if not person.staff:
-        wanted = dataclasses.replace(wanted, user=person.name, uid=person.uid, only=person.uid)
+        wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
     found = database.jobs(wanted)
     return found, listed.document(found, person.reader)
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 256 * 1024  # bytes; a campaign file has a few hundred
+TOO_LARGE = f"a request may have {BODY_LIMIT} bytes"
 SELF = "'self'"
 SAFE = ("GET", "HEAD", "OPTIONS")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
@@ -45,9 +47,22 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        came = 0
+
+        async def counted() -> Message:
+            """What its headers say of its size is only what they say."""
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > BODY_LIMIT:
+                raise HTTPException(413, TOO_LARGE)
+            return message
+
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if message["status"] == 413:
+                    headers["connection"] = "close"  # or the rest would be read, and thrown away
                 for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -57,16 +72,14 @@ class Guard:
             status, words = problem
             await PlainTextResponse(f"{words}\n", status)(scope, receive, with_headers)
             return
-        await self._app(scope, receive, with_headers)
+        await self._app(scope, counted, with_headers)
 
 
 def _problem(headers: Headers) -> tuple[int, str] | None:
     """Why a request that changes something is refused."""
     length = headers.get("content-length", "")
-    if not length.isdecimal() and ("transfer-encoding" in headers or length):
-        return 411, "say how long the request is (Content-Length)"
     if length.isdecimal() and int(length) > BODY_LIMIT:
-        return 413, f"a request may have {BODY_LIMIT} bytes"
+        return 413, TOO_LARGE
     if not _is_from_here(headers):
         return 403, "this came from another site: use the form on this one"
     return None

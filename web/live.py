@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 LOOK_S = 1.0
 ALIVE_S = 15.0  # a proxy ends a connection on which nothing comes for a minute
+LASTING_S = 600.0  # then a browser asks again by itself, and whether it still may is looked at anew
 WATCHERS = 64  # pages that look on at once; each reads the database once a second
 ENDED = ("complete", "failed")
 
@@ -24,14 +26,19 @@ class Watchers:
 
 
 async def events(
-    look: Callable[[], dict[str, Any]], gone: Callable[[], Any], watchers: Watchers, look_s: float = LOOK_S
+    look: Callable[[], dict[str, Any]],
+    gone: Callable[[], Any],
+    watchers: Watchers,
+    look_s: float = LOOK_S,
+    lasting_s: float = LASTING_S,
 ) -> AsyncIterator[str]:
-    """The events: `progress` with what `look` tells whenever that has changed, until the campaign has ended or whoever
-    looks on has `gone`."""
+    """The events: `progress` with what `look` tells whenever that has changed, until the campaign has ended, whoever
+    looks on has `gone`, or after `lasting_s`: a token may have expired, and a member have left the group."""
     watchers.count += 1
     try:
         before, silent = "", 0.0
-        while not await gone():
+        last = time.monotonic() + lasting_s
+        while time.monotonic() < last and not await gone():
             told = await run_in_threadpool(look)
             text = json.dumps(told)
             if text != before:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -16,7 +18,9 @@ from matcher.benefit import summary
 from matcher.jobs import beside as besides
 from matcher.jobs import listed
 from matcher.jobs.cli import VERDICTS
+from matcher.linkage.result import PRIOR
 from matcher.shortfall import in_bits
+from matcher.story import JOB_ID, Explained, Story
 from matcher.tokens import TOKEN_LIMIT, TokenError
 from tuner import overview as campaigns_overview
 from tuner import search
@@ -31,6 +35,8 @@ from web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staff, opera
 
 router = APIRouter(include_in_schema=False)
 
+SKETCHED = "script"  # the field that models compare by a sketch
+SKETCH_SHOWN = 12  # characters
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
 
@@ -117,19 +123,31 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
         request,
         "job",
         person=person,
-        job=job,
+        job=_number(job, story),
+        prior=PRIOR,
         decisions=[_decision(story, one) for one in story.decisions],
-        outcomes=[explain.outcome_text(one) for one in story.outcomes],
+        outcomes=[f"The job (uid {one.uid}): {explain.outcome_text(one)}" for one in story.outcomes],
         beside=list(besides.texts(beside)) if beside else [],
         hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
         more=story.more,
     )
 
 
-def _decision(story: Any, one: Any) -> dict[str, Any]:
+def _number(name: str, story: Story) -> str:
+    """Of a job that is named by its decision, the number, as people write it. It may have none yet, and tasks of an
+    array may share a decision."""
+    known: set[tuple[int | None, int | None]] = {(one.job_id, one.array_task) for one in story.outcomes}
+    known = known or {(one.decision.job_id, one.decision.array_task) for one in story.decisions}
+    if re.fullmatch(JOB_ID, name) or len(known) != 1:
+        return name
+    ((job_id, task),) = known
+    return name if job_id is None else f"{job_id}" if task is None else f"{job_id}_{task}"
+
+
+def _decision(story: Story, one: Explained) -> dict[str, Any]:
     """What a page shows of a decision."""
     decision = one.decision
-    steps = list(explain.waterfall(decision.fields))
+    steps = [_shown(step) for step in explain.waterfall(decision.fields)]
     return {
         "id": decision.id,
         "verdict": decision.verdict,
@@ -152,6 +170,14 @@ def _decision(story: Any, one: Any) -> dict[str, Any]:
             "unit": "bits" if in_bits(decision.fields) else "score",
         },
     }
+
+
+def _shown(step: explain.Step) -> explain.Step:
+    """A script's sketch by its beginning: nobody reads more of it than whether it is the same."""
+    if step.name != SKETCHED:
+        return step
+    left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
+    return dataclasses.replace(step, left=left, right=right)
 
 
 def _is_shown(value: Any) -> bool:

@@ -176,9 +176,15 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     clean.run(["apt-get", "remove", "-y", *names])
     left = {path for path in clean.files() - before if not path.startswith(CONFIGURATION_AND_DATA)}
     assert left == set() and config.is_file(), "configuration and data stay until they are purged"
-    clean.run(["dpkg", "--purge", *names])
-    assert clean.files() - before - {"/src"} == set()
-    assert "reprise" not in clean.path("/etc/passwd").read_text()
+    shared = "/var/lib/reprise/artifacts"  # of all nodes
+    purge = (
+        f"mkdir -p {shared} && mount -t tmpfs tmpfs {shared} && touch {shared}/kept && "
+        f"dpkg --purge {' '.join(names)} && ls {shared}"
+    )
+    assert clean.run(["sh", "-c", purge]).stdout.endswith("\nkept\n")
+    left = clean.files() - before - {"/src"}
+    assert left == {"/var/lib/reprise", shared}, "nothing but where others' files are mounted"
+    assert "reprise:" in clean.path("/etc/passwd").read_text(), "its id becomes nobody else's"
 
 
 def newer(package: Path, place: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reprise.config import Config, ConfigError, load
+from web.app import root_path
 
 SHIPPED = Path(__file__).parents[2] / "etc/reprise.toml"
 UNSET = (("matcher", "threshold"), ("matcher", "munge_socket"), ("matcher", "publish"), ("replica", "records"))
@@ -73,6 +74,49 @@ def test_a_relative_path_is_refused(tmp_path: Path) -> None:
 )
 def test_a_bad_value_is_named(tmp_path: Path, text: str | bytes, names: str) -> None:
     assert names in message(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("", ""),
+        ("https://hpc.example.org", ""),
+        ("http://10.0.0.5:8080/", ""),
+        ("https://hpc.example.org/reprise/", "/reprise"),
+        ("https://[2001:db8::1]:8443/a/b.c/~d", "/a/b.c/~d"),
+    ],
+)
+def test_an_address_of_the_pages_is_taken(tmp_path: Path, url: str, path: str) -> None:
+    (tmp_path / "reprise.toml").write_text(f'[web]\nurl = "{url}"\n')
+    config = load(tmp_path / "reprise.toml")
+    assert config.web.url == url.rstrip("/") and root_path(config) == path
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "hpc.example.org",
+        "ftp://hpc.example.org",
+        "http://[fe80/reprise",
+        "http://fe80::1/reprise",
+        "http://[fe80:::1]/",
+        "http://[]/",
+        "http://:80/",
+        "http://a:0/",
+        "http://a:65536/",
+        "http://a@b/",
+        "https://a//evil",
+        "https://a/b//evil",
+        "https://a//",
+        "https://a/../b",
+        "https://a/.",
+        "https://a/b?c",
+        "https://a/b#c",
+        "https://a/b\\\\c",
+    ],
+)
+def test_what_is_none_is_refused(tmp_path: Path, url: str) -> None:
+    assert "is not http(s)://HOST[:PORT][/PATH]" in message(tmp_path, f'[web]\nurl = "{url}"\n')
 
 
 def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path: Path) -> None:

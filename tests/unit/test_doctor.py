@@ -340,9 +340,29 @@ def test_what_any_user_may_replace_is_named(place: Path) -> None:
     (place / "a").chmod(0o1777)
     assert replaceable_by_all(file) is None, "others add files to a sticky directory, and replace none"
     file.chmod(0o646)
-    only([doctor_service.rights([place, file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {file}")
+    only([doctor_service.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {file}")
     (place / "a").chmod(0o777)
     only([doctor_service.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {place}/a")
+
+
+def test_so_is_what_lies_in_a_directory_and_where_links_lead(place: Path) -> None:
+    elsewhere = write(place / "of-all" / "rules", "", 0o644)
+    link, directory = place / "link", place / "artifacts"
+    link.symlink_to(elsewhere.parent)
+    entry = write(directory / "entry", "", 0o644)
+    (directory / "nowhere").symlink_to(place / "none" / "yet")
+    (directory / "circle").symlink_to(directory / "circle")
+    (directory / "rules").symlink_to(elsewhere)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(directory / "socket"))
+    (directory / "socket").chmod(0o666)
+    only([doctor_service.rights([link / "rules", directory])], Level.OK)
+    entry.chmod(0o646)
+    only([doctor_service.rights([directory])], Level.PROBLEM, f"any user may change {directory}", f"chmod o-w {entry}")
+    entry.chmod(0o644)
+    elsewhere.parent.chmod(0o777)
+    for path, barrier in ((link / "rules", link), (directory, elsewhere.parent)):
+        only([doctor_service.rights([path])], Level.PROBLEM, f"any user may change {path}", f"chmod o-w {barrier}")
 
 
 def test_rights_are_looked_at_for_all_that_decides(place: Path) -> None:

@@ -186,6 +186,17 @@ def test_a_long_log_is_read_only_as_far_as_it_is_shown(site: Daemon) -> None:
             assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
 
 
+def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        with database._write() as connection:
+            connection.execute("CREATE INDEX IF NOT EXISTS decision_by_uid ON decision (uid, at)")
+        wanted = Wanted(only=1000, limit=5)
+        rows = database._read(f"EXPLAIN QUERY PLAN {decided_sql(wanted)}", dataclasses.asdict(wanted))
+        assert any("decision_by_uid (uid=? AND at>? AND at<?)" in row["detail"] for row in rows)
+        limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
+        assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
+
+
 def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
     hostile = JobMetadata(HOSTILE, HOSTILE, HOSTILE, directory=HOSTILE, nodes=4).to_json()
     add(

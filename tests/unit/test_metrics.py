@@ -136,6 +136,12 @@ def test_a_port_that_is_taken_is_one_line(daemon: Daemon, port: int) -> None:
     assert f"127.0.0.1:{port}: metrics cannot be served there (Address already in use): set matcher.metrics" in said
 
 
+def test_an_address_that_is_not_up_yet_keeps_no_daemon_from_starting(daemon: Daemon) -> None:
+    daemon.configure('metrics = "192.0.2.1:9817"')
+    daemon.start()
+    assert "event=address-missing address=192.0.2.1:9817" in daemon.text()
+
+
 def test_who_tells_nothing_loads_nothing() -> None:
     code = "import sys, matcher.daemon; sys.exit('prometheus_client' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])

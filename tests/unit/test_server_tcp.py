@@ -231,12 +231,47 @@ def test_a_client_that_resets_its_connection_is_forgotten(tcp: TcpDaemon) -> Non
     assert "Traceback" not in tcp.text()
 
 
-def test_a_port_in_use_and_an_address_of_another_host_are_named() -> None:
+def test_a_port_in_use_and_a_name_of_no_host_are_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        for address in (f"127.0.0.1:{taken.getsockname()[1]}", "192.0.2.1:7817"):
+        for address in (f"127.0.0.1:{taken.getsockname()[1]}", "no-host.invalid:7817"):
             with pytest.raises(ServiceError, match=r"set matcher\.listen") as caught:
                 listen_tcp(address)
             assert str(caught.value).startswith(f"{address}: cannot listen there (")
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1:7817", "[2001:db8::1]:7817"])
+def test_an_address_that_is_not_up_yet_is_listened_on_and_named(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        listener = listen_tcp(address)
+    except ServiceError as error:
+        if ":db8:" in address:
+            pytest.skip(str(error))  # a host without IPv6
+        raise
+    with listener:
+        assert listener.getsockname()[1] == 7817
+    assert "event=address-missing" in caplog.text and address[1:9] in caplog.text
+
+
+def test_an_address_serves_once_it_is_up() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("makes a network of its own")
+    code = """if True:
+        import socket, subprocess
+        from matcher.listener import listen_tcp
+
+        ip = lambda *words: subprocess.run(["ip", *words], check=True)
+        ip("link", "set", "lo", "up")
+        with listen_tcp("192.0.2.1:7817") as listener:
+            ip("address", "add", "192.0.2.1/32", "dev", "lo")
+            with socket.create_connection(("192.0.2.1", 7817), timeout=10):
+                listener.accept()
+    """
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("may not make a network here")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])

@@ -46,6 +46,11 @@ def test_the_socket_is_the_configured_one_and_open_to_everyone() -> None:
     assert int(section["Backlog"]) == listener.BACKLOG
 
 
+def test_the_service_has_time_to_bring_a_large_database_to_a_new_schema() -> None:
+    section = unit("service")["Service"]
+    assert section["ExecStartPre"].endswith(" db init") and section["TimeoutStartSec"] == "1h", "not systemd's 90 s"
+
+
 def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None:
     section = unit("service")["Service"]
     needed = 2 * Config().matcher.request_timeout_s + journal.DRAIN_S

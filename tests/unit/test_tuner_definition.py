@@ -64,6 +64,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expec
 # Each line has the one before several times over: some hundred letters that fill all memory there is.
 MANY_LISTS = "\n".join(["x0: &x0 [1]", *(f"x{i + 1}: &x{i + 1} [{', '.join([f'*x{i}'] * 10)}]" for i in range(9))])
 MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i}, *x{i}]}}" for i in range(30))])
+WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!timestamp x")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ MANY_MERGED = "\n".join(["x0: &x0 {a: 1}", *(f"x{i + 1}: &x{i + 1} {{<<: [*x{i},
         (MANY_MERGED, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
         ("name: \x00", "is not valid YAML (special characters are not allowed)"),
         ("[" * 5000, "is not valid YAML"),
+        *((text, "is not valid YAML (a value is not what its tag `!!` says): remove the tag") for text in WRONG_TAGS),
     ],
 )
 def test_a_file_that_is_no_campaign_is_named(tmp_path: Path, text: str | bytes, expected: str) -> None:

@@ -9,7 +9,9 @@ import math
 import os
 import re
 import statistics
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -36,6 +38,22 @@ def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made as always, but not drawn, which takes most of the time: for tests of what stands around them."""
     monkeypatch.setattr("matplotlib.layout_engine.TightLayoutEngine.execute", lambda *_: None)
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
+
+
+def test_threads_draw_one_after_the_other() -> None:
+    """What a figure looks like is matplotlib's for the whole process."""
+    meeting = threading.Barrier(2)
+
+    def meets(number: int) -> bool:
+        with plots.figure(str(number)):
+            try:
+                meeting.wait(0.3)
+            except threading.BrokenBarrierError:
+                return False
+            return True
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(meets, range(2))) == [False, False]
 
 
 class Page(HTMLParser):

@@ -84,9 +84,9 @@ class WebSite:
         """One that has signed in."""
         return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {self.token(uid)}"}, timeout=30)
 
-    def reprise(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def reprise(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "reprise", "--config", str(self.file), *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
 
     # -- what is in the database

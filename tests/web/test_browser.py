@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in a real Chromium, served as an admin serves them.
-
-`REPRISE_SCREENSHOTS=write pytest tests/web/test_browser.py` writes the pictures of the docs anew.
-"""
+"""The pages in a real Chromium, served as an admin serves them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 from database import Database
 from tests.waiting import wait_for
@@ -20,9 +16,7 @@ from tests.web.site import HOSTILE, WebSite
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = "/usr/bin/chromium"
 CHECKS = (Path(__file__).parent / "checks.js").read_text()
-PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 NARROW, WIDE = 360, 1200  # CSS pixels
 PAGES = {
     "overview": "/",
@@ -39,7 +33,6 @@ PAGES = {
     "report": "/campaigns/1/report",
     "sign-in": "/sign-in",
 }
-IN_DOCS = ("overview", "job", "record", "campaign")
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +44,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
     site.start()
     yield site
     site.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 class Looked:
@@ -110,7 +95,7 @@ def looked(request: pytest.FixtureRequest, browser: Browser, served: WebSite) ->
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_whole(name: str, looked: Looked, served: WebSite, request: pytest.FixtureRequest) -> None:
+def test_a_page_is_whole(name: str, looked: Looked, served: WebSite) -> None:
     """No word in the console but that of a page that is not there, nothing from other hosts, nothing wider than the
     screen, and every text has the contrast that WCAG's AA asks for."""
     looked.said.clear()
@@ -121,9 +106,6 @@ def test_a_page_is_whole(name: str, looked: Looked, served: WebSite, request: py
     page = looked.page
     assert_sound(page)
     assert "owned" not in page.title() and "Reprise" in page.title()
-    if os.environ.get("REPRISE_SCREENSHOTS") == "write" and name in IN_DOCS and "light-1200" in request.node.name:
-        PICTURES.mkdir(exist_ok=True)
-        page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
 def assert_sound(page: Page) -> None:
@@ -197,7 +179,7 @@ def test_a_job_is_found_by_its_number_and_told_as_the_command_tells_it(looked: L
     told = served.reprise("jobs", "show", "1003").stdout
     shown = looked.page.locator("main").inner_text()
     for line in told.splitlines():
-        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ")):
+        if line.startswith(("It was given", "From record", "Score", "  given: ", "  held out: ", "The job (uid ")):
             assert " ".join(line.split()) in " ".join(shown.split())
 
 
@@ -210,7 +192,9 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
     try:
         one.sign_in(site)
         page.goto(f"{site.url}/campaigns/new?component=sleep")
-        definition = site.campaign(pause="3")  # tenths of a second
+        definition = site.campaign(pause="3")
+        # A gain that is seen on a machine that does much else: of 0.7 s more than a half.
+        Path(definition["application"]["script"]).write_text('#!/bin/bash\nsleep "0.$((3 + ${SRO_SIZE:-4}))"\n')
         page.get_by_label("Name").fill(definition["name"])
         page.get_by_label("User").fill("alice")
         page.get_by_label("Batch script").fill(definition["application"]["script"])

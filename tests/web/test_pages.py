@@ -11,20 +11,23 @@ from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from starlette.testclient import TestClient
 
 from database import Database
+from database.model import Outcome
 from matcher import slurm_job, tokens
 from tests.unit.database_values import campaign, decision, trial
-from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED
+from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 from tuner import session
 from tuner.campaign import check
-from web import control
+from web import control, documents
 from web.app import create, root_path
+from web.guard import HEADERS
 from web.site import COOKIE
 
 ALICE = 1000  # of the jobs; no such user is needed here
@@ -144,7 +147,8 @@ def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite,
 
 def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
     mine = pages.get("/api/jobs", headers=as_user(filled, ALICE), params={"user": "bob", "limit": 200}).json()["jobs"]
-    assert mine and {one["uid"] for one in mine} == {ALICE}
+    assert {one["uid"] for one in mine} == {ALICE}, "whose name nobody here knows"
+    assert sorted(one["decision"] is None for one in mine) == [False] * 20 + [True], "and one only reported"
     others = pages.get("/jobs/d-0001", headers=as_user(filled, ALICE))
     assert others.status_code == 404 and "of yours" in others.text
     overview = pages.get("/", headers=as_user(filled, ALICE)).text
@@ -279,7 +283,9 @@ def test_what_nobody_types_is_answered_as_what_is_not_there(
     assert pages.get(path, headers=as_user(filled)).status_code == status
 
 
-@pytest.mark.parametrize("file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}"])
+@pytest.mark.parametrize(
+    "file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}", *WRONG_TAGS]
+)
 def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
     words = {"text": file, "action": "download"}
     assert pages.post("/campaigns/file", data=words, headers=as_user(filled)).status_code == 409
@@ -301,6 +307,15 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
         assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "no address of another host"
         assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
+
+
+def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "jobs", lambda *_: 1 / 0)
+    with TestClient(create(filled.config), raise_server_exceptions=False, headers=as_user(filled)) as client:
+        for path in ("/jobs", "/api/jobs"):
+            answer = client.get(path)
+            assert answer.status_code == 500 and "their log says why" in answer.text and "division" not in answer.text
+            assert {**HEADERS, "content-security-policy": ANY}.items() <= dict(answer.headers).items()
 
 
 @pytest.mark.parametrize(
@@ -325,6 +340,22 @@ def test_a_form_on_another_site_changes_nothing(
 def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
     answer = pages.post("/api/campaigns", content=b"x" * 300_000, headers=as_user(filled))
     assert answer.status_code == 413 and "262144" in answer.text
+
+
+@pytest.mark.parametrize("length", [None, "10"])
+@pytest.mark.parametrize("path", ["/sign-in", "/campaigns/file", "/api/campaigns"])
+def test_so_is_what_hides_its_size(pages: TestClient, filled: WebSite, path: str, length: str | None) -> None:
+    """`Transfer-Encoding: chunked` goes before a length that stands beside it."""
+    is_api = path.startswith("/api")
+    headers = {
+        **as_user(filled),
+        "transfer-encoding": "chunked",
+        "content-type": "application/json" if is_api else "application/x-www-form-urlencoded",
+        **({"content-length": length} if length else {}),
+    }
+    answer = pages.post(path, content=(b"x" * 100_000 for _ in range(3)), headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+    assert "262144" in answer.text
 
 
 def test_a_database_that_cannot_be_read_is_a_page_that_says_so(empty: WebSite) -> None:
@@ -446,6 +477,42 @@ def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: 
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
         assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("job_id", "tasks", "name", "title"),
+    [
+        (5, [], "a", "Job 5"),
+        (5, [None], "a", "Job 5"),
+        (5, [2], "a", "Job 5_2"),
+        (5, [2, 3], "a", "Job a"),
+        (5, [2, 3], "5_3", "Job 5_3"),
+        (None, [], "a", "Job a"),
+    ],
+)
+def test_a_job_is_called_by_its_number_where_that_is_known(
+    empty: WebSite, job_id: int | None, tasks: list[int | None], name: str, title: str
+) -> None:
+    with Database.open(empty.config.database.path) as database:
+        database.add_decision(decision("a", cluster="test", job_id=job_id))
+        for task in tasks:
+            database.report_start(Outcome("test", 5, task, 1001, "none", empty.now, "a"))
+    with TestClient(create(empty.config)) as client:
+        page = client.get(f"/jobs/{name}", headers=as_user(empty)).text
+    assert f"<h1>{title}</h1>" in page and f"<title>{title} " in page
+
+
+def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
+    """Any user may report of a job's number."""
+    with Database.open(empty.config.database.path) as database:
+        for uid in (1000, 1666):
+            database.report_start(Outcome("test", 5, None, uid, "off", empty.now))
+    with TestClient(create(empty.config)) as client:
+        said = text(client.get("/jobs/5", headers=as_user(empty)).text)
+    told = " ".join(empty.reprise("jobs", "show", "5").stdout.split())
+    for uid in (1000, 1666):
+        (line,) = re.findall(rf"The job \(uid {uid}\): started .*?; its end was not reported", told)
+        assert line in said
 
 
 def test_decisions_of_a_job_that_was_asked_about_twice(empty: WebSite) -> None:

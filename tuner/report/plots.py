@@ -11,6 +11,7 @@ import hashlib
 import io
 import re
 import statistics
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -64,6 +65,7 @@ COLOUR_OF = {
     "ytick.color": "ink",
 }
 DOTS_PER_INCH = 160
+_DRAWING = threading.RLock()  # matplotlib's settings are the process's, and pages are made by several threads
 _PNG: ContextVar[list[bytes] | None] = ContextVar("png", default=None)
 
 
@@ -301,14 +303,15 @@ def legend(axes: Axes) -> None:
 
 @contextmanager
 def figure(title: str, wide: float = WIDE, high: float = HIGH) -> Iterator[tuple[Axes, Callable[[], str]]]:
-    """Axes to draw on, and what makes a text of them. Nothing of the process is touched but within."""
+    """Axes to draw on, and what makes a text of them. One figure is drawn at a time, and nothing of the process is
+    touched but within."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import TightLayoutEngine
 
     colours: Any = {key: COLOURS[name] for key, name in COLOUR_OF.items()}
-    with mpl.rc_context(STYLE | colours):
+    with _DRAWING, mpl.rc_context(STYLE | colours):
         figure = Figure(figsize=(wide, high))
         FigureCanvasSVG(figure)
 

@@ -68,7 +68,7 @@
         .map((one) => { best = Math.min(best, one.value); return [one.place, best]; });
       traces.push({ type: "scatter", mode: "lines", name: "lowest so far", line: { color: colour("observe"), shape: "hv", width: 1 },
         x: steps.map((step) => step[0]), y: steps.map((step) => step[1]) });
-      return [traces, layout({ xaxis: { title: { text: "trial" } }, yaxis: { title: { text: `value, ${escaped(found.unit)}` } } })];
+      return [traces, layout({ xaxis: { title: { text: "trial" }, zeroline: false }, yaxis: { title: { text: `value, ${escaped(found.unit)}` } } })];
     },
   };
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a campaign is told of to who looks on. (tests/web/test_browser.py looks on in a browser.)"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from database import Database
+from tests.waiting import wait_for
+from tests.web.site import WebSite
+from tuner import session
+from tuner.campaign import check
+from web import api, live
+from web.app import create
+
+
+def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
+    """The events until they end; who looks on is gone after some looks."""
+    looks = 0
+    watchers = live.Watchers()
+
+    async def gone() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > left_after
+
+    async def collected() -> list[str]:
+        return [text async for text in live.events(look, gone, watchers, look_s=0.001, lasting_s=lasting_s)]
+
+    found = asyncio.run(collected())
+    assert watchers.count == 0
+    return found
+
+
+def test_what_has_not_changed_is_told_once_until_who_looks_on_has_gone() -> None:
+    (event,) = told(lambda: {"state": "running"}, left_after=5)
+    assert event == 'event: progress\ndata: {"state": "running"}\n\n'
+
+
+def test_the_end_of_a_campaign_ends_it() -> None:
+    states = iter(["running", "complete"])
+    events = told(lambda: {"state": next(states)})
+    assert [one.split("\n")[0] for one in events] == ["event: progress", "event: progress", "event: end"]
+
+
+def test_it_ends_in_time_and_a_browser_then_asks_again() -> None:
+    """`end` would have it ask no more."""
+    events = told(lambda: {"state": "running"}, lasting_s=0.05)
+    assert [one.split("\n")[0] for one in events] == ["event: progress"]
+
+
+def test_who_asks_again_is_looked_at_anew(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "events", functools.partial(live.events, lasting_s=0.05))
+    with Database.open(empty.config.database.path) as database:
+        number = session.begin(database, check(empty.campaign(), "a"), empty.config, 1.0).id
+    hours = empty.config.web.model_copy(update={"token_hours": 1 / 3600})
+    config = empty.config.model_copy(update={"web": hours})
+    with TestClient(create(config)) as client:
+        headers = {"authorization": f"Bearer {empty.token()}"}
+        answer = client.get(f"/api/campaigns/{number}/events", headers=headers)
+        assert json.loads(answer.text.split("data: ")[1])["campaign"] == number and "event: end" not in answer.text
+        wait_for(
+            "the token's end",
+            lambda: client.get(f"/api/campaigns/{number}/events", headers=headers).status_code == 401,
+            20,
+        )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who connects and does not ask keeps nobody out; who asks too much is not listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from tests.waiting import wait_for
+from tests.web.site import WebSite
+from web import patience
+from web.cli import MOST_REQUESTS
+from web.guard import Guard
+from web.patience import REQUEST_S
+
+WAITED_S = 0.5
+ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Below /slow it takes longer than it waits for a request."""
+    if scope["type"] == "http":
+        await asyncio.sleep(1.5 * WAITED_S if scope["path"] == "/slow" else 0)
+        body = await Request(scope, receive).body()
+        await PlainTextResponse(body)(scope, receive, send)
+
+
+class Serving(uvicorn.Server):
+    def install_signal_handlers(self) -> None:
+        """Only the main thread has them."""
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Of a server that waits no longer than WAITED_S."""
+    with pytest.MonkeyPatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as listener:
+        patch.setattr(patience, "REQUEST_S", WAITED_S)
+        config = uvicorn.Config(Guard(echo), http=patience.Patient, ws="none", log_level="error", timeout_keep_alive=60)
+        server = Serving(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        wait_for("the server", lambda: server.started)
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """All that comes."""
+    said = b""
+    while came := connection.recv(65536):
+        said += came
+    return said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", ASKED[:10], ASKED[:-2], b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234"],
+    ids=["nothing", "half a line", "half a header", "half a body"],
+)
+def test_a_connection_without_a_whole_request_is_closed(port: int, said: bytes) -> None:
+    with connected(port) as connection:
+        connection.sendall(said)
+        assert until_closed(connection) == b""
+
+
+@pytest.mark.parametrize("said", [b"", ASKED[:10]], ids=["nothing", "half a line"])
+def test_so_is_one_that_has_asked_before(port: int, said: bytes) -> None:
+    with connected(port) as connection:
+        connection.sendall(ASKED)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(said)
+        assert until_closed(connection) == b""
+
+
+def test_one_that_waits_for_an_answer_is_not(port: int) -> None:
+    with connected(port) as connection:
+        for _ in range(2):
+            connection.sendall(ASKED.replace(b" / ", b" /slow "))
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_who_sends_without_end_is_told_so_and_not_listened_to(port: int) -> None:
+    """`Transfer-Encoding: chunked` goes before a length that stands beside it."""
+    with connected(port) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(1000):
+                connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+
+@pytest.mark.slow
+def test_as_many_silent_connections_as_may_be_keep_nobody_out_for_long(tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    site.start()
+    silent = [connected(site.port) for _ in range(MOST_REQUESTS)]
+    try:
+        with site.client() as client:
+            assert client.get("/sign-in").status_code == 503
+            wait_for("the pages again", lambda: client.get("/sign-in").status_code == 200, 2 * REQUEST_S)
+    finally:
+        for connection in silent:
+            connection.close()
+        site.stop()

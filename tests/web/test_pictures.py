@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of the docs can be made.
+
+`make docs-pictures` (REPRISE_SCREENSHOTS=write) writes them anew. Look at them then.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser
+
+from matcher.benefit import summary
+from matcher.jobs.staff import Reader
+from tests.waiting import wait_for
+from tests.web.showcase import Showcase
+from tests.web.site import DAY
+from tests.web.test_browser import Looked
+from web.app import create
+from web.patience import Patient
+from web.people import People, Person
+
+pytestmark = pytest.mark.slow
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+WIDE = 1200  # CSS pixels
+NAMES = ("overview", "jobs", "job", "record", "campaign")
+OF_A_TEST = ("pytest", "/tmp/", "root", "script>", "silent")  # words that no site shows
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    """With its matcher and its pages, which an operator called dana looks at."""
+    one = Showcase(tmp_path_factory.mktemp("showcase"))
+    one.tune()
+    one.run_jobs()
+    one.start_matcher()
+    try:
+        with pytest.MonkeyPatch.context() as patch, pages(one, patch):
+            yield one
+    finally:
+        one.stop_matcher()
+
+
+@contextmanager
+def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """In this process, to which the user is known, and where the matcher is older than it is."""
+    told = summary._matcher
+
+    def for_weeks(config: Any) -> dict[str, Any]:
+        found = told(config)
+        return {**found, "uptime_s": found["uptime_s"] + 23.3 * DAY}
+
+    patch.setattr(summary, "_matcher", for_weeks)
+    patch.setattr(People, "_look_up", lambda _self, uid: Person("dana", Reader(uid, True, ""), operator=True))
+    config = uvicorn.Config(create(site.config, site.file), port=site.port, http=Patient, ws="none", log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for("the pages", lambda: server.started)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def looked(browser: Browser, site: Showcase) -> Iterator[Looked]:
+    context = browser.new_context(color_scheme="light", viewport={"width": WIDE, "height": 900})
+    one = Looked(context, site)
+    one.sign_in(site)
+    yield one
+    context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_of_the_docs_is_of_a_site_as_there_are(name: str, looked: Looked, site: Showcase) -> None:
+    path = {
+        "overview": "/",
+        "jobs": "/jobs",
+        "job": f"/jobs/{site.job_to_show()}",
+        "record": "/records/1",
+        "campaign": "/campaigns/1",
+    }[name]
+    looked.goto(site.url + path)
+    shown = looked.page.locator("body").inner_text()
+    assert looked.said == []
+    assert [word for word in OF_A_TEST if word in shown] == [], "names of a test"
+    picture = looked.page.screenshot(full_page=name != "jobs")
+    assert len(picture) > 20_000
+    if os.environ.get("REPRISE_SCREENSHOTS") == "write":
+        (PICTURES / f"{name}.png").write_bytes(picture)
+
+
+def test_the_docs_show_all_of_them() -> None:
+    page = (PICTURES.parent / "web.md").read_text()
+    assert {path.stem for path in PICTURES.glob("*.png")} == set(NAMES)
+    assert all(f"](pictures/{name}.png)" in page for name in NAMES)
