@@ -399,6 +399,7 @@ def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> Non
     work.mkdir()
     (work / "lattice").write_text(SCRIPT)
     metadata = {**job("alice").to_json(), "directory": str(work), "partition": "cpu"}
+    del metadata["script_path"]  # as older releases wrote it
     add(site, unmatched(11, metadata=metadata))
     arguments = ("unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "made/c"))
     done = reprise(site, *arguments)
@@ -429,11 +430,13 @@ def test_slurm_says_which_script_a_job_has_that_it_still_knows(tmp_path: Path) -
     said["Command"] = "(null)"
     assert campaign.script_of(unmatched(11), metadata, says) is None
     assert campaign.script_of(unmatched(11, job_id=None), metadata, says) is None and len(asked) == 3
+    told = dataclasses.replace(metadata, script_path="/home/alice/own.sh")
+    assert campaign.script_of(unmatched(11), told, says) == "/home/alice/own.sh" and len(asked) == 3
 
 
 def test_a_campaign_whose_script_nobody_knows_can_be_checked_and_says_so(site: Daemon, tmp_path: Path) -> None:
     with_component(site)
-    add(site, unmatched(11))
+    add(site, unmatched(11, metadata={**job("alice").to_json(), "script_path": ""}))
     done = reprise(
         site, "unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "c"), "--json"
     )
@@ -452,8 +455,9 @@ def test_a_campaign_file_of_hostile_words_is_a_campaign_file_in_its_directory(
 ) -> None:
     with_component(site)
     hostile = JobMetadata(
-        word or "?", word, word, directory=f"/{word}", nodes=2, tasks_per_node=3, account=word, partition=word
-    )
+        word or "?", word, word, directory=f"/{word}", nodes=2, tasks_per_node=3, account=word, partition=word,
+        script_path=f"/{word}",
+    )  # fmt: skip
     add(site, unmatched(11, user=word or "?", metadata=hostile.to_json()))
     done = reprise(
         site, "unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "c")
