@@ -155,7 +155,7 @@ def _decision(story: Any, one: Any) -> dict[str, Any]:
 
 
 def _is_shown(value: Any) -> bool:
-    return value not in (None, "", {}, []) and isinstance(value, str | int | float | dict)
+    return value not in (None, "", {}, []) and isinstance(value, str | int | float | dict | list)
 
 
 @router.get("/records")
