@@ -34,7 +34,7 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=person.name, uid=person.uid, only=person.uid)
     found = database.jobs(wanted)
-    return found, listed.document(found, person.reader)
+    return found, listed.document(found, person.reader, not person.staff)
 
 
 def job(

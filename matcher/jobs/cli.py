@@ -23,6 +23,8 @@ CLASSES = 20  # classes of jobs, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 VERDICTS = ("apply", "none", "observe", "holdout", "defer", "off", "unreachable")
 
+WORDS = ("application",)  # filters by what is hidden of another user's job: who is found would tell it
+
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
@@ -63,14 +65,20 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
         me.require_staff("may look for other users' jobs")
     since, until = filters.pop("since") or 0.0, filters.pop("until") or EVER
     filters["user"], only = _name_or_id(filters["user"])
+    by_words = [f"--{name}" for name in WORDS if filters[name] is not None]
+    own_only = bool(by_words) and not me.staff
     with Database.open(config.database.path, read_only=True) as database:
-        found = database.jobs(Wanted(uid=uid, only=only, since=since, until=until, **filters))
+        wanted = Wanted(uid=uid, only=me.uid if own_only else only, since=since, until=until, **filters)
+        found = database.jobs(wanted)
     if as_json:
-        _print_json(listed.document(found, me))
-    elif found:
+        _print_json(listed.document(found, me, own_only))
+        return
+    if found:
         click.echo(plain([listed.row(job, me, config.site.cluster) for job in found], listed.HEADINGS))
     else:
         click.echo("no such jobs")
+    if own_only:
+        click.echo(f"Only your own jobs: by {' and '.join(by_words)} nobody is told of others' (access.staff)")
 
 
 @jobs.command()

@@ -257,6 +257,23 @@ def test_who_is_not_of_the_staff_is_told_numbers_of_others_and_words_of_their_ow
 
 
 @pytest.mark.usefixtures("nobodys")
+def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_it(site: Daemon) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol"))
+    assert numbers(site) == [12, 11] and numbers(site, "--application", "lattice") == [12]
+    assert numbers(site, "--application", "lattice", "--user", "4000") == [12]
+    said = reprise(site, "list", "--application", "lattice").stdout
+    assert said.endswith("Only your own jobs: by --application nobody is told of others' (access.staff)\n")
+    assert json.loads(reprise(site, "list", "--application", "lattice", "--json").stdout)["own_only"] is True
+    assert json.loads(reprise(site, "list", "--json").stdout)["own_only"] is False
+
+
+def test_staff_find_anybodys_jobs_by_what_they_run(site: Daemon) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol"))
+    assert numbers(site, "--application", "lattice") == [12, 11]
+    assert "Only your own" not in reprise(site, "list", "--application", "lattice").stdout
+
+
+@pytest.mark.usefixtures("nobodys")
 def test_who_is_not_of_the_staff_is_shown_their_own_jobs_only(site: Daemon) -> None:
     add(site, decision(11), decision(12, uid=4000, user="carol", metadata=job("carol").to_json()))
     other = reprise(site, "show", "11")
