@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from database.model import ListedJob, UnmatchedClass
@@ -63,6 +63,8 @@ WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :b
   AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
 """
 
+_APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
+
 # Bare columns beside max(d.at) are of the newest decision (https://sqlite.org/lang_select.html#bareagg).
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
@@ -71,8 +73,7 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
          sum(CASE WHEN d.unmatched THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
   FROM outcome AS o JOIN (
     SELECT *, json_extract(metadata, '$.nodes') AS nodes,
-           coalesce(nullif(json_extract(metadata, '$.program'), ''), json_extract(metadata, '$.job_name'), '')
-             AS application,
+           {_APPLICATION.format("metadata")} AS application,
            verdict = 'none' AND (score IS NULL OR score < threshold)
              AND substr(reason, 1, length(:refused)) <> :refused AS unmatched
     FROM decision
@@ -82,6 +83,17 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
 )
 WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
+"""  # noqa: S608 (this module's own words)
+
+_GAINS_SQL = f"""
+SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM record WHERE status = 'active' AND (?1 IS NULL OR component = ?1)
+"""  # noqa: S608 (this module's own words)
+_IN_VAIN_SQL = f"""
+SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM (SELECT id, json_extract(spec, '$.metadata') AS metadata FROM campaign
+      WHERE state = 'complete' AND (?1 IS NULL OR component = ?1)) AS c
+WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 """  # noqa: S608 (this module's own words)
 
 
@@ -159,6 +171,16 @@ class Jobs(Store):
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
+
+    def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str]]:
+        """Of each active record, of one component if given, its id, its measured gain, and the user and the application
+        (as for `unmatched`) that it was tuned for, "" where it is for none."""
+        return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
+
+    def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
+        """User and application of each campaign that was complete, and there was no record, of one component if
+        given."""
+        return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 
     def compared_records(self) -> Sequence[int]:
         """The ids of records of which jobs were held out, or could have been."""

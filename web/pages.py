@@ -14,7 +14,7 @@ from database.overview import WantedRecords
 from matcher import explain
 from matcher.benefit import summary
 from matcher.jobs import beside as besides
-from matcher.jobs import listed
+from matcher.jobs import listed, unmatched
 from matcher.jobs.cli import VERDICTS
 from matcher.shortfall import in_bits
 from matcher.tokens import TOKEN_LIMIT, TokenError
@@ -69,7 +69,8 @@ def sign_out(request: Request) -> Response:
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
     found = summary.document(site.overview.latest(), person.reader)
-    return page(request, "overview", person=person, found=found)
+    judged_by = [unmatched.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]]
+    return page(request, "overview", person=person, found=found, judged_by=judged_by)
 
 
 @router.get("/jobs")

@@ -142,6 +142,7 @@ def unmatched(
     program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
     from database import Database
     from matcher.decide import BY_THE_SITE
+    from matcher.jobs import gains
     from matcher.jobs import unmatched as ranking
     from matcher.jobs.staff import reader
 
@@ -151,15 +152,16 @@ def unmatched(
         me.require_staff("may write campaigns for users' jobs")
         component = _to_tune(component, config.tuner.components)
     with Database.open(config.database.path, read_only=True) as database:
-        classes = database.unmatched(since, refused=BY_THE_SITE)[:limit]
-        expected = ranking.expected(database, component)
+        known = gains.read(database, component)
+        classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
         written = _campaigns(database, classes, directory, component) if directory and component else {}
+    expected = ranking.Expected.of(known.every, known.in_production)
     if as_json:
         _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
         return
     if classes:
         click.echo(expected.text())
-        click.echo(plain(list(ranking.rows(classes, expected.gain, me)), ranking.HEADINGS))
+        click.echo(plain(list(ranking.rows(classes, expected, me)), ranking.HEADINGS))
     else:
         click.echo("no jobs that no record was near")
     for path, note in written.values():

@@ -7,6 +7,7 @@ import dataclasses
 import grp
 import json
 import os
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from matcher.decide import BY_THE_SITE, Question, decide
 from matcher.explain import HIDDEN, NOT_LOGGED
 from matcher.guards import Policy
 from matcher.jobs import beside, campaign, listed, staff
+from matcher.jobs.unmatched import HEADINGS
 from matcher.linkage import load
 from matcher.metadata import JobMetadata
 from matcher.submission import Submission
@@ -352,12 +354,14 @@ def test_classes_are_ranked_by_the_node_hours_that_a_record_may_save(site: Daemo
     add(site, unmatched(14, metadata={**small, "nodes": None}), elapsed=1800.0)
     done = reprise(site, "unmatched", "--since", "2001-01-01")
     said, head, *lines = done.stdout.splitlines()
-    assert said == "Expected gain 30.0%: the median of 1 active record (0 as measured in production)"
-    assert head.split() == ["rank", "user", "program", "nodes", "jobs", "node-hours", "expected", "saving"]
-    assert [line.split() for line in lines] == [
-        ["1", "alice", "lattice", "4", "2", "8.0", "2.4", "node-hours"],
-        ["2", "alice", "tiny", "1", "1", "2.0", "0.6", "node-hours"],
-        ["3", "alice", "tiny", "1", "0.5", "0.1", "node-hours"],
+    assert said == (
+        "Expected gain 30.0%: the median of 1 active record (0 as measured in production), where none is nearer"
+    )
+    assert re.split("  +", head) == ["rank", "user", "program", "nodes", "jobs", "node-hours", *HEADINGS[6:]]
+    assert [re.split("  +", line) for line in lines] == [
+        ["1", "alice", "lattice", "4", "2", "8.0", "30.0%", "1 of the program, 1 of the user", "2.4 node-hours"],
+        ["2", "alice", "tiny", "1", "1", "2.0", "30.0%", "1 of the user", "0.6 node-hours"],
+        ["3", "alice", "tiny", "1", "0.5", "30.0%", "1 of the user", "0.1 node-hours"],
     ]
     document = json.loads(reprise(site, "unmatched", "--since", "2001-01-01", "--limit", "1", "--json").stdout)
     assert document["expected"] == {"gain": 0.3, "records": 1, "in_production": 0}
