@@ -38,6 +38,8 @@ _OF_DECISIONS = {
     "record": f"(d.record_id = :record OR {_USED.format('record')})",
     "main_record": "d.record_id = :main_record",
     "component": _USED.format("component"),
+    "account": "json_extract(d.metadata, '$.account') = :account",
+    "partition": "json_extract(d.metadata, '$.partition') = :partition",
     "failed": "o.exit_status <> 0",
 }
 _OF_REPORTS = {
@@ -46,6 +48,7 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
+_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # tell of these
 _OF_APPLICATION = (  # one after the other: each goes by an index
     "json_extract(d.metadata, '$.program') = :application",
     "json_extract(d.metadata, '$.job_name') = :application"
@@ -100,9 +103,10 @@ WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
 @dataclass(frozen=True)
 class Wanted:
     """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
-    the id is known; `application` a program or a job's name; `since` and `until` are in Unix seconds; `record` and
-    `component`: of what was given or would have been, `main_record` the one that the score is of. `only`: of this user
-    id, whatever else is wanted."""
+    the id is known; `application` a program or a job's name; `account` and `partition` are as submitted, and go by no
+    index: whatever was decided from `since` to `until`, in Unix seconds, is read; `record` and `component`: of what was
+    given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is
+    wanted."""
 
     user: str | None = None
     uid: int | None = None
@@ -111,6 +115,8 @@ class Wanted:
     record: int | None = None
     main_record: int | None = None
     component: str | None = None
+    account: str | None = None
+    partition: str | None = None
     since: float = 0.0
     until: float = EVER
     failed: bool = False
@@ -149,7 +155,7 @@ class Jobs(Store):
         nothing, and jobs that reported without a decision, whose user's name is not known."""
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
-            if not any(map(wanted.is_set, ("application", "record", "main_record", "component"))):
+            if not any(map(wanted.is_set, _ONLY_DECISIONS)):
                 if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]

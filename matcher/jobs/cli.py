@@ -23,7 +23,11 @@ CLASSES = 20  # classes of jobs, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 VERDICTS = ("apply", "none", "observe", "holdout", "defer", "off", "unreachable")
 
-WORDS = ("application",)  # filters by what is hidden of another user's job: who is found would tell it
+WORDS = (
+    "application",
+    "account",
+    "partition",
+)  # filters by what is hidden of another user's job: who is found would tell it
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
@@ -40,6 +44,8 @@ def jobs() -> None:
 @click.option("--record", metavar="ID", type=click.IntRange(1, 2**63 - 1), help="Given settings of it, or held out.")
 @click.option("--component", help="Given settings of one of its records, or held out.")
 @click.option("--application", metavar="NAME", help="Of this program or job's name.")
+@click.option("--account", metavar="NAME", help="Submitted under this account.")
+@click.option("--partition", metavar="NAME", help="Submitted to this partition.")
 @click.option(
     "--since",
     metavar="WHEN",

@@ -152,6 +152,19 @@ def test_each_filter_leaves_only_what_it_names(site: Daemon) -> None:
     assert reprise(site, "list", "--since", "1h").stdout == "no such jobs\n"
 
 
+def test_jobs_are_found_by_the_account_and_the_partition_that_they_named(site: Daemon) -> None:
+    for number, (account, partition) in enumerate((("qcd", "cpu"), ("qcd", "gpu"), ("", "cpu")), 11):
+        add(site, decision(number, metadata={**job("alice").to_json(), "account": account, "partition": partition}))
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("test", 14, None, 1001, "off", NOW + 20))
+    assert numbers(site, "--account", "qcd") == [12, 11]
+    assert numbers(site, "--partition", "cpu") == [13, 11]
+    assert numbers(site, "--partition", "cpu", "--account", "qcd") == [11]
+    since = datetime.fromtimestamp(NOW + 12).isoformat()
+    assert numbers(site, "--account", "qcd", "--since", since) == [12]
+    assert numbers(site, "--account", "q") == []
+
+
 def test_a_record_that_was_given_beside_another_is_found_too(site: Daemon) -> None:
     site.add(record(component="romio"))
     add(site, decision(11, alternatives=[looked_at(), looked_at(2, "romio")]))
@@ -263,6 +276,8 @@ def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_
     add(site, decision(11), decision(12, uid=4000, user="carol"))
     assert numbers(site) == [12, 11] and numbers(site, "--application", "lattice") == [12]
     assert numbers(site, "--application", "lattice", "--user", "4000") == [12]
+    add(site, decision(10, metadata={**job("alice").to_json(), "account": "qcd", "partition": "gpu"}))
+    assert numbers(site, "--account", "qcd") == numbers(site, "--partition", "gpu") == []
     said = reprise(site, "list", "--application", "lattice").stdout
     assert said.endswith("Only your own jobs: by --application nobody is told of others' (access.staff)\n")
     assert json.loads(reprise(site, "list", "--application", "lattice", "--json").stdout)["own_only"] is True
