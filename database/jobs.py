@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from database.model import ListedJob, UnmatchedClass
@@ -38,6 +38,8 @@ _OF_DECISIONS = {
     "record": f"(d.record_id = :record OR {_USED.format('record')})",
     "main_record": "d.record_id = :main_record",
     "component": _USED.format("component"),
+    "account": "json_extract(d.metadata, '$.account') = :account",
+    "partition": "json_extract(d.metadata, '$.partition') = :partition",
     "failed": "o.exit_status <> 0",
 }
 _OF_REPORTS = {
@@ -46,6 +48,7 @@ _OF_REPORTS = {
     "verdict": "o.verdict = :verdict",
     "failed": "o.exit_status <> 0",
 }
+_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # tell of these
 _OF_APPLICATION = (  # one after the other: each goes by an index
     "json_extract(d.metadata, '$.program') = :application",
     "json_extract(d.metadata, '$.job_name') = :application"
@@ -64,6 +67,8 @@ WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :b
   AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
 """
 
+_APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
+
 # Bare columns beside max(d.at) are of the newest decision (https://sqlite.org/lang_select.html#bareagg).
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
@@ -72,8 +77,7 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
          sum(CASE WHEN d.unmatched THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
   FROM outcome AS o JOIN (
     SELECT *, json_extract(metadata, '$.nodes') AS nodes,
-           coalesce(nullif(json_extract(metadata, '$.program'), ''), json_extract(metadata, '$.job_name'), '')
-             AS application,
+           {_APPLICATION.format("metadata")} AS application,
            verdict = 'none' AND (score IS NULL OR score < threshold)
              AND substr(reason, 1, length(:refused)) <> :refused AS unmatched
     FROM decision
@@ -85,13 +89,25 @@ WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
 """  # noqa: S608 (this module's own words)
 
+_GAINS_SQL = f"""
+SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM record WHERE status = 'active' AND (?1 IS NULL OR component = ?1)
+"""  # noqa: S608 (this module's own words)
+_IN_VAIN_SQL = f"""
+SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM (SELECT id, json_extract(spec, '$.metadata') AS metadata FROM campaign
+      WHERE state = 'complete' AND (?1 IS NULL OR component = ?1)) AS c
+WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
+"""  # noqa: S608 (this module's own words)
+
 
 @dataclass(frozen=True)
 class Wanted:
     """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
-    the id is known; `application` a program or a job's name; `since` and `until` are in Unix seconds; `record` and
-    `component`: of what was given or would have been, `main_record` the one that the score is of. `only`: of this user
-    id, whatever else is wanted."""
+    the id is known; `application` a program or a job's name; `account` and `partition` are as submitted, and go by no
+    index: whatever was decided from `since` to `until`, in Unix seconds, is read; `record` and `component`: of what was
+    given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is
+    wanted."""
 
     user: str | None = None
     uid: int | None = None
@@ -100,6 +116,8 @@ class Wanted:
     record: int | None = None
     main_record: int | None = None
     component: str | None = None
+    account: str | None = None
+    partition: str | None = None
     since: float = 0.0
     until: float = EVER
     failed: bool = False
@@ -138,7 +156,7 @@ class Jobs(Store):
         nothing, and jobs that reported without a decision, whose user's name is not known."""
         with self.one_state():
             found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
-            if not any(map(wanted.is_set, ("application", "record", "main_record", "component"))):
+            if not any(map(wanted.is_set, _ONLY_DECISIONS)):
                 if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
                     wanted = replace(wanted, since=max(wanted.since, found[-1].at))
                 found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
@@ -160,6 +178,16 @@ class Jobs(Store):
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
+
+    def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str]]:
+        """Of each active record, of one component if given, its id, its measured gain, and the user and the application
+        (as for `unmatched`) that it was tuned for, "" where it is for none."""
+        return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
+
+    def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
+        """User and application of each campaign that was complete, and there was no record, of one component if
+        given."""
+        return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
 
     def compared_records(self) -> Sequence[int]:
         """The ids of records of which jobs were held out, or could have been."""

@@ -300,6 +300,9 @@ class UnmatchedClass:
 
     `jobs` and `node_hours` are of those that ended; where `nodes` is None, each counts as one node. `decision_id` is
     that of the newest.
+
+    `gain` is what a record is expected to gain these (None: not judged yet), by so many active records of the same
+    application (`of_program`) and of the same user (`of_user`), and campaigns of either without one (`in_vain`).
     """
 
     uid: int
@@ -309,6 +312,10 @@ class UnmatchedClass:
     jobs: int
     node_hours: float
     decision_id: str
+    gain: float | None = None
+    of_program: int = 0
+    of_user: int = 0
+    in_vain: int = 0
 
 
 @dataclass(frozen=True)

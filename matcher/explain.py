@@ -20,6 +20,23 @@ from matcher.story import Story, compared_with
 HIDDEN = "(hidden)"
 NOT_LOGGED = "not-logged"  # the id of a decision that is made only to be shown
 
+_TOLD = {
+    "program": "program",
+    "path": "path",
+    "options": "options",
+    "nodes": "nodes",
+    "tasks": "tasks",
+    "tasks_per_node": "tasks per node",
+    "directory": "directory",
+    "partition": "partition",
+    "account": "account",
+    "job_name": "job name",
+    "launcher": "launcher",
+    "modules": "modules",
+    "script_path": "script",
+}
+"""Keys of a job's metadata as people are told of them; the others are told elsewhere, or cannot be read."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -59,6 +76,8 @@ def value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         words = (f"{'-' * min(len(key), 2)}{key} {' '.join(values)}".strip() for key, values in value.items())
         return " ".join(words)
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)
@@ -149,6 +168,18 @@ def record_text(record: Record, hidden: bool = False) -> str:
         f"record {record.id}: {record.component} {record.component_version}, tuned for {whose}, {made}{source}; "
         f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
     )
+
+
+def job_text(decision: Decision) -> Iterator[str]:
+    """What is known of the job that no field tells: all of it where it was compared with nothing; no line where
+    nothing is left."""
+    told = {part["name"] for field in decision.fields for part in field["parts"]}
+    if "executable" in told:
+        told.add("path")
+    known = ((name, decision.metadata.get(name)) for name in _TOLD if name not in told)
+    texts = [f"{_TOLD[name]} {value_text(value)}" for name, value in known if value not in (None, "", [], {})]
+    if texts:
+        yield f"The job{', beside what is compared' if decision.fields else ''}: {'; '.join(texts)}"
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:

@@ -27,7 +27,8 @@ class JobMetadata:
     options: key (with dashes stripped) to the tuple of its values; positional arguments are under "". `launcher`
     is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" where Slurm is
     asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
-    names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch).
+    names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch),
+    `script_path` where that lies, absolute, for who tunes the job: it is not compared.
     """
 
     user: str
@@ -46,6 +47,7 @@ class JobMetadata:
     placement: str = ""
     modules: tuple[str, ...] = ()
     script: str = ""
+    script_path: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary; `from_json` is its inverse."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprise.output import versioned
+
 if TYPE_CHECKING:
     from matcher.linkage.model import Curve, Model
     from reprise.cli import Settings
@@ -36,11 +38,16 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 
 @model.command()
 @click.argument("file")
-def check(file: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def check(file: str, as_json: bool) -> None:
     """Check the model file FILE; exit status 1, and one line, if it cannot be used."""
     from matcher.linkage import load
 
     found = load(file)
+    if as_json:
+        told = {"file": file, "model": found.label, "fields": len(found.fields), "threshold": found.threshold}
+        click.echo(json.dumps(versioned(told), indent=2))
+        return
     click.echo(f"{file}: model {found.label}, {len(found.fields)} fields, threshold {found.threshold:g}")
 
 

@@ -12,6 +12,7 @@ from database.model import Decision
 from matcher.explain import (
     HIDDEN,
     headline,
+    job_text,
     outcome_text,
     score_text,
     shortfall_text,
@@ -78,7 +79,7 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
         f"Asked {when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
         f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms",
     )
-    for line in source_texts(story, decision):
+    for line in (*source_texts(story, decision), *job_text(decision)):
         _say(out, line)
     out.print()
     if decision.fields:

@@ -10,6 +10,7 @@ import dataclasses
 import re
 from bisect import bisect_left
 from functools import lru_cache
+from typing import Any
 
 from matcher.metadata import JobMetadata
 
@@ -97,9 +98,12 @@ def _without_values(text: str) -> str:
     return "".join(parts) + text[done:]
 
 
+_NAMES = ("path", "program", "job_name", "directory", "script_path")
+
+
 def _job_may_hold_secret(metadata: JobMetadata) -> bool:
     """False for most jobs, and faster than to mask what there is."""
-    texts = [metadata.path, metadata.program, metadata.job_name, metadata.directory]
+    texts = [metadata.path, metadata.program, metadata.job_name, metadata.directory, metadata.script_path]
     for values in metadata.options.values():
         texts += values
     return _may_hold_secret("\n".join(texts)) or any(map(names_secret, metadata.options))
@@ -113,11 +117,8 @@ def masked(metadata: JobMetadata) -> JobMetadata:
         key: tuple(MASK if names_secret(key) and value else masked_text(value) for value in values)
         for key, values in metadata.options.items()
     }
-    path, program = masked_text(metadata.path), masked_text(metadata.program)
-    job_name, directory = masked_text(metadata.job_name), masked_text(metadata.directory)
-    named = (metadata.path, metadata.program, metadata.job_name, metadata.directory)
-    if options == metadata.options and (path, program, job_name, directory) == named:
+    given = {name: getattr(metadata, name) for name in _NAMES}
+    named: dict[str, Any] = {name: masked_text(text) for name, text in given.items()}
+    if options == metadata.options and named == given:
         return metadata
-    return dataclasses.replace(
-        metadata, options=options, path=path, program=program, job_name=job_name, directory=directory
-    )
+    return dataclasses.replace(metadata, options=options, **named)

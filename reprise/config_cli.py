@@ -19,12 +19,17 @@ def config() -> None:
 
 @config.command()
 @click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
-def check(settings: object, path: Path | None) -> None:
+def check(settings: object, path: Path | None, as_json: bool) -> None:
     """Check PATH (default: the file in use) and say what is wrong with it."""
     chosen = path or getattr(settings, "path", None)
     load(chosen)
-    click.echo(f"{in_use(chosen) or 'defaults'}: ok")
+    file = in_use(chosen)
+    if as_json:
+        click.echo(json.dumps(versioned({"file": None if file is None else str(file)}), indent=2))
+        return
+    click.echo(f"{file or 'defaults'}: ok")
 
 
 @config.command()

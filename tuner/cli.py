@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sys
@@ -71,20 +72,26 @@ def resume(settings: Settings, campaign: int, as_json: bool) -> None:
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
 @click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
 @click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @shaman.options
 @click.pass_obj
 def plan(
-    settings: Settings, file: Path, executor: str | None, trials: int, trial_seconds: float | None, said: Any
+    settings: Settings,
+    file: Path,
+    executor: str | None,
+    trials: int,
+    trial_seconds: float | None,
+    as_json: bool,
+    said: Any,
 ) -> None:
     """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
     from tuner import session
 
     definition = _definition(file, executor, said, settings.config)
-    if not settings.config.database.path.exists():
-        click.echo(session.plan(definition, settings.config, trials, trial_seconds, None))
-        return
-    with _open(settings, read_only=True) as database:
-        click.echo(session.plan(definition, settings.config, trials, trial_seconds, database))
+    there = settings.config.database.path.exists()
+    with _open(settings, read_only=True) if there else contextlib.nullcontext() as database:
+        found = session.plan(definition, settings.config, trials, trial_seconds, database)
+    click.echo(json.dumps(versioned(found.to_json()), indent=2) if as_json else str(found))
 
 
 @tune.command()

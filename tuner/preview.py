@@ -8,10 +8,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from database.facade import Database
-from database.model import TrialRole, TrialState
+from database.model import Json, TrialRole, TrialState
 from reprise.config import Config
+from tuner import warm
 from tuner.campaign import Definition
 from tuner.component import Component, Problem, RoundComponent, TrialPlan, Wanted
 from tuner.coordinator import most_trials, rounds
@@ -36,6 +38,35 @@ class Cost:
         if self.expected is None or self.hours is None:
             return f"{words} (say --trial-seconds to see what is to be expected)"
         return f"{words}; {self.expected:.3g} node-hours in {self.hours:.3g} h if all take as long as the default"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a campaign would do: its problems, the first runs as a person reads them, what it would cost, and the tuned
+    jobs that it would start from (`tuner.warm`)."""
+
+    campaign: str
+    problems: Sequence[str]
+    trials: Sequence[str]
+    cost: Cost
+    warm_start: Sequence[Json] = ()
+
+    def __str__(self) -> str:
+        start = [f"# {words}"] if (words := warm.in_words(self.warm_start)) else []
+        return "\n".join([*self.trials, *start, f"# {', '.join(self.problems)}: {self.cost}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs. Keys are only ever added within a version."""
+        return {
+            "campaign": self.campaign,
+            "problems": list(self.problems),
+            "trials": list(self.trials),
+            "warm_start": [{"record": one["record"], "score": one["score"]} for one in self.warm_start],
+            "most_trials": self.cost.trials,
+            "most_node_hours": self.cost.most,
+            "expected_node_hours": self.cost.expected,
+            "expected_s": None if self.cost.hours is None else self.cost.hours * 3600,
+        }
 
 
 def trials(

@@ -158,8 +158,10 @@ def abandon(database: Database, campaign: Campaign, config: Config, who: str) ->
     database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
 
 
-def plan(definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None) -> str:
-    """The scripts of the first trials and the cost of a campaign, as a person reads them; nothing is submitted."""
+def plan(
+    definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None
+) -> preview.Planned:
+    """The scripts of the first trials and the cost of a campaign; nothing is submitted."""
     _, component, problems = _read(definition, config)
     sources: Sequence[Mapping[str, Any]] = []
     if database is not None:
@@ -171,9 +173,8 @@ def plan(definition: Definition, config: Config, count: int, trial_s: float | No
     problems = warm.opened(problems, {"warm_start": sources})
     executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
     texts = preview.trials(definition, component, problems, executor, config, count)
-    keys = ", ".join(problem.key for problem in problems)
-    start = [f"# {words}"] if (words := warm.in_words(sources)) else []
-    return "\n".join([*texts, *start, f"# {keys}: {preview.cost(definition, component, problems, trial_s)}"])
+    cost = preview.cost(definition, component, problems, trial_s)
+    return preview.Planned(definition.name, [problem.key for problem in problems], texts, cost, sources)
 
 
 def cost(definition: Definition, config: Config) -> preview.Cost:

@@ -22,7 +22,7 @@ HOURS = "{:,.1f}".format
 
 
 def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
-    """The page, from what `matcher.benefit.summary.read` tells."""
+    """The page, from what `web.overview.read` tells."""
     benefit, decided = found["benefit"], sum(found["decisions"].values())
     known = benefit["saved"] is not None
     expected = unmatched.Expected(**found["expected"])
@@ -49,7 +49,7 @@ def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
         decisions_picture=pictures.get("decisions", ""),
         saved_picture=pictures.get("saved", ""),
         rows=[_row(row) for row in benefit["by_record"]],
-        classes=[row[1:] for row in unmatched.rows(classes, expected.gain, reader)],
+        classes=[row[1:] for row in unmatched.rows(classes, expected, reader)],
         expected=expected.text(),
         at=when(found["at"]),
         version=__version__,

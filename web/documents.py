@@ -35,7 +35,7 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
     found = database.jobs(wanted)
-    return found, listed.document(found, person.reader)
+    return found, listed.document(found, person.reader, not person.staff)
 
 
 def job(

@@ -16,7 +16,7 @@ from database.overview import WantedRecords
 from matcher import explain
 from matcher.benefit import summary
 from matcher.jobs import beside as besides
-from matcher.jobs import listed
+from matcher.jobs import listed, unmatched
 from matcher.jobs.cli import VERDICTS
 from matcher.linkage.result import PRIOR
 from matcher.shortfall import in_bits
@@ -75,7 +75,8 @@ def sign_out(request: Request) -> Response:
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
     found = summary.document(site.overview.latest(), person.reader)
-    return page(request, "overview", person=person, found=found)
+    judged_by = [unmatched.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]]
+    return page(request, "overview", person=person, found=found, judged_by=judged_by)
 
 
 @router.get("/jobs")
@@ -181,7 +182,7 @@ def _shown(step: explain.Step) -> explain.Step:
 
 
 def _is_shown(value: Any) -> bool:
-    return value not in (None, "", {}, []) and isinstance(value, str | int | float | dict)
+    return value not in (None, "", {}, []) and isinstance(value, str | int | float | dict | list)
 
 
 @router.get("/records")

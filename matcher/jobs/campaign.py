@@ -31,8 +31,11 @@ Says = Callable[[str], Mapping[str, str]]
 
 
 def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
-    """The path of the job's batch script, which decisions do not tell: what Slurm says (`says`, of a job's number)
-    while it knows the job; else the file in its directory that it is named after. None where neither is there."""
+    """The path of the job's batch script. Where its decision does not tell it (one that was made when the job started,
+    or of an older release): what Slurm says (`says`, of a job's number) while it knows the job; else the file in its
+    directory that it is named after. None where neither is there."""
+    if _is_path(job.script_path):
+        return job.script_path
     said = says(str(decision.job_id)) if decision.job_id is not None else {}
     if said.get("UserId", "").endswith(f"({decision.uid})") and _is_path(said.get("Command", "")):
         return said["Command"]

@@ -23,6 +23,12 @@ CLASSES = 20  # classes of jobs, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 VERDICTS = ("apply", "none", "observe", "holdout", "defer", "off", "unreachable")
 
+WORDS = (
+    "application",
+    "account",
+    "partition",
+)  # filters by what is hidden of another user's job: who is found would tell it
+
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 
 
@@ -38,6 +44,8 @@ def jobs() -> None:
 @click.option("--record", metavar="ID", type=click.IntRange(1, 2**63 - 1), help="Given settings of it, or held out.")
 @click.option("--component", help="Given settings of one of its records, or held out.")
 @click.option("--application", metavar="NAME", help="Of this program or job's name.")
+@click.option("--account", metavar="NAME", help="Submitted under this account.")
+@click.option("--partition", metavar="NAME", help="Submitted to this partition.")
 @click.option(
     "--since",
     metavar="WHEN",
@@ -63,14 +71,20 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
         me.require_staff("may look for other users' jobs")
     since, until = filters.pop("since") or 0.0, filters.pop("until") or EVER
     filters["user"], only = _name_or_id(filters["user"])
+    by_words = [f"--{name}" for name in WORDS if filters[name] is not None]
+    own_only = bool(by_words) and not me.staff
     with Database.open(config.database.path, read_only=True) as database:
-        found = database.jobs(Wanted(uid=uid, only=only, since=since, until=until, **filters))
+        wanted = Wanted(uid=uid, only=me.uid if own_only else only, since=since, until=until, **filters)
+        found = database.jobs(wanted)
     if as_json:
-        _print_json(listed.document(found, me))
-    elif found:
+        _print_json(listed.document(found, me, own_only))
+        return
+    if found:
         click.echo(plain([listed.row(job, me, config.site.cluster) for job in found], listed.HEADINGS))
     else:
         click.echo("no such jobs")
+    if own_only:
+        click.echo(f"Only your own jobs: by {' and '.join(by_words)} nobody is told of others' (access.staff)")
 
 
 @jobs.command()
@@ -134,6 +148,7 @@ def unmatched(
     program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
     from database import Database
     from matcher.decide import BY_THE_SITE
+    from matcher.jobs import gains
     from matcher.jobs import unmatched as ranking
     from matcher.jobs.staff import reader
 
@@ -143,15 +158,16 @@ def unmatched(
         me.require_staff("may write campaigns for users' jobs")
         component = _to_tune(component, config.tuner.components)
     with Database.open(config.database.path, read_only=True) as database:
-        classes = database.unmatched(since, refused=BY_THE_SITE)[:limit]
-        expected = ranking.expected(database, component)
+        known = gains.read(database, component)
+        classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
         written = _campaigns(database, classes, directory, component) if directory and component else {}
+    expected = ranking.Expected.of(known.every, known.in_production)
     if as_json:
         _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
         return
     if classes:
         click.echo(expected.text())
-        click.echo(plain(list(ranking.rows(classes, expected.gain, me)), ranking.HEADINGS))
+        click.echo(plain(list(ranking.rows(classes, expected, me)), ranking.HEADINGS))
     else:
         click.echo("no jobs that no record was near")
     for path, note in written.values():

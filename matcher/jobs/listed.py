@@ -29,9 +29,9 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
     )
 
 
-def document(jobs: Sequence[ListedJob], reader: Reader) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version."""
-    return {"version": JSON_VERSION, "jobs": [_json(job, reader) for job in jobs]}
+def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[str, Any]:
+    """For programs. Keys are only ever added within a version. `own_only`: no other jobs were looked for."""
+    return {"version": JSON_VERSION, "own_only": own_only, "jobs": [_json(job, reader) for job in jobs]}
 
 
 def user_of(job: ListedJob) -> str:

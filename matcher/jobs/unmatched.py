@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import statistics
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -12,52 +11,64 @@ from typing import Any
 from database import Database
 from database.model import UnmatchedClass
 from matcher.explain import HIDDEN
+from matcher.jobs.gains import Gains, in_production, median
 from matcher.jobs.staff import Reader
 
 JSON_VERSION = 1
-HEADINGS = ("rank", "user", "program", "nodes", "jobs", "node-hours", "expected saving")
-ASSUMED_GAIN = 0.1
-"""What a record is taken to gain where there is none yet to judge by. It does not change the ranks."""
+HEADINGS = (
+    *("rank", "user", "program", "nodes", "jobs", "node-hours"),
+    *("expected gain", "judged by", "expected saving"),
+)
 
 
 @dataclass(frozen=True)
 class Expected:
     """What a record is expected to gain: the median of `records`, of `in_production` of which it is known from jobs
-    that were held out; ASSUMED_GAIN where there are none."""
+    that were held out; an assumption where there are none."""
 
     gain: float
     records: int
     in_production: int
+
+    @classmethod
+    def of(cls, gains: array[float], in_production: int) -> Expected:
+        return cls(median(gains), len(gains), in_production)
 
     def text(self) -> str:
         if not self.records:
             return f"Expected gain {self.gain:.1%}: assumed, for no record is active"
         return (
             f"Expected gain {self.gain:.1%}: the median of {self.records} active record{'s' * (self.records != 1)} "
-            f"({self.in_production} as measured in production)"
+            f"({self.in_production} as measured in production), where none is nearer"
         )
 
 
 def expected(database: Database, component: str | None) -> Expected:
     """By the active records, of one component if given."""
-    from matcher.benefit import story
-
-    compared = set(database.compared_records())
-    measured, gains = {}, array("d")
-    for number, gain in database.active_gains(component):
-        if number in compared:
-            measured[number] = gain
-        else:
-            gains.append(gain)
-    in_production = 0
-    for number, gain in measured.items():
-        found = story.measured(database.compared(number, since=story.since(database.record(number)))).gain
-        gains.append(gain if found is None else found)
-        in_production += found is not None
-    return Expected(statistics.median(gains) if gains else ASSUMED_GAIN, len(gains), in_production)
+    production = in_production(database, component)
+    gains = array("d", (production.get(number, gain) for number, gain in database.active_gains(component)))
+    return Expected.of(gains, len(production))
 
 
-def rows(classes: Sequence[UnmatchedClass], gain: float, reader: Reader) -> Iterator[tuple[str, ...]]:
+def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[UnmatchedClass]:
+    """Each with the gain that is expected of it, by the node-hours that it may save; among equals as they come."""
+    of_all = median(gains.every)
+    judged = [gains.judged(one, of_all) for one in classes]
+    return sorted(judged, key=lambda one: -one.node_hours * (one.gain or 0.0))
+
+
+def gain_of(one: UnmatchedClass, found: Expected) -> float:
+    """What a record is expected to gain it; where that was not judged, what any does."""
+    return found.gain if one.gain is None else one.gain
+
+
+def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
+    """What an expected gain rests on, beside all records."""
+    counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "in vain"))
+    return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
+
+
+def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> Iterator[tuple[str, ...]]:
     """The cells of each class under HEADINGS."""
     for rank, one in enumerate(classes, 1):
         seen = reader.sees(one.uid)
@@ -68,7 +79,9 @@ def rows(classes: Sequence[UnmatchedClass], gain: float, reader: Reader) -> Iter
             "" if one.nodes is None else str(one.nodes),
             str(one.jobs),
             f"{one.node_hours:.1f}",
-            f"{one.node_hours * gain:.1f} node-hours",
+            f"{gain_of(one, found):.1%}",
+            basis_text(one.of_program, one.of_user, one.in_vain),
+            f"{one.node_hours * gain_of(one, found):.1f} node-hours",
         )
 
 
@@ -87,7 +100,11 @@ def document(
                 "nodes": one.nodes,
                 "jobs": one.jobs,
                 "node_hours": one.node_hours,
-                "saving": one.node_hours * found.gain,
+                "gain": gain_of(one, found),
+                "of_program": one.of_program,
+                "of_user": one.of_user,
+                "in_vain": one.in_vain,
+                "saving": one.node_hours * gain_of(one, found),
                 "decision": one.decision_id,
                 "campaign": campaign_of(rank),
                 "hidden": not reader.sees(one.uid),

@@ -26,7 +26,8 @@ CHUNK = 1024  # records that are prepared at once
 
 Items = tuple[tuple[str, tuple[str, ...]], ...]
 
-_NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name != "options")
+_APART = ("options", "script_path")  # packed otherwise, and needed by nobody here
+_NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name not in _APART)
 _METADATA = attrgetter(*_NAMES)
 
 

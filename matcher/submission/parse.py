@@ -107,6 +107,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         placement=PLACEMENTS.get(options.get("distribution", "").partition(":")[0].partition(",")[0].lower(), ""),
         modules=tuple(name[:TEXT_LIMIT] for name in script.modules),
         script=script.sketch,
+        script_path=_script_path(submission, given),
     )
 
 
@@ -194,6 +195,15 @@ def _directory(submission: Submission, options: Mapping[str, str]) -> str:
     if not chosen:
         return base
     return normpath(join(base, chosen)) if base or isabs(chosen) else chosen
+
+
+def _script_path(submission: Submission, given: Parsed) -> str:
+    """Where the batch script lies that was submitted: not known once the job runs, for slurmd's copy is another file.
+    A path that would have to be cut is none."""
+    if submission.command != "sbatch" or not submission.script or not submission.script.path or "wrap" in given.values:
+        return ""
+    path = normpath(join(submission.cwd, submission.script.path))
+    return path if isabs(path) and len(path) <= TEXT_LIMIT else ""
 
 
 def _size(options: Mapping[str, str], program: Program, facts: JobFacts) -> tuple[int | None, int | None, int | None]:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration file: what ships is complete and true, and what is wrong is named in one line."""
 
+import json
 import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from reprise.cli import reprise
 from reprise.config import Config, ConfigError, load
 from web.app import root_path
 
@@ -132,3 +135,13 @@ def test_the_clusters_name_is_in_lower_case_as_slurm_has_it(tmp_path: Path) -> N
 @pytest.mark.parametrize("text", ["", "/run/m.sock", "unix:m.sock", "tcp:host", "tcp:host:0", "udp:host:1"])
 def test_an_endpoint_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     assert "setting 'matcher.endpoints.0'" in message(tmp_path, f'[matcher]\nendpoints = ["{text}"]\n')
+
+
+def test_a_checked_file_is_told_to_programs_too(tmp_path: Path) -> None:
+    path = tmp_path / "reprise.toml"
+    path.write_text('[site]\ncluster = "test"\n')
+    done = CliRunner().invoke(reprise, ["config", "check", "--json", str(path)])
+    assert json.loads(done.stdout) == {"version": 1, "file": str(path)}
+    path.write_text("[sight]\n")
+    refused = CliRunner().invoke(reprise, ["config", "check", "--json", str(path)])
+    assert refused.exit_code == 1 and refused.stdout == ""

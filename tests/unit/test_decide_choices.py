@@ -148,6 +148,7 @@ def test_secrets_are_masked_wherever_a_command_line_may_hold_them() -> None:
             "": ("http://bob:hunter2@host/x", "API_KEY=hunter2", "steps=3"),
             "url": ("postgres://u:hunter2@db",),
         },
+        script_path="/tmp/http://bob:hunter2@host/x",
     )
     clean = masked(job)
     assert "hunter2" not in str(clean) and "abc" not in str(clean)

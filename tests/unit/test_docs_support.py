@@ -36,7 +36,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
     me = Reader(0, True)
     spread = beside.Spread(0, None, None, None)
     documents = {
-        "list": listed.document([A_JOB], me),
+        "list": listed.document([A_JOB], me, False),
         "show": {"version": 1, "explanation": {}, "beside": beside.Beside(1, 2, "", spread, spread, []).to_json()},
         "unmatched": unmatched.document([A_CLASS], unmatched.Expected(0.1, 0, 0), me, lambda _rank: None),
         "import": history.History("thesis/1", 0, records={1: history.Share()}).to_json(),

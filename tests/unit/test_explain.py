@@ -25,11 +25,14 @@ from matcher.submission import Script, Submission
 from tests.unit.matcher_daemon import SCRIPT, knowing, record
 
 
-def decision(user: str = "root", script: str = SCRIPT, threshold: float = 0.7) -> Decision:
+def question(user: str = "root", script: str = SCRIPT) -> Question:
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/alice", {}, (), Script("/home/alice/job.sh", script))
-    question = Question(submission, user, 0, "submit", "on", 1.7e9)
+    return Question(submission, user, 0, "submit", "on", 1.7e9)
+
+
+def decision(user: str = "root", script: str = SCRIPT, threshold: float = 0.7) -> Decision:
     knowledge = knowing(record(id=1), model=load("thesis", threshold))
-    return decide(question, knowledge, Policy("test", openmpi=("4.1.4",)), "18bcfe56800-00000000")
+    return decide(question(user, script), knowledge, Policy("test", openmpi=("4.1.4",)), "18bcfe56800-00000000")
 
 
 def shown(*decisions: Decision, width: int = 160, terminal: bool = False) -> str:
@@ -48,6 +51,30 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
     assert sum(step.weight for step in fields) == pytest.approx(1)
     for step in steps:
         assert step.contribution == pytest.approx(step.similarity * step.weight)
+
+
+def told(text: str) -> str:
+    """The line that says what no field does."""
+    [line] = [line for line in text.splitlines() if line.startswith("The job") and "(uid" not in line]
+    return line
+
+
+def test_what_no_field_tells_of_the_job_is_told_beside_them() -> None:
+    script = SCRIPT.replace("mpirun", "#SBATCH --partition=cpu --account=qcd\nmodule load openmpi/4.1.4 hdf5\nmpirun")
+    assert told(shown(decision(script=script))) == (
+        "The job, beside what is compared: tasks 4; tasks per node 1; directory /home/alice; partition cpu; "
+        "account qcd; launcher mpirun; modules openmpi/4.1.4 hdf5; script /home/alice/job.sh"
+    )
+
+
+def test_where_there_is_nothing_to_compare_with_all_that_is_known_of_the_job_is_told() -> None:
+    made = decide(question(), knowing(model=load("site")), Policy("test"), "18bcfe56800-00000000")
+    assert not made.fields and told(shown(made)) == (
+        "The job: program lattice; path /home/alice/bin/lattice; options --steps 200 --size 64; nodes 4; tasks 4; "
+        "tasks per node 1; directory /home/alice; job name lattice; launcher mpirun; script /home/alice/job.sh"
+    )
+    nothing = dataclasses.replace(made, metadata={"user": "alice", "program": "", "nodes": None, "modules": []})
+    assert "The job:" not in shown(nothing)
 
 
 def test_a_model_of_log_odds_is_explained_in_bits() -> None:

@@ -46,6 +46,8 @@ def test_check_accepts_a_good_file_and_says_what_is_wrong_with_another(tmp_path:
     path = tmp_path / "m.toml"
     path.write_text(GOOD)
     assert run("check", str(path)).output == f"{path}: model mine/2, 2 fields, threshold 0.5\n"
+    told = json.loads(run("check", str(path), "--json").output)
+    assert told == {"version": 1, "file": str(path), "model": "mine/2", "fields": 2, "threshold": 0.5}
     path.write_text(GOOD.replace("exact", "exakt"))
     wrong = run("check", str(path))
     assert wrong.exit_code == 1 and "exakt" in str(wrong.exception)

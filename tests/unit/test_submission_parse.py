@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -139,6 +140,37 @@ def test_the_directory_is_where_the_job_will_run(option: str, directory: str) ->
     assert sbatch(argv=option).directory == directory
 
 
+@pytest.mark.parametrize(
+    ("path", "option", "found"),
+    [
+        ("dir/run.sh", "", "/home/alice/dir/run.sh"),
+        ("./run.sh", "-D /tmp", "/home/alice/run.sh"),
+        ("/opt/run.sh", "", "/opt/run.sh"),
+        ("", "", ""),
+        ("run.sh", "--wrap=x", ""),
+        ("x" * TEXT_LIMIT, "", ""),
+    ],
+)
+def test_where_the_script_lies_is_told_from_where_it_was_submitted(path: str, option: str, found: str) -> None:
+    argv = ("sbatch", *option.split(), path)
+    job = parse(Submission("sbatch", argv, "/home/alice", {}, (), Script(path, HEAD)), user="alice", submit_time=1.0)
+    assert job.script_path == found
+
+
+@pytest.mark.parametrize(
+    "submission",
+    [
+        Submission("sbatch", ("sbatch",), "/home/alice"),
+        Submission("sbatch", ("sbatch", "run.sh"), "", {}, (), Script("run.sh", HEAD)),
+        Submission("batch", (), "/home/alice", {}, (), Script("/var/spool/slurmd/job00007/slurm_script", HEAD)),
+        Submission("srun", ("srun", "./x"), "/home/alice"),
+    ],
+    ids=["standard input", "nobody knows where", "started", "no script"],
+)
+def test_where_no_script_can_be_seen_its_path_is_not_guessed(submission: Submission) -> None:
+    assert parse(submission, user="alice", submit_time=1.0).script_path == ""
+
+
 def run(command: str, *argv: str, env: Mapping[str, str] | None = None, script: Script | None = None) -> JobMetadata:
     return parse(Submission(command, argv, "/w", env or {}, (), script), user="u", submit_time=0.0)
 
@@ -197,7 +229,7 @@ def test_submit_and_start_describe_the_same_program() -> None:
         user="alice",
         submit_time=1.0,
     )
-    assert started == submitted
+    assert submitted.script_path and started == dataclasses.replace(submitted, script_path="")
 
 
 def test_a_script_can_be_described_without_being_submitted() -> None:

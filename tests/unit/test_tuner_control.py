@@ -50,6 +50,17 @@ def test_a_plan_shows_the_scripts_that_would_be_submitted(site: Site) -> None:
         assert "export FAKE_ZERO=0\n" in trial
 
 
+def test_a_plan_for_programs_holds_what_people_are_shown(site: Site) -> None:
+    text = planned(site, "--trial-seconds", "3600", executor=SLURM, settings={"script": True})
+    told = json.loads(planned(site, "--trial-seconds", "3600", "--json", executor=SLURM, settings={"script": True}))
+    assert "\n".join(told["trials"]) + "\n" == text.removesuffix(text.splitlines()[-1] + "\n")
+    assert (told["version"], told["problems"], told["warm_start"]) == (1, ["p/1", "p/2"], [])
+    assert f"at most {told['most_trials']} trials and {told['most_node_hours']:.3g} node-hours" in text
+    assert f"{told['expected_node_hours']:.3g} node-hours in {told['expected_s'] / 3600:.3g} h" in text
+    unknown = json.loads(planned(site, "--json", executor=SLURM, settings={"script": True}))
+    assert unknown["expected_node_hours"] is None and unknown["expected_s"] is None
+
+
 STRIPES = """\
 name: stripes
 version: "1"
