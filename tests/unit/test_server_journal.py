@@ -37,11 +37,11 @@ def decisions(daemon: Daemon) -> set[str]:
         return {row["id"] for row in database.raw_rows("decision")}
 
 
-@pytest.mark.slow
 def ended(daemon: Daemon) -> bool:
     return daemon.process is None or daemon.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon) -> None:
     daemon.start()
     assert daemon.ask(request())["verdict"] == "none"
