@@ -15,6 +15,7 @@ from pathlib import Path
 from database import schema
 from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate
 from database.facade import Database
+from database.model import CampaignState
 from database.service_runs import TOUCH_INTERVAL_S
 from database.store import FILE_MODE
 
@@ -41,7 +42,7 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
     """Put a backup in the place of the database at `path`. Returns where the old one is kept; None: there was none.
 
     Nothing is changed where the backup is not sound, or was made by a newer release. Raises BusyError where a daemon
-    uses the database, unless forced; others of DatabaseError.
+    uses the database, or a campaign runs, which would go on in the old one, unless forced; others of DatabaseError.
     """
     version_of(backup)
     if not force and path.exists():
@@ -77,12 +78,19 @@ def _refuse_in_use(path: Path, now: float) -> None:
     try:
         with Database.open(path, read_only=True) as database:
             run = database.service_run_at(now)
+            campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
         return  # what cannot be read is what a backup is for
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon has used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
             f"killed (that is certain after {TOUCH_INTERVAL_S:.0f} s)"
+        )
+    if campaigns:
+        first, others = min(campaigns), len(campaigns) - 1
+        raise BusyError(
+            f"{path}: campaign {first} runs or was killed{f', and so {others} more' if others else ''}; its results "
+            f"would go into the file that is kept aside: `reprise tune stop {first}` first, or use --force to lose them"
         )
 
 

@@ -51,7 +51,7 @@ def backup(ctx: click.Context, file: Path, force: bool) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Even if a daemon seems to use the database.")
+@click.option("--force", is_flag=True, help="Even if a daemon or a campaign uses the database.")
 @click.pass_context
 def restore(ctx: click.Context, file: Path, force: bool) -> None:
     """Put the backup FILE in the database's place. The old one is kept under another name."""
