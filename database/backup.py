@@ -28,7 +28,7 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     """
     if target.exists() and not overwrite:
         raise AccessError(f"{target}: is there already: give another name, or --force to replace it")
-    with Database.open(path, read_only=True) as database, _in_place_of(target) as temporary:
+    with Database.open(path, read_only=True) as database, in_place_of(target) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy)
@@ -47,7 +47,7 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
     version_of(backup)
     if not force and path.exists():
         _refuse_in_use(path, now)
-    with _in_place_of(path) as temporary:
+    with in_place_of(path) as temporary:
         try:
             shutil.copyfile(backup, temporary)
         except OSError as error:
@@ -111,8 +111,8 @@ def _kept(path: Path, now: float) -> Path:
 
 
 @contextlib.contextmanager
-def _in_place_of(target: Path) -> Iterator[Path]:
-    """A temporary file that takes this name at the end, or is gone."""
+def in_place_of(target: Path) -> Iterator[Path]:
+    """A temporary file that takes this name and the database's mode at the end, or is gone."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

@@ -65,13 +65,16 @@ def restore(ctx: click.Context, file: Path, force: bool) -> None:
 
 
 @db.command()
-@click.argument("file", type=click.File("w", encoding="utf-8"))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.pass_context
-def export(ctx: click.Context, file: TextIO) -> None:
+def export(ctx: click.Context, file: Path) -> None:
     """Write the database to FILE (`-`: standard output) as lines of JSON."""
     with Database.open(ctx.obj.config.database.path, read_only=True) as database:
-        for line in exchange.lines(database):
-            file.write(f"{line}\n")
+        if file == Path("-") or (file.exists() and not file.is_file()):  # a pipe or a device cannot be replaced
+            with click.open_file(str(file), "w", encoding="utf-8") as out:
+                out.writelines(f"{line}\n" for line in exchange.lines(database))
+        else:
+            exchange.write(database, file)
 
 
 @db.command(name="import")
