@@ -15,6 +15,7 @@ from pathlib import Path
 from database import schema
 from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate, translate_copying
 from database.facade import Database
+from database.model import CampaignState
 from database.service_runs import TOUCH_INTERVAL_S
 from database.store import FILE_MODE
 
@@ -29,7 +30,7 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     for there in (target, _log_of(target)):
         if there.exists() and not overwrite:
             raise AccessError(f"{there}: is there already: give another name, or --force to replace it")
-    with Database.open(path, read_only=True) as database, _in_place_of(target) as temporary:
+    with Database.open(path, read_only=True) as database, in_place_of(target) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy, target)
@@ -56,13 +57,14 @@ def restore(path: Path, backup: Path, now: float, *, force: bool = False) -> Pat
 
     Where the backup has a log of changes beside it (`-wal`), as one of a process that was killed, what that holds is
     restored too. Nothing is changed where the backup is not sound, or was made by a newer release. Raises BusyError
-    where a daemon uses the database, unless forced; others of DatabaseError.
+    where a daemon uses the database, or a campaign runs, which would go on in the old one, unless forced; others of
+    DatabaseError.
     """
     if not _holds(_log_of(backup)):
         version_of(backup)
     if not force and path.exists():
         _refuse_in_use(path, now)
-    with _in_place_of(path) as temporary:
+    with in_place_of(path) as temporary:
         _copy(backup, temporary, path)
         return _kept(path, now)
 
@@ -112,12 +114,19 @@ def _refuse_in_use(path: Path, now: float) -> None:
     try:
         with Database.open(path, read_only=True) as database:
             run = database.service_run_at(now)
+            campaigns = [one.id for one in database.campaigns() if one.state is CampaignState.RUNNING]
     except DatabaseError:
         return  # what cannot be read is what a backup is for
     if run and run.stopped_at is None:
         raise BusyError(
             f"{path}: a daemon has used it {max(0.0, now - run.seen_at):.0f} s ago: stop it, or use --force if it was "
             f"killed (that is certain after {TOUCH_INTERVAL_S:.0f} s)"
+        )
+    if campaigns:
+        first, others = min(campaigns), len(campaigns) - 1
+        raise BusyError(
+            f"{path}: campaign {first} runs or was killed{f', and so {others} more' if others else ''}; its results "
+            f"would go into the file that is kept aside: `reprise tune stop {first}` first, or use --force to lose them"
         )
 
 
@@ -149,8 +158,8 @@ def _kept(path: Path, now: float) -> Path | None:
 
 
 @contextlib.contextmanager
-def _in_place_of(target: Path) -> Iterator[Path]:
-    """A temporary file that takes this name at the end, or is gone."""
+def in_place_of(target: Path) -> Iterator[Path]:
+    """A temporary file that takes this name and the database's mode at the end, or is gone."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO
 
 import click
 
@@ -51,7 +51,7 @@ def backup(ctx: click.Context, file: Path, force: bool) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Even if a daemon seems to use the database.")
+@click.option("--force", is_flag=True, help="Even if a daemon or a campaign uses the database.")
 @click.pass_context
 def restore(ctx: click.Context, file: Path, force: bool) -> None:
     """Put the backup FILE in the database's place. The old one is kept under another name."""
@@ -65,14 +65,17 @@ def restore(ctx: click.Context, file: Path, force: bool) -> None:
 
 
 @db.command()
-@click.argument("file", type=click.File("w", encoding="utf-8"))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.pass_context
-def export(ctx: click.Context, file: TextIO) -> None:
+def export(ctx: click.Context, file: Path) -> None:
     """Write the database to FILE (`-`: standard output) as lines of JSON."""
-    with Database.open(ctx.obj.config.database.path, read_only=True) as database, _named(file, "written"):
-        for line in exchange.lines(database):
-            file.write(f"{line}\n")
-        file.flush()
+    with Database.open(ctx.obj.config.database.path, read_only=True) as database:
+        if file == Path("-") or (file.exists() and not file.is_file()):  # a pipe or a device cannot be replaced
+            with click.open_file(str(file), "w", encoding="utf-8") as out, _named(out, "written"):
+                out.writelines(f"{line}\n" for line in exchange.lines(database))
+                out.flush()
+        else:
+            exchange.write(database, file)
 
 
 @db.command(name="import")

@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from database.errors import DatabaseError, InvalidValueError
+from database.backup import in_place_of
+from database.errors import AccessError, DatabaseError, InvalidValueError
 from database.facade import TABLES, Database
 
 FORMAT = "reprise-database"
@@ -34,6 +36,17 @@ def lines(database: Database) -> Iterator[str]:
         for name in ORDER:
             for row in database.raw_rows(name):
                 yield json.dumps({"table": name, "row": row})
+
+
+def write(database: Database, file: Path) -> None:
+    """Write these lines to a file with the database's mode, whole or not at all. Raises a DatabaseError."""
+    target = file.resolve()  # what a link leads to is replaced, and not the link
+    try:
+        with in_place_of(target) as temporary, temporary.open("w", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in lines(database))
+            out.flush()
+    except OSError as error:
+        raise AccessError(f"{file}: cannot be written ({error.strerror}): what was there is as it was") from error
 
 
 def take(database: Database, text: Iterable[bytes], name: str) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from database import schema
@@ -91,8 +91,9 @@ class Replicas(Store):
         with self._write() as connection:
             connection.execute("DELETE FROM outbox WHERE id <= ?", (last,))
 
-    def take_decision_row(self, row: dict[str, Cell]) -> None:
-        """A replica's decision; one that is here already stays as it is. A record that is not here is not named."""
+    def take_decision_row(self, row: Mapping[str, Cell]) -> None:
+        """A decision that was made by other records than are here, as a replica's; one that is here already stays as it
+        is. A record that is not here is not named."""
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
             row = row if known else {**row, "record_id": None, "compared_id": None}

@@ -173,6 +173,13 @@ def _translated(path: Path) -> Iterator[None]:
         raise InvalidValueError(f"{path}: refused a value ({error}): this is a defect of the caller") from error
 
 
+def size_on_disk(path: Path) -> int:
+    """Bytes of the file and of its log of changes. Raises OSError where there is no file."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size + Path(f"{path}-wal").stat().st_size
+    return path.stat().st_size
+
+
 def _access(path: Path) -> str:
     """URI parameters to read by, and only read.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from database import Database
+from database.store import size_on_disk
 from matcher import garbage
 from matcher.background import Background
 from matcher.eventlog import line
@@ -68,7 +69,7 @@ def run(load_config: Callable[[], Config]) -> None:
             for one in background:
                 one.start()
             try:
-                runner.run(_serve(config, service, journal, listener, over_tcp))
+                runner.run(_serve(config, service, journal, metrics, listener, over_tcp))
             finally:
                 for one in background:
                     one.stop()
@@ -107,6 +108,10 @@ def _telling(config: Config, service: Service, journal: Journal, metrics: Metric
         with Database.open(path, read_only=True) as database:
             return database.record_counts()
 
+    def rows() -> Mapping[str, int]:
+        with Database.open(path, read_only=True) as database:
+            return database.about_rows()
+
     def newest() -> float | None:
         with Database.open(path, read_only=True) as database:
             return database.newest_record_at()
@@ -115,13 +120,14 @@ def _telling(config: Config, service: Service, journal: Journal, metrics: Metric
         Gauges(
             records_known=service.known,
             records=counted,
+            rows=rows,
             newest=newest,
             writes_waiting=journal.waiting,
             writes_dropped=lambda: journal.dropped,
             quarantines=lambda: service.watch.quarantines,
             mode=lambda: service.config.matcher.mode,
             holdout=lambda: service.config.matcher.holdout,
-            database_bytes=lambda: path.stat().st_size,
+            database_bytes=lambda: size_on_disk(path),
         )
     )
     return MetricsServer(config.matcher.metrics, metrics.registry)
@@ -136,7 +142,12 @@ def _steps(config: Config) -> Iterator[tuple[str, Callable[[Database], object]]]
 
 
 async def _serve(
-    config: Config, service: Service, journal: Journal, listener: socket.socket, over_tcp: socket.socket | None
+    config: Config,
+    service: Service,
+    journal: Journal,
+    metrics: Metrics,
+    listener: socket.socket,
+    over_tcp: socket.socket | None,
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -165,6 +176,7 @@ async def _serve(
             journal.put,
             max_connections=config.matcher.max_connections,
             timeout_s=config.matcher.request_timeout_s,
+            late=metrics.late,
         )
 
     servers = [server(listener, UnixPeer)]

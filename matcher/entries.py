@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from database import Database
@@ -13,10 +14,10 @@ from database.errors import InvalidValueError
 from database.model import Outcome
 from database.outcomes import OUTCOME
 from matcher import protocol
+from matcher.backlog import Entry
 from matcher.benefit.watch import Watch
 from matcher.decide import Decided
 from matcher.eventlog import line
-from matcher.journal import Entry
 
 
 def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:
@@ -62,13 +63,14 @@ def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Wat
     )
 
     def write(database: Database) -> None:
-        _report(database, outcome.state, row, watch)
+        _report(database, outcome.state, row)
         if forward:
             cells = {name: cell for name, cell in OUTCOME.encode(row).items() if name != "id"}
             database.put_out(json.dumps({"kind": "outcome", "state": outcome.state, "row": cells}))
 
     told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
-    return Entry(told, write)
+    decision = row.decision_id if ended else None
+    return Entry(told, write, written=partial(watch.ended, decision) if decision else None)
 
 
 def forwarded_entry(
@@ -77,36 +79,44 @@ def forwarded_entry(
     """What a replica has decided and heard. `refused` is told of what can never be written; the rest is. `done`: as the
     entry's."""
 
+    ended: list[str] = []
+
     def write(database: Database) -> None:
+        ended.clear()  # it may be called again
         for one in forward.entries:
             try:
-                _take(database, one, watch)
+                decision = _take(database, one)
             except (InvalidValueError, TypeError, ValueError) as error:
                 refused(error)
+            else:
+                if decision:
+                    ended.append(decision)
 
-    return Entry(line("forwarded", count=len(forward.entries)), write, done=done)
+    def written() -> None:
+        for decision in ended:
+            watch.ended(decision)
+
+    return Entry(line("forwarded", count=len(forward.entries)), write, written=written, done=done)
 
 
-def _take(database: Database, one: protocol.Forwarded, watch: Watch) -> None:
+def _take(database: Database, one: protocol.Forwarded) -> str | None:
+    """Returns a decision whose job has ended, or may have."""
     if one.kind == "decision":
         row = _row(one.row, DECISION.columns())
         database.take_decision_row(row)
-        if row["block"]:  # its end may have come first, by another way
-            watch.ended(row["id"])
-    else:
-        reported = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
-        _report(database, one.state, reported, watch)
+        return row["id"] if row["block"] else None  # its end may have come first, by another way
+    reported = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
+    _report(database, one.state, reported)
+    return reported.decision_id if one.state == "ended" else None
 
 
 def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
     return {name: cells.get(name) for name in columns}
 
 
-def _report(database: Database, state: str | None, row: Outcome, watch: Watch) -> None:
+def _report(database: Database, state: str | None, row: Outcome) -> None:
     if state == "ended":
         database.report_end(row)
-        if row.decision_id:
-            watch.ended(row.decision_id)
     elif state == "step":
         database.report_step(row)
     else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's side of the database: one thread owns the connection, writes what is handed to it, and watches for new
-records. Requests never wait for it: what it cannot write in time is dropped, counted and logged.
+records. Requests never wait for it. What the database cannot take now, since it is locked, damaged or gone or its disk
+is full, waits until it can; what no longer fits the queue then is dropped, counted and logged.
 
 What comes within LINGER_S is written in one transaction, since to wake the thread and to sync the disk for each
 decision costs as much as to make it.
@@ -8,45 +9,30 @@ decision costs as much as to make it.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from database import Database
-from database.errors import BusyError, DatabaseError, InvalidValueError, MissingError
+from database.errors import BusyError, DatabaseError
 from database.model import RecordText
-from database.rows import Cell
 from database.service_runs import TOUCH_INTERVAL_S
+from matcher.backlog import BATCH, Backlog, Entry
 from matcher.eventlog import Throttle, line
 
 log = logging.getLogger(__name__)
 
-CAPACITY = 8192  # writes waiting; at 500 submissions/s and three writes a job, a lock of 5 s fits
+CAPACITY = 8192  # writes waiting, some 50 MB; at three writes a job, 5 s of 500 submissions/s, or half a day of 5,000
 BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
 LINGER_S = 0.05  # for more writes to come; what is answered is written so much later, and lost if killed before
-BATCH = 256  # writes in one transaction at most
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
 PURGE_S = 86_400.0
 PURGE_ROWS = 2_000  # of each table in one transaction (some 0.1 s), after which others have their turn
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
-    if that is locked). `done` is told, in the journal's thread, that it is written or never will be (True), or that it
-    could not be written now (False)."""
-
-    line: str
-    write: Callable[[Database], object] | None = None
-    decision: Mapping[str, Cell] | None = None
-    done: Callable[[bool], object] | None = None
 
 
 MakeEntry = Callable[[], Entry]
@@ -61,8 +47,8 @@ class Journal:
     """Hands writes to the database in order. `on_records` gets records as they change; `on_look` is called with the
     database from time to time, in the journal's thread.
 
-    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures cost what was to be
-    written, never a request.
+    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay what is to be
+    written, and cost what does not fit the queue or is left at the end; they never cost a request.
     """
 
     def __init__(
@@ -75,7 +61,6 @@ class Journal:
         on_look: Callable[[Database], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.dropped = 0
         self._path = path
         self._on_records = on_records
         self._on_look = on_look
@@ -87,6 +72,7 @@ class Journal:
         self._stopping = threading.Event()
         self._reload = threading.Event()
         self._throttle = Throttle()
+        self._backlog = Backlog(self._current, self._throttle)  # taken from the queue, and in the log
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
@@ -105,20 +91,25 @@ class Journal:
         self._open(seen)
         self._thread.start()
 
+    @property
+    def dropped(self) -> int:
+        """How many writes were given up."""
+        return self._backlog.dropped
+
     def put(self, make: MakeEntry) -> None:
         """Have something written soon. Never blocks.
 
         The entry is made here, by the thread that has something to write, since the other one takes the interpreter
         away from it at any time, and gives it back late.
         """
-        if len(self._queue) >= CAPACITY:
-            self._drop("the queue of writes is full")
+        if self.waiting() >= CAPACITY:
+            self._backlog.drop("the queue of writes is full")
             return
         try:
             entry = make()
-        except Exception as error:  # as in `_written`
+        except Exception as error:  # a defect costs this one
             self._throttle.warning(log, "write-failed", trace=True, error=error)
-            self._drop(str(error))
+            self._backlog.drop(str(error))
             return
         self._queue.append(entry)
         if not self._waiting.is_set():
@@ -126,7 +117,7 @@ class Journal:
 
     def waiting(self) -> int:
         """How many writes wait."""
-        return len(self._queue)
+        return len(self._queue) + len(self._backlog)
 
     def reload(self) -> None:
         """Have the records handed out again, changed or not."""
@@ -139,75 +130,45 @@ class Journal:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            if self._waiting.wait(POLL_S / 2):
+            if self._waiting.wait(0.0 if self._backlog.is_due() else POLL_S / 2):
                 if len(self._queue) < BATCH:
                     self._stopping.wait(LINGER_S)
-                self._write_some()
+                self._take_some()
+            if self._backlog.is_due():
+                self._backlog.write_some(len(self._queue))
             self._guarded(self._tend)
         self._drain(time.monotonic() + DRAIN_S)
 
     def _drain(self, deadline: float) -> None:
-        while self._queue:
-            if time.monotonic() > deadline:
-                self._drop("the daemon had to stop", len(self._queue))
-                break
-            self._write_some()
+        """A lock may end in time. Who is to make room or to put a file back will not come so soon."""
+        while self.waiting():
+            self._take_some()
+            why = self._backlog.write_some(len(self._queue))
+            late = time.monotonic() > deadline
+            if late or (why and not isinstance(why, BusyError)):
+                while self._queue:
+                    self._take_some()
+                self._backlog.give_up("the daemon had to stop" if late else str(why))
         if self._database:
             database = self._database
             self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
             self._guarded(database.close)
 
-    def _write_some(self) -> None:
+    def _take_some(self) -> None:
         self._waiting.clear()  # before the queue is looked at, so that what comes meanwhile is not left lying
         entries = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
         if self._queue:
             self._waiting.set()
-        if not entries:
-            return
-        log.info("\n".join(entry.line for entry in entries))
-        if not self._written(entries):  # one of them is at fault, and shall not cost the others
-            for entry in entries:
-                self._written([entry])
-
-    def _written(self, entries: Sequence[Entry]) -> bool:
-        """Write all in one transaction; one that fails alone is dropped. False: nothing was written of several.
-
-        While another process holds the lock it is tried again, unless the daemon is to stop.
-        """
-        while True:
-            try:
-                if self._database is None:
-                    raise MissingError(f"{self._path}: is not open")
-                with self._database.transaction():
-                    _write(self._database, entries)
-                _tell(entries, done=True)
-                return True
-            except BusyError as error:
-                waiting = len(self._queue) + len(entries)
-                self._throttle.warning(log, "database-locked", waiting=waiting, error=error)
-                if self._stopping.is_set():
-                    self._drop(str(error), len(entries))
-                    _tell(entries, done=False)
-                    return True
-            except Exception as error:  # a defect in a write must not end the thread that does all others
-                if len(entries) > 1:
-                    return False
-                if not isinstance(error, DatabaseError):
-                    self._throttle.warning(log, "write-failed", trace=True, error=error)
-                self._drop(str(error))
-                _tell(entries, done=isinstance(error, InvalidValueError) or not isinstance(error, DatabaseError))
-                return True
-
-    def _drop(self, why: str, count: int = 1) -> None:
-        self.dropped += count
-        self._throttle.warning(log, "dropped", total=self.dropped, error=why)
+        if entries:
+            log.info("\n".join(entry.line for entry in entries))
+            self._backlog.add(entries)
 
     def _guarded(self, action: Callable[[], object]) -> None:
         try:
             action()
         except DatabaseError as error:
             self._throttle.warning(log, "database-failed", error=error)
-        except Exception as error:  # as in _write
+        except Exception as error:  # a defect must not end the thread that does all the rest
             self._throttle.warning(log, "database-failed", trace=True, error=error)
 
     # --- what is done from time to time
@@ -215,11 +176,7 @@ class Journal:
     def _tend(self) -> None:
         if not self._is_due("poll", POLL_S):
             return
-        if self._database is None or self._identity != _identity(self._path):
-            self._reopen()
-        database = self._database
-        if database is None:
-            return
+        database = self._current()
         self._on_look(database)
         self._look_for_records(database)
         if self._is_due("touch", TOUCH_INTERVAL_S):
@@ -264,7 +221,7 @@ class Journal:
             self._on_records(changes.changed, changes.gone, all_of_them=changes.all_of_them)
             self._seen = changes.number
 
-    def _open(self, seen: int | None = None) -> None:
+    def _open(self, seen: int | None = None) -> Database:
         identity = _identity(self._path)
         database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
@@ -278,32 +235,20 @@ class Journal:
             database.close()
             raise
         self._database, self._identity = database, identity
+        return database
 
-    def _reopen(self) -> None:
-        """The file was deleted or replaced: what is written to the old one would be lost without a word."""
+    def _current(self) -> Database:
+        """The database; opened anew where the file was deleted or replaced, since what is written to the old one would
+        be lost without a word. Raises a DatabaseError."""
+        if self._database and self._identity == _identity(self._path):
+            return self._database
         if self._database:
             log.warning(line("database-replaced", path=self._path))
             database, self._database = self._database, None
             database.close()
-        self._open()
+        database = self._open()
         log.warning(line("database-reopened", path=self._path))
-
-
-def _write(database: Database, entries: Sequence[Entry]) -> None:
-    """In their order, but for decisions that follow each other: these are added at once."""
-    for decided, some in itertools.groupby(entries, key=lambda entry: entry.decision is not None):
-        run = list(some)
-        if decided:
-            database.add_decision_rows([entry.decision for entry in run if entry.decision is not None])
-        for entry in run:
-            if entry.write:
-                entry.write(database)
-
-
-def _tell(entries: Sequence[Entry], *, done: bool) -> None:
-    for entry in entries:
-        if entry.done:
-            entry.done(done)
+        return database
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

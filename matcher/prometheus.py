@@ -33,12 +33,18 @@ class Counted(Metrics):
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        names = ("reprise_decisions_total", "reprise_requests_refused_total", "reprise_outcomes_total")
+        names = (
+            "reprise_decisions_total",
+            "reprise_requests_refused_total",
+            "reprise_outcomes_total",
+            "reprise_answers_late_total",
+        )
         self._decisions = Counter(names[0], "Decisions by verdict.", ["verdict"], registry=self.registry)
         self._seconds = Histogram(
             "reprise_decision_seconds", "Time from a request to its decision.", buckets=BUCKETS, registry=self.registry
         )
         self._refused = Counter(names[1], "Requests that were not answered.", ["why"], registry=self.registry)
+        self._late = Counter(names[3], "Answers whose client had gone.", registry=self.registry)
         self._reported = Counter(names[2], "Reports of jobs by state.", ["state"], registry=self.registry)
         self._ended = Counter(
             "reprise_jobs_ended_total", "Jobs that ended, by verdict.", ["verdict", "failed"], registry=self.registry
@@ -51,6 +57,9 @@ class Counted(Metrics):
 
     def refused(self, why: str) -> None:
         self._refused.labels(why).inc()
+
+    def late(self) -> None:
+        self._late.inc()
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
         self._reported.labels(state).inc()
@@ -81,6 +90,11 @@ class _LookedUp(Collector):
                 age = max(0.0, time.time() - newest)
                 yield GaugeMetricFamily("reprise_newest_record_age_seconds", "Since a record was made.", age)
         yield records
+        rows = GaugeMetricFamily("reprise_rows", "About how many rows a table has.", labels=["table"])
+        with contextlib.suppress(DatabaseError):
+            for table, count in of.rows().items():
+                rows.add_metric([table], count)
+        yield rows
         yield GaugeMetricFamily("reprise_writes_waiting", "Writes to the database that wait.", of.writes_waiting())
         yield CounterMetricFamily("reprise_writes_dropped", "Writes that were given up.", of.writes_dropped())
         yield CounterMetricFamily("reprise_quarantines", "Records that were set aside.", of.quarantines())
@@ -90,7 +104,7 @@ class _LookedUp(Collector):
         yield mode
         yield GaugeMetricFamily("reprise_holdout_ratio", "Share of matched jobs that are held out.", of.holdout())
         with contextlib.suppress(OSError):
-            yield GaugeMetricFamily("reprise_database_bytes", "Size of the database's file.", of.database_bytes())
+            yield GaugeMetricFamily("reprise_database_bytes", "Size of the database's files.", of.database_bytes())
         build = GaugeMetricFamily("reprise_build_info", "1, with the version.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build

@@ -41,7 +41,7 @@ class Server:
     """Serves connections on `listener`: one frame in, one frame out. `greet` says what is known of who has connected.
 
     At most `max_connections` at once, the others wait in the backlog; `timeout_s` for a client to send its frame, and
-    again to take its reply.
+    again to take its reply. `late` is called where the client has gone before that.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Server:
         *,
         max_connections: int,
         timeout_s: float,
+        late: Callable[[], object] = lambda: None,
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
@@ -62,6 +63,7 @@ class Server:
         self._timeout_s = timeout_s
         self._max_connections = max_connections
         self._tasks: set[asyncio.Task[None]] = set()
+        self._late = late
         self._accepts = True
         self._entries: deque[tuple[float, MakeEntry]] = deque()  # of replies that are out, and since when
         self._next_put: asyncio.TimerHandle | None = None
@@ -119,7 +121,7 @@ class Server:
 
     async def _converse(self, connection: socket.socket) -> None:
         entry: MakeEntry | None = None
-        with connection, contextlib.suppress(OSError):  # the client has gone: its deadline is over, or it was stopped
+        with connection, contextlib.suppress(OSError):  # the client has gone before it had asked
             connection.setblocking(False)
             peer = self._greet(connection)
             received = bytearray()
@@ -178,6 +180,8 @@ class Server:
             self._throttle.warning(log, "reply-failed", **peer.words, error=error)
         except TimeoutError:  # a client that does not read is left alone
             pass
+        except OSError:  # its deadline is over, or it was stopped
+            self._late()
 
 
 async def _receive_frame(connection: socket.socket, data: bytearray, limit: int) -> bytes:

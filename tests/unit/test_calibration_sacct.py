@@ -123,7 +123,7 @@ def test_what_is_something_else_is_refused_with_the_command_that_is_right(text: 
 
 
 # A job as Slurm's OpenAPI has it, as far as it is read: dbv0.0.38 of 22.05 (by the names in its plugin), and v0.0.40
-# and later (by what programs that read it expect), where a number may be an object that says whether there is one.
+# to v0.0.42 of 24.11, where a number may be an object that says whether there is one.
 OLD: dict[str, Any] = {
     **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
     **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},
@@ -137,6 +137,24 @@ NEW: dict[str, Any] = {
     "het": {"job_id": 0, "job_offset": {"set": False, "infinite": False, "number": 0}},
     "submit_line": "srun -n 2 ./prog --a=1",
 }
+
+
+# What 24.11.5 says of them: the types in components/schemas of what Debian 13's `slurmrestd --generate-openapi-spec
+# -s slurmdbd -d v0.0.40` (and 41, 42) prints.
+SCHEMAS = json.loads((Path(__file__).parent / "data/slurmdb_job_24.11.json").read_text())
+TYPES = {str: "string", int: "integer", bool: "boolean"}
+
+
+def types(job: Any, schema: Any) -> Any:
+    """What a job has of what the schema names."""
+    if isinstance(schema, dict) and isinstance(job, dict):
+        return {name: types(job[name], schema[name]) for name in schema if name in job}
+    return TYPES.get(type(job))
+
+
+@pytest.mark.parametrize("parser", SCHEMAS)
+def test_the_job_of_these_tests_is_what_slurm_24_11_says_that_a_job_is(parser: str) -> None:
+    assert types(NEW, SCHEMAS[parser]) == SCHEMAS[parser]
 
 
 def read_json(*jobs: Any) -> sacct.Accounted:

@@ -27,9 +27,10 @@ from database.errors import (
     SchemaError,
     translate_copying,
 )
+from database.model import CampaignState
 from database.schema import Migration
 from reprise.cli import LazyGroup, Settings
-from tests.unit.database_values import decision, record
+from tests.unit.database_values import campaign, decision, record
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
 
@@ -292,6 +293,23 @@ def test_a_database_that_a_daemon_uses_is_not_replaced(path: Path, tmp_path: Pat
     with Database.open(path) as database:
         database.end_service_run(database.begin_service_run("1", NOW), NOW + 1)
     assert restore(path, target, NOW + 2)
+
+
+def test_a_database_that_a_campaign_writes_to_is_not_replaced_unless_forced(path: Path, tmp_path: Path) -> None:
+    target = tmp_path / "backup.db"
+    with Database.open(path) as database:
+        numbers = [database.add_campaign(campaign()) for _ in range(2)]
+        back_up(path, target)
+        before = path.read_bytes()
+        with pytest.raises(
+            BusyError, match=r"campaign 1 runs or .*1 more.*`reprise tune stop 1` first.*--force"
+        ) as said:
+            restore(path, target, NOW)
+        assert "\n" not in str(said.value) and path.read_bytes() == before
+        for number in numbers:
+            database.set_campaign_state(number, CampaignState.STOPPED)
+    assert restore(path, target, NOW), "what the backup says of its campaigns does not matter"
+    assert restore(path, target, NOW + 1, force=True), "nor what is there"
 
 
 def test_an_older_backup_is_restored_and_says_what_to_do(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

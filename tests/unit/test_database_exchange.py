@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from database import Database, exchange
-from database.errors import AccessError, InvalidValueError
+from database.errors import AccessError, CorruptedError, DatabaseError, InvalidValueError
 from database.facade import TABLES
 from tests.unit.test_database_cli import run
 from tests.unit.test_database_stored import ROWS, insert
@@ -52,6 +53,34 @@ def test_what_is_exported_is_imported_as_it_was(path: Path, empty: Path, tmp_pat
         assert database.problems() == [] and database.record(1) == ROWS["record"]
         assert database.oldest_out(9) == [(1, MESSAGE)], "what a replica has to tell is not lost"
     assert run(path, "export", "-").output == file.read_text()
+
+
+def test_what_is_exported_is_for_whom_the_database_is(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("for everyone")
+    (tmp_path / "link").symlink_to("a.jsonl")
+    assert run(path, "export", str(tmp_path / "link")).exit_code == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "a.jsonl").read_text().splitlines() == exported(path)
+    assert stat.S_IMODE((tmp_path / "a.jsonl").stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert run(path, "export", "/dev/null").exit_code == 0 and Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("error", [CorruptedError("is damaged"), OSError(28, "No space left on device")])
+def test_an_export_that_fails_leaves_what_was_there_and_nothing_else(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(_: Database) -> Iterator[str]:
+        yield "{}"
+        raise error
+
+    monkeypatch.setattr(exchange, "lines", fail)
+    (tmp_path / "out").mkdir()
+    file = tmp_path / "out" / "a.jsonl"
+    failed = run(path, "export", str(file)).exception
+    assert isinstance(failed, DatabaseError) and "\n" not in str(failed)
+    assert list(file.parent.iterdir()) == []
+    file.write_text("what was there")
+    assert run(path, "export", str(file)).exit_code == 1
+    assert list(file.parent.iterdir()) == [file] and file.read_text() == "what was there"
 
 
 def test_a_database_with_rows_is_left_alone(path: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -16,11 +17,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from matcher import protocol
 from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
 from tests.waiting import wait_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-LABELS = {"verdict", "le", "why", "state", "failed", "component", "status", "mode", "version"}
+LABELS = {"verdict", "le", "why", "state", "failed", "component", "status", "mode", "version", "table"}
 HOSTILE = 'x"} 1\nreprise_evil 1\n#'
 
 Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -83,6 +85,31 @@ def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
     assert [found["reprise_mode", (("mode", mode),)] for mode in ("on", "observe", "off")] == [1, 0, 0]
     assert found["reprise_database_bytes", ()] > 4096 and found["reprise_newest_record_age_seconds", ()] > 0
     assert found["process_open_fds", ()] > 3
+
+
+def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> None:
+    """A plugin closes when its deadline is over."""
+    assert told.process
+    os.kill(told.process.pid, signal.SIGSTOP)
+    with socket.socket(socket.AF_UNIX) as plugin:
+        plugin.connect(str(told.socket))
+        plugin.sendall(protocol.frame(request(), protocol.REQUEST_LIMIT))
+    os.kill(told.process.pid, signal.SIGCONT)
+    wait_for("the answer to be late", lambda: scraped(port)["reprise_answers_late_total", ()] == 1)
+    assert scraped(port)["reprise_decisions_total", (("verdict", "apply"),)] == 1
+    assert told.ask(request())["verdict"] == "apply"
+    assert scraped(port)["reprise_answers_late_total", ()] == 1
+
+
+def test_rows_are_told_and_the_size_with_the_log_of_changes(told: Daemon, port: int) -> None:
+    assert scraped(port)["reprise_rows", (("table", "decision"),)] == 0
+    for _ in range(3):
+        reply = told.ask(request())
+    report(told, reply["id"])
+    wait_for("the decisions", lambda: scraped(port)["reprise_rows", (("table", "decision"),)] == 3)
+    wait_for("the outcome", lambda: scraped(port)["reprise_rows", (("table", "outcome"),)] == 1)
+    log = Path(f"{told.database}-wal").stat().st_size
+    assert log and scraped(port)["reprise_database_bytes", ()] == told.database.stat().st_size + log
 
 
 def test_the_page_lists_what_is_told(told: Daemon, port: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from database import Database
 from matcher import protocol, server
-from matcher.journal import Entry
+from matcher.backlog import Entry
 from matcher.peer import UnixPeer
 from matcher.server import Server
 

@@ -9,16 +9,19 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from database import Database
+from database.backup import back_up
 from database.decisions import DECISION
+from database.errors import CorruptedError, StorageError
 from database.model import RecordStatus, RecordText
-from matcher.journal import Entry, Journal
+from matcher.backlog import BATCH, RETRY_S, Entry
+from matcher.journal import Journal
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
@@ -29,11 +32,16 @@ def logged(daemon: Daemon) -> int:
         return database.counts()["decision"]
 
 
-@pytest.mark.slow
+def decisions(daemon: Daemon) -> set[str]:
+    with Database.open(daemon.database, read_only=True) as database:
+        return {row["id"] for row in database.raw_rows("decision")}
+
+
 def ended(daemon: Daemon) -> bool:
     return daemon.process is None or daemon.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_record_added_while_serving_is_used_within_two_seconds(daemon: Daemon) -> None:
     daemon.start()
     assert daemon.ask(request())["verdict"] == "none"
@@ -101,17 +109,21 @@ def test_sigterm_writes_the_whole_queue(daemon: Daemon) -> None:
 
 
 @pytest.mark.slow
-def test_a_deleted_database_is_said_and_a_new_one_is_taken(daemon: Daemon) -> None:
+def test_a_deleted_database_is_said_and_a_new_one_gets_what_waits(daemon: Daemon) -> None:
     daemon.add(mine())
     daemon.start()
     for path in daemon.database.parent.glob("reprise.db*"):
         path.unlink()
+    asked = [daemon.ask(request())["id"]]
     daemon.wait_log("event=database-failed .*reprise db init")
-    assert daemon.ask(request())["verdict"] == "apply", "the records are still in memory"
-    daemon.wait_log("event=dropped")
+    replies = [daemon.ask(request()) for _ in range(20)]
+    assert {reply["verdict"] for reply in replies} == {"apply"}, "the records are still in memory"
+    daemon.wait_log("event=writes-wait waiting=.*reprise db init")
     Database.open(daemon.database, create=True).close()
     wait_for("the new, empty database in use", lambda: daemon.ask(request())["verdict"] == "none")
-    wait_for("the journal going on", lambda: logged(daemon) > 0)
+    asked += [reply["id"] for reply in replies]
+    wait_for("what was decided without one", lambda: set(asked) <= decisions(daemon))
+    assert "event=dropped" not in daemon.text()
 
 
 SMALL_DISK_MIB = 16  # SQLite empties the log of changes beside the file when it has 4 MiB: less would never have room
@@ -132,25 +144,37 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
-def test_a_full_disk_costs_log_entries_and_no_answer(small_disk: Path, daemon: Daemon) -> None:
-    daemon.add(mine())
-    daemon.start()
-    filler = small_disk / "filler"
+def fill(disk: Path) -> Path:
+    """Leave no room; the file that takes it."""
+    filler = disk / "filler"
     with filler.open("wb", buffering=0) as out:
         try:
             while out.write(b"\0" * 4096) == 4096:
                 pass
         except OSError:
             pass
+    return filler
+
+
+def test_a_full_disk_costs_neither_an_answer_nor_what_is_told_meanwhile(small_disk: Path, daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    filler = fill(small_disk)
     replies = [daemon.ask(request()) for _ in range(200)]
     assert {reply["verdict"] for reply in replies} == {"apply"}
-    daemon.wait_log("event=dropped .*file system is full")
+    daemon.wait_log("event=writes-wait waiting=.*file system is full: make room")
+    replies += [daemon.ask(request()) for _ in range(100)]
+    job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
+    end = {"state": "ended", "decision": replies[-1]["id"], "verdict": "apply", "applied": 2}
+    assert (
+        daemon.ask({"v": 1, "kind": "outcome", **end, "elapsed_s": 1.0, "exit_status": 0, "job": job})["kind"] == "ok"
+    )
     filler.unlink()
-    before = logged(daemon)
-    for _ in range(200):
-        daemon.ask(request())
-    wait_for("the journal going on", lambda: logged(daemon) >= before + 200)
-    assert daemon.text().count("event=dropped") < 5, "not one line for each"
+    wait_for("all decisions", lambda: {reply["id"] for reply in replies} <= decisions(daemon))
+    with Database.open(daemon.database, read_only=True) as database:
+        wait_for("the end of the job", lambda: database.outcomes_of_job("test", 7))
+    assert daemon.text().count("event=writes-wait") < 5, "not one line for each"
+    assert "event=dropped" not in daemon.text()
 
 
 def test_a_read_only_database_is_refused_at_the_start(small_disk: Path, daemon: Daemon) -> None:
@@ -305,6 +329,121 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
     assert journal.dropped == 1
     with Database.open(path) as database:
         assert database.counts()["decision"] == 99 and database.decision("d-99").user == "alice"
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal tries again soon."""
+    monkeypatch.setattr("matcher.backlog.RETRY_S", 0.01)
+    monkeypatch.setattr("matcher.journal.POLL_S", 0.02)
+
+
+def names(path: Path) -> list[str]:
+    """Of the decisions, in the order in which they were written."""
+    with Database.open(path, read_only=True) as database:
+        return [row["id"] for row in database.raw_rows("decision")]
+
+
+def decide(journal: Journal, *ids: str) -> None:
+    for name in ids:
+        row = DECISION.encode(decision(name))
+        journal.put(lambda row=row, name=name: Entry(f"event=decision id={name}", decision=row))  # type: ignore[misc]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("content", [None, b"", b"nothing of ours" * 1000])
+def test_what_waits_while_the_file_is_gone_or_another_is_written_in_order_when_it_is_back(
+    path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = started(path, clock=lambda: 100.0)
+    decide(journal, "a")
+    wait_for("the first", lambda: names(path) == ["a"])
+    back_up(path, path.with_name("kept.db"))
+    other = path.with_name("other.db")
+    if content is None:
+        path.unlink()
+    else:
+        other.write_bytes(content)
+        other.replace(path)
+    decide(journal, "b", "c")
+    wait_for("the complaint", lambda: "event=writes-wait waiting=" in caplog.text)
+    decide(journal, "d")
+    path.with_name("kept.db").replace(path)
+    wait_for("all of them", lambda: names(path) == ["a", "b", "c", "d"])
+    journal.stop()
+    assert journal.dropped == 0 and journal.waiting() == 0
+    assert caplog.text.count("event=writes-wait") == 1
+
+
+def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path) -> None:
+    """The old one may be written to, and is no longer there: nobody would see what is in it."""
+    Database.open(path.with_name("new.db"), create=True).close()
+    journal = started(path, clock=lambda: 100.0)
+
+    def write(database: Database) -> None:
+        database.add_decision(decision("a"))
+        if path.with_name("new.db").exists():
+            for log in ("a.db-wal", "a.db-shm"):  # as `reprise db restore` does
+                path.with_name(log).unlink()
+            path.with_name("new.db").replace(path)
+
+    told: list[int] = []
+    journal.put(lambda: Entry("event=x", write, written=lambda: told.append(len(names(path)))))
+    wait_for("the decision", lambda: told)
+    journal.stop()
+    assert names(path) == ["a"] and told == [1], "said once, when it is there"
+
+
+def failing(error: Exception, attempts: list[float]) -> Callable[[], Entry]:
+    def write(_: Database) -> None:
+        attempts.append(time.monotonic())
+        raise error
+
+    return lambda: Entry("event=x", write)
+
+
+@pytest.mark.slow
+def test_a_disk_that_stays_full_is_tried_again_with_a_pause(path: Path) -> None:
+    journal, attempts = started(path), list[float]()
+    journal.put(failing(StorageError("full"), attempts))
+    wait_for("some attempts", lambda: len(attempts) >= 4)
+    assert attempts[3] - attempts[0] >= 3 * RETRY_S
+    journal.stop()
+
+
+def test_what_cannot_be_written_at_the_end_is_dropped_counted_and_said(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = started(path, clock=lambda: 100.0)
+    journal.put(failing(StorageError("its file system is full"), []))
+    decide(journal, *(f"d{number}" for number in range(BATCH + 10)))
+    journal.stop()
+    assert (journal.dropped, journal.waiting()) == (BATCH + 11, 0)
+    assert f'event=dropped total={BATCH + 11} error="its file system is full"' in caplog.text
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_damaged_place_costs_what_needs_it_once_anything_else_can_be_written(path: Path) -> None:
+    journal, attempts = started(path, clock=lambda: 100.0), list[float]()
+    journal.put(failing(CorruptedError("is damaged"), attempts))
+    wait_for("a second attempt", lambda: len(attempts) > 2)
+    assert (journal.dropped, journal.waiting()) == (0, 1), "it may be the whole file, which somebody will put back"
+    decide(journal, "a", "b")
+    wait_for("the others", lambda: names(path) == ["a", "b"])
+    wait_for("it to be given up", lambda: journal.waiting() == 0)
+    journal.stop()
+    assert journal.dropped == 1
+
+
+@pytest.mark.usefixtures("eager")
+def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(path: Path) -> None:
+    journal, told = started(path, clock=lambda: 100.0), list[bool]()
+    journal.put(failing(StorageError("full"), []))
+    for _ in range(5):
+        journal.put(lambda: Entry("event=forwarded", lambda _: None, done=told.append))
+    wait_for("the answers", lambda: told == [False] * 5)
+    assert (journal.dropped, journal.waiting()) == (0, 1)
+    journal.stop()
 
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

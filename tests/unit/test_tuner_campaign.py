@@ -10,6 +10,7 @@ import multiprocessing
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -22,12 +23,13 @@ import pytest
 import yaml
 from rich.console import Console
 
+from database.errors import BusyError
 from database.facade import Database
-from database.model import CampaignState, Measurement, RecordStatus, Scope, Trial, TrialRole, TrialState
+from database.model import CampaignState, Json, Measurement, RecordStatus, Scope, Trial, TrialRole, TrialState
 from tests import fake_component
 from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
-from tuner import overview, place
+from tuner import overview, place, session
 from tuner.component import Comparison, TrialOutput
 from tuner.errors import CampaignFailedError, TunerError
 from tuner.executors.base import Finished, TrialResult
@@ -199,6 +201,37 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_campaign_can_be_resum
             site.run(campaign)
     assert site.campaign(campaign).state is CampaignState.STOPPED
     assert site.run(campaign)
+
+
+class LockedOnce(Database):
+    """Another process takes the lock when the third trial has run, and has it until the campaign gives up."""
+
+    def update_trial(self, trial: Trial) -> None:
+        if not hasattr(self, "_other") and trial.number == 2 and trial.state is TrialState.COMPLETE:
+            self._other = sqlite3.connect(self.path, isolation_level=None)
+            self._other.execute("BEGIN IMMEDIATE")
+        super().update_trial(trial)
+
+    def set_campaign_state(self, campaign_id: int, state: CampaignState, summary: Json | None = None) -> None:
+        if state is CampaignState.STOPPED:
+            self._other.close()
+        super().set_campaign_state(campaign_id, state, summary)
+
+
+@pytest.mark.slow
+def test_a_database_that_stays_locked_stops_the_campaign_in_one_line_and_resuming_completes_it(site: Site) -> None:
+    campaign = site.begin()
+    with (
+        LockedOnce.open(site.config.database.path, busy_timeout_s=0.2) as database,
+        pytest.raises(BusyError, match=r"reprise\.db: is locked by another process: try again") as stopped,
+    ):
+        session.run(database, database.campaign(campaign), site.config, site.quiet())
+    assert "\n" not in str(stopped.value) and len(site.runs()) == 3
+    found = site.campaign(campaign)
+    assert (found.state, found.summary["error"]) == (CampaignState.STOPPED, str(stopped.value))
+    assert site.run(campaign)
+    assert site.campaign(campaign).state is CampaignState.COMPLETE
+    assert all(trial.state is TrialState.COMPLETE for trial in site.trials(campaign))
 
 
 @pytest.mark.slow
