@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -61,3 +64,38 @@ def test_a_plugin_that_nothing_loads_goes_without_a_word(script: str, last: str,
 def test_both_packages_say_the_same() -> None:
     (debian,), (rpm,) = (re.findall(r"^ +for file in .*?done$", text, re.M | re.S) for text in (OF_DEBIAN, OF_RPM))
     assert debian == rpm
+
+
+LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@pytest.fixture
+def rotation(tmp_path: Path) -> Path:
+    (tmp_path / "logs").mkdir()
+    text = (PACKAGING / "debian/reprise.logrotate").read_text()
+    (tmp_path / "reprise").write_text(text.replace("/var/log/reprise/", f"{tmp_path}/logs/"))
+    (tmp_path / "reprise").chmod(0o644)  # it refuses what others may write
+    return tmp_path
+
+
+def rotate(*arguments: str) -> str:
+    if LOGROTATE is None:
+        pytest.skip("no logrotate here: `make deps`")
+    return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=True).stderr
+
+
+def test_logrotate_takes_its_file_where_there_is_no_log_yet(rotation: Path) -> None:
+    said = rotate("-d", str(rotation / "reprise"))
+    assert f"rotating pattern: {rotation}/logs/*.log  weekly (8 rotations)" in said
+    assert "error" not in said
+
+
+def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
+    log = rotation / "logs/matcher.log"
+    with log.open("a") as daemon:
+        daemon.write("before\n")
+        daemon.flush()
+        assert rotate("-f", "-s", str(rotation / "state"), str(rotation / "reprise")) == ""
+        daemon.write("after\n")
+    assert log.read_text() == "after\n"
+    assert gzip.decompress((rotation / "logs/matcher.log.1.gz").read_bytes()) == b"before\n"
