@@ -99,3 +99,42 @@ def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
         daemon.write("after\n")
     assert log.read_text() == "after\n"
     assert gzip.decompress((rotation / "logs/matcher.log.1.gz").read_bytes()) == b"before\n"
+
+
+@pytest.fixture(scope="module")
+def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As installed by somebody whose new files are nobody else's to read."""
+    place = tmp_path_factory.mktemp("docs")
+    command = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={place}", "PREFIX=/usr"]
+    subprocess.run(command, check=True, umask=0o077, env={"PATH": os.environ["PATH"]})
+    return place / "usr/share/doc/reprise"
+
+
+def test_links_of_installed_pages_lead_to_what_is_installed(documentation: Path) -> None:
+    pages = sorted(documentation.rglob("*.md"))
+    assert {page.name for page in pages} >= {page.name for page in (ROOT / "docs").glob("*.md")}
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            assert target.startswith("https://") or (page.parent / target).is_file(), f"{page.name}: {target}"
+    assert (documentation / "LICENSE").is_file()
+
+
+def test_everybody_may_read_them(documentation: Path) -> None:
+    for path in (documentation, *documentation.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
+
+
+def test_packages_leave_pages_as_they_link_to_one_another() -> None:
+    rules = (PACKAGING / "debian/rules").read_text()
+    assert "\tdh_compress -X.md -XLICENSE\n" in rules
+    for file in (rules, SPEC):
+        assert "install-docs" in file
+    for line in ("%doc /usr/share/doc/reprise/docs", "%license /usr/share/doc/reprise/LICENSE"):
+        assert line in SPEC.splitlines()
+
+
+def test_uninstall_removes_them(tmp_path: Path) -> None:
+    for target in ("install-docs", "uninstall"):
+        command = ["make", "--silent", "-C", str(ROOT), target, f"DESTDIR={tmp_path}", "PREFIX=/usr"]
+        subprocess.run(command, check=True, env={"PATH": os.environ["PATH"]})
+    assert list((tmp_path / "usr/share/doc").iterdir()) == []
