@@ -138,3 +138,20 @@ def test_uninstall_removes_them(tmp_path: Path) -> None:
         command = ["make", "--silent", "-C", str(ROOT), target, f"DESTDIR={tmp_path}", "PREFIX=/usr"]
         subprocess.run(command, check=True, env={"PATH": os.environ["PATH"]})
     assert list((tmp_path / "usr/share/doc").iterdir()) == []
+
+
+def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
+    """What stops them would leave them so, as nothing starts them again."""
+    if not shutil.which("dh_installsystemd"):
+        pytest.skip("no debhelper here: `make deps`")
+    shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
+    units = tmp_path / "debian/reprise/lib/systemd/system"
+    shutil.copytree(ROOT / "etc/systemd", units)
+    (tmp_path / "debian/changelog").write_text(
+        "reprise (1) unstable; urgency=low\n\n  * x\n\n -- x <x@x>  Thu, 01 Jan 1970\n"
+    )
+    command = ["make", "-s", "-f", "debian/rules", "override_dh_installsystemd", f"UNITDIR={units}"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    made = [path for path in tmp_path.rglob("*") if path.is_file() and "debhelper" in str(path.relative_to(tmp_path))]
+    assert any("deb-systemd-helper update-state 'reprise-matcher.service'" in path.read_text() for path in made)
+    assert [path for path in made if "deb-systemd-invoke" in path.read_text()] == []
