@@ -12,6 +12,7 @@ SYSUSERSDIR ?= /usr/lib/sysusers.d
 DESTDIR ?=
 # Where the libraries of accelerators go: tuner.preload_directory, and the plugin's preload_directory=.
 PRELOADDIR ?= $(PREFIX)/lib
+DOCDIR ?= $(PREFIX)/share/doc/reprise
 export PREFIX SYSCONFDIR DESTDIR
 # The systems of `make test-matrix`: where they are kept, and a mirror of Debian other than this machine's own.
 MATRIX_CACHE ?= /var/cache/reprise-matrix
@@ -77,7 +78,8 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@touch $@
 
 .PHONY: install
-install: install-plugin install-accelerators install-tools install-etc install-python install-manual ## install everything here
+install: install-plugin install-accelerators install-tools install-etc install-python install-manual \
+  install-docs ## install everything here
 
 .PHONY: install-plugin
 install-plugin: ## install the plugin into Slurm's plugin directory (activates nothing)
@@ -134,6 +136,13 @@ install-manual: ## install manual pages and completions, made by the command tha
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions "$$made/completions/_reprise" && \
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d "$$made/completions/reprise.fish"
 
+.PHONY: install-docs
+install-docs: ## install the documentation and the licence
+	@install -d -m 755 $(DESTDIR)$(DOCDIR) $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR)/docs/pictures
+	@install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(DOCDIR)/
+	@install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs/
+	@install -m 644 docs/pictures/* $(DESTDIR)$(DOCDIR)/docs/pictures/
+
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
 	@$(FOR_ALL) && $(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
@@ -164,7 +173,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory --silent -C tuner/components/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
-	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise
+	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise $(DESTDIR)$(DOCDIR)
 	@rm -f $(DESTDIR)$(PREFIX)/share/man/man[158]/reprise* $(DESTDIR)$(PREFIX)/share/man/man8/spank_reprise.8 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reprise \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reprise.fish

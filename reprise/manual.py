@@ -169,6 +169,7 @@ def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iter
         yield f".SS {escaped(line(above))}"
         yield _prose(model.__doc__ or "")
     inner = []
+    schema = model.model_json_schema()
     for name, field in model.model_fields.items():
         table = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_table(one)), None)
         if table:
@@ -176,11 +177,22 @@ def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iter
             continue
         default = field.get_default(call_default_factory=True)
         value = "needed" if default is PydanticUndefined else f"default {_shown(default)}"
+        allowed = ", ".join(_words(schema["properties"][name], schema))
+        value += f"; of {allowed}" if allowed else ""
         yield ".TP"
         yield f"\\fB{escaped(name)}\\fR ({escaped(value)})"
         yield escaped((field.description or "").strip()) or "\\&"
     for name, table in inner:
         yield from _settings(table, (*above, name), line)
+
+
+def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
+    """Those that a setting takes, or a list takes as its elements, where it takes no others. `schema`: of the table."""
+    if "$ref" in part:
+        yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)
+    yield from part.get("enum", ())
+    for one in (*part.get("anyOf", ()), *([part["items"]] if "items" in part else ())):
+        yield from _words(one, schema)
 
 
 def _is_table(kind: object) -> bool:

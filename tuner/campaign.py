@@ -16,6 +16,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -50,6 +51,11 @@ def _a_name_of(names: Collection[str]) -> AfterValidator:
     return AfterValidator(lambda name: one_of(names, name))
 
 
+def _told(names: Collection[str]) -> WithJsonSchema:
+    """For who lists what a setting may be."""
+    return WithJsonSchema({"type": "string", "enum": list(names)})
+
+
 def _rules(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if value:
         rules_of(value)
@@ -81,9 +87,13 @@ class Application(Section):
 class SearchSection(Section):
     """How points are chosen, and when that ends."""
 
-    method: Annotated[str, _a_name_of(search.METHODS)] = "gp-ei"
+    method: Annotated[str, _a_name_of(search.METHODS), _told(search.METHODS)] = Field(
+        "gp-ei", description="how each point is chosen"
+    )
     initial: int = Field(10, ge=1, description="points of the initial design")
-    design: Annotated[str, _a_name_of(DESIGNS)] = "hybrid"
+    design: Annotated[str, _a_name_of(DESIGNS), _told(DESIGNS)] = Field(
+        "hybrid", description="how the points of the initial design are drawn"
+    )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         default_factory=dict, description="of the method"
     )
@@ -126,8 +136,12 @@ class SearchSection(Section):
 class NoiseSection(Section):
     """Which points are measured again, and which one is the best."""
 
-    policy: Annotated[str, _a_name_of(noise.POLICIES)] = noise.DEFAULT
-    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
+    policy: Annotated[str, _a_name_of(noise.POLICIES), _told(noise.POLICIES)] = Field(
+        noise.DEFAULT, description="when a point is run again; none: never"
+    )
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="of the policy"
+    )
 
     @model_validator(mode="after")
     def _known(self) -> NoiseSection:
@@ -138,8 +152,12 @@ class NoiseSection(Section):
 class PruningSection(Section):
     """When a trial of the search that runs too long is stopped."""
 
-    policy: Annotated[str, _a_name_of(pruning.POLICIES)] = "none"
-    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(default_factory=dict)
+    policy: Annotated[str, _a_name_of(pruning.POLICIES), _told(pruning.POLICIES)] = Field(
+        "none", description="what its limit is reckoned from; none: there is only `executor.max_trial_s`"
+    )
+    settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="of the policy"
+    )
 
     @model_validator(mode="after")
     def _known(self) -> PruningSection:
@@ -164,18 +182,24 @@ class Repetitions(Section):
 class ExecutorSection(Section):
     """Where trials run."""
 
-    kind: ExecutorKind = "allocation"
+    kind: ExecutorKind = Field(
+        "allocation",
+        description="allocation: one job holds the nodes, and trials are its steps; slurm: a job for each trial; "
+        "local: no Slurm at all; replay: a recorded landscape",
+    )
     parallel: int = Field(1, ge=1, le=1000, description="trials at once")
     queue: int | None = Field(None, ge=1, description="trials that wait for nodes at once; all, if absent")
     back_off_s: float = Field(600.0, ge=0, description="longest pause while others wait for nodes; 0: none at all")
     hours: Annotated[str, AfterValidator(_hours)] | None = Field(None, description="when trials may start")
-    days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] | None = Field(None, min_length=1)
-    partition: Word | None = None
-    account: Word | None = None
-    reservation: Word | None = None
+    days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] | None = Field(
+        None, min_length=1, description="on which these hours begin; every day if absent"
+    )
+    partition: Word | None = Field(None, description="of the jobs; Slurm's default if absent")
+    account: Word | None = Field(None, description="of the jobs; the user's default if absent")
+    reservation: Word | None = Field(None, description="in which the jobs run")
     time_limit: Word | None = Field(None, description="of the allocation, in Slurm's words, e.g. 2:00:00")
     max_trial_s: float = Field(600.0, gt=0, description="seconds after which any trial is stopped")
-    launcher: Literal["srun", "mpirun"] = "srun"
+    launcher: Literal["srun", "mpirun"] = Field("srun", description="what starts the ranks of a trial")
     mpi: Word = Field("pmix", description="srun's MPI plugin; `srun --mpi=list` shows them")
     options: list[Option] = Field(default_factory=list, description="more options of sbatch, e.g. --exclusive")
 
@@ -203,7 +227,9 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(min_length=1, max_length=100, pattern=r"^[\w.@+ /-]+$")
+    name: str = Field(
+        min_length=1, max_length=100, pattern=r"^[\w.@+ /-]+$", description="of the campaign, in lists and reports"
+    )
     component: str = Field(pattern=r"^[\w.-]+$", description="a file NAME.yaml in the directory of components")
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         default_factory=dict, description="for the component"

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from reprise.config import Config, load
+from reprise.config import DEFAULT_PATH, SOCKET_PATH, Config, load
 from tests.unit.test_docs import BLOCK, PAGES, ROOT, code
 
 TEXTS = "".join(page.read_text() for page in PAGES)
@@ -20,10 +22,17 @@ PRODUCT = "".join(
     for path in sorted((ROOT / directory).rglob("*"))
     if path.suffix in (".py", ".c", ".h", ".toml", ".yaml", ".conf", ".service", ".socket", ".lua", ".j2")
 )
-MAKEFILES = (ROOT / "Makefile", *ROOT.glob("*/**/Makefile"), ROOT / "packaging/debian/rules")
-MADE_BY = PRODUCT + "".join(path.read_text() for path in MAKEFILES if "build" not in path.relative_to(ROOT).parts)
 SECTIONS = "|".join(Config.model_fields)
 FILES_NOT_KEYS = {"web.key", "matcher.linkage", "tuner.landscape"}  # a file, and Python's modules
+ADMIN = (ROOT / "docs/admin.md").read_text()
+UNITS = {
+    f"{'/var/lib/' if setting == 'StateDirectory' else ''}{value}"
+    for unit in sorted((ROOT / "etc/systemd").iterdir())
+    for setting, value in re.findall(
+        r"^(EnvironmentFile|ListenStream|StateDirectory)=-?(\S+)$", unit.read_text(), re.MULTILINE
+    )
+}
+"""Places that systemd reads or makes for the units."""
 NOT_PYTHON = ("spank", "etc", "docs", "accelerators", "packaging", "tools")
 ADMINS_OWN = ("/etc/slurm", "/opt/", "/etc/reprise/ours.toml", "/etc/reprise/bcast.yaml", "/var/lib/reprise/artifacts/")
 """Places that are a site's, or that an admin or a campaign makes."""
@@ -83,15 +92,69 @@ def test_arguments_of_the_plugin_are_those_that_it_reads() -> None:
     assert set(re.findall(r"^#   (\w+)=", shipped, re.MULTILINE)) == known
 
 
-def test_installed_files_that_are_named_are_installed() -> None:
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """What is there after an installation: what targets of make put where, and what the product and packages name."""
+    root = tmp_path_factory.mktemp("installed")
+    make = ["make", "--silent", "-C", str(ROOT), f"DESTDIR={root}"]
+    environment = {"PATH": os.environ["PATH"]}
+    quick = ["install-etc", "install-docs", "install-tools", "install-accelerators", "install-fallbacks"]
+    subprocess.run([*make, *quick], check=True, capture_output=True, env=environment)
+    slow = [*make, "--dry-run", "install-python", "install-manual"]
+    told = subprocess.run(slow, check=True, capture_output=True, text=True, env=environment).stdout
+    return {
+        *(f"/{path.relative_to(root)}" for path in root.rglob("*")),
+        *re.findall(rf"{root}(/[\w./-]+)", told),
+        *(str(value) for value in defaults() if isinstance(value, Path)),
+        *re.findall(r'\.\w+ = "(/[\w./-]+)"', (ROOT / "spank/settings.c").read_text()),
+        *UNITS,
+        *re.findall(r"\bPRELOADDIR=(/[\w./-]+)", (ROOT / "packaging/debian/rules").read_text()),
+        *re.findall(r"%\{buildroot\}(/[\w./-]+)", (ROOT / "packaging/reprise.spec").read_text()),
+        *re.findall(r"^(/[\w./-]+)", (ROOT / "packaging/debian/reprise.logrotate").read_text(), re.MULTILINE),
+        *re.findall(r"^MATRIX_CACHE \?= (/[\w./-]+)", (ROOT / "Makefile").read_text(), re.MULTILINE),
+    }
+
+
+def defaults() -> list[object]:
+    config = Config()
+    sections = [getattr(config, name) for name in Config.model_fields]
+    return [DEFAULT_PATH, SOCKET_PATH, *(getattr(one, name) for one in sections for name in type(one).model_fields)]
+
+
+def wrong(texts: list[str], places: set[str]) -> set[str]:
+    """Paths of ours in what stands as code that are neither there nor directories of what is there."""
+    there = {str(above) for place in places for above in (Path(place), *Path(place).parents)}
     named = {
         name.rstrip("/.")
-        for word in CODE
+        for word in texts
         for name in re.findall(r"(?<![\w.])(/(?:etc|usr|var|run)/[\w./-]+)", word)
         if "reprise" in name and not name.startswith(ADMINS_OWN)
     }
-    assert len(named) > 10
-    assert {name for name in named if Path(name).name not in MADE_BY} == set()
+    assert len(named) > 0
+    return named - there
+
+
+def test_installed_files_that_are_named_are_installed_there(places: set[str]) -> None:
+    assert wrong(CODE, places) == set()
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/wrong/reprise.toml", "/usr/lib/libreprise_sro.so", "/run/reprise.sock", "/usr/local/reprise/bin"]
+)
+def test_a_right_name_in_a_wrong_directory_is_found(path: str, places: set[str]) -> None:
+    assert wrong([f"see {path}."], places) == {path}
+
+
+def test_what_an_admin_may_write_or_must_know_of_is_named_where_admins_look() -> None:
+    rotated = re.findall(r"%config\(noreplace\) (/etc/logrotate.d/\w+)", (ROOT / "packaging/reprise.spec").read_text())
+    assert len(rotated) == 1 and len(UNITS) > 3
+    assert [path for path in (*rotated, *UNITS) if path not in ADMIN] == []
+
+
+def test_every_setting_is_named_on_some_page() -> None:
+    assert "`allow_` and `deny_` of `users`, `accounts` and `partitions`" in ADMIN
+    lists = {f"access.{word}_{of}" for word in ("allow", "deny") for of in ("users", "accounts", "partitions")}
+    assert [one for one in sorted(settings() - lists) if not re.search(rf"\b{one.split('.')[1]}\b", TEXTS)] == []
 
 
 def test_files_of_the_source_that_are_named_exist() -> None:

@@ -32,6 +32,26 @@ def test_every_answer_that_is_explained_is_given() -> None:
     assert [phrase for phrase in phrases if phrase.strip(" ,") not in source] == []
 
 
+def test_what_is_quoted_by_symptom_is_said_by_the_commands() -> None:
+    sources = "".join(path.read_text() for path in sorted((ROOT / "matcher").rglob("*.py")))
+    quoted = re.findall(r'"([a-z][^"|`]+)"', (ROOT / "docs/troubleshooting.md").read_text())
+    assert len(quoted) > 4
+    parts = [part for one in quoted for part in re.split(r"\d+|\.\.\.", one)]
+    assert [part for part in parts if part.strip(" :") not in sources] == []
+
+
+def test_only_observing_jobs_that_match_is_not_a_cause_of_none() -> None:
+    rows = [
+        row.split("|") for row in (ROOT / "docs/troubleshooting.md").read_text().splitlines() if row.startswith("| ")
+    ]
+    symptoms = [row[1].strip() for row in rows]
+    for at, row in enumerate(rows):
+        symptom = next(one for one in reversed(symptoms[: at + 1]) if one)
+        if "only watches" in row[2]:
+            assert "`observe`" in symptom
+        assert "all of them `none`" not in symptom or "observe" not in row[2]
+
+
 def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
     me = Reader(0, True)
     spread = beside.Spread(0, None, None, None)

@@ -8,18 +8,26 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
+from pydantic import BaseModel
 
+from database.model import Scope
 from reprise import manual
 from reprise.cli import reprise as program
 from reprise.config import Config
-from tuner.campaign import Definition
+from tuner import noise, pruning, search
+from tuner.campaign import Definition, ExecutorKind
+from tuner.schedule import DAYS
+from tuner.search.design import DESIGNS
 
 PLUGSTACK = (Path(__file__).parents[2] / "etc/plugstack.conf.d/reprise.conf").read_text()
 PAGES = manual.pages(PLUGSTACK)
+FILES: dict[str, type[BaseModel]] = {"reprise.toml.5": Config, "reprise-campaign.5": Definition}
 
 
 def plain(roff: str) -> str:
@@ -54,13 +62,47 @@ def test_every_command_and_option_has_its_place(path: str, command: click.Comman
             assert option in page, option
 
 
-@pytest.mark.parametrize(("page", "model"), [("reprise.toml.5", Config), ("reprise-campaign.5", Definition)])
-def test_every_setting_has_its_place(page: str, model: type) -> None:
+@pytest.mark.parametrize("page", FILES)
+def test_every_setting_has_its_place(page: str) -> None:
     text = PAGES[page]
-    for name, field in model.model_fields.items():  # type: ignore[attr-defined]
+    for name, field in FILES[page].model_fields.items():
         assert name in plain(text)
         for inner in getattr(field.annotation, "model_fields", {}):
             assert f"\\fB{manual.escaped(inner)}\\fR" in text
+
+
+def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield model
+    for field in model.model_fields.values():
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if manual._is_table(kind):
+                yield from tables(kind)
+
+
+@pytest.mark.parametrize("page", FILES)
+def test_every_setting_has_a_text(page: str) -> None:
+    settings = re.findall(r"^\.TP\n\\fB(.*?)\\fR \(.*\)\n(.*)", PAGES[page], re.MULTILINE)
+    assert len(settings) == sum(
+        not any(manual._is_table(kind) for kind in (field.annotation, *get_args(field.annotation)))
+        for table in tables(FILES[page])
+        for field in table.model_fields.values()
+    )
+    assert [name for name, text in settings if len(text) < 6] == []
+
+
+def test_settings_that_take_words_list_them() -> None:
+    for page, setting, words in (
+        ("reprise.toml.5", "mode", ("on", "observe", "off")),
+        ("reprise-campaign.5", "method", search.METHODS),
+        ("reprise-campaign.5", "design", DESIGNS),
+        ("reprise-campaign.5", "policy", noise.POLICIES),
+        ("reprise-campaign.5", "policy", pruning.POLICIES),
+        ("reprise-campaign.5", "kind", get_args(ExecutorKind)),
+        ("reprise-campaign.5", "scope", Scope),
+        ("reprise-campaign.5", "days", DAYS),
+        ("reprise-campaign.5", "launcher", ("srun", "mpirun")),
+    ):
+        assert re.search(rf"\b{setting} \(default [^;]+; of {', '.join(words)}\)", plain(PAGES[page])), setting
 
 
 def test_the_plugins_arguments_have_theirs() -> None:
@@ -73,7 +115,7 @@ def test_what_begins_like_a_request_is_text() -> None:
     assert manual.escaped(".TH x\n'quoted' -a `b` \\") == "\\&.TH x\n\\&\\(aqquoted\\(aq \\-a \\(gab\\(ga \\e"
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here")
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps`")
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_takes_a_page_without_a_word(name: str) -> None:
     command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
@@ -85,8 +127,9 @@ def test_groff_takes_a_page_without_a_word(name: str) -> None:
 def test_a_shell_takes_its_completion(file: str, shell: str) -> None:
     text = manual.completions()[file]
     assert "reprise" in text
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell} here: `make deps`")
+    subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
 
 
 def test_bash_completes_commands_and_options() -> None:
