@@ -69,6 +69,7 @@ def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_ot
     run(site, "explain", "1")  # imports, as root
     message = request(SCRIPT.replace("alice", "bob"))
     message["submission"]["cwd"] = "/home/bob"
+    message["submission"]["script"]["path"] = "/home/bob/job.sh"
     with as_nobody():
         name = site.ask(message)["id"]
     wait_for("the decision in the database", lambda: written(site, name))
