@@ -110,11 +110,6 @@ class Records(Store):
         rows = self._read("SELECT component, status, count(*) AS number FROM record GROUP BY component, status")
         return {(row["component"], row["status"]): row["number"] for row in rows}
 
-    def active_gains(self, component: str | None) -> Iterator[tuple[int, float]]:
-        """Ids and measured gains of the active records, of one component if given."""
-        sql = "SELECT id, gain FROM record WHERE status = ? AND (?2 IS NULL OR component = ?2)"
-        return ((row[0], row[1]) for row in self._rows(sql, (RecordStatus.ACTIVE, component)))
-
     def newest_record_at(self) -> float | None:
         """When the newest record was made, in Unix seconds; None: there is none."""
         found: float | None = self._read("SELECT max(created_at) FROM record")[0][0]

@@ -22,7 +22,7 @@ HOURS = "{:,.1f}".format
 
 
 def render(found: Mapping[str, Any], cluster: str, reader: Reader) -> str:
-    """The page, from what `web.overview.read` tells."""
+    """The page, from what `matcher.benefit.summary` tells."""
     benefit, decided = found["benefit"], sum(found["decisions"].values())
     known = benefit["saved"] is not None
     expected = unmatched.Expected(**found["expected"])

@@ -9,10 +9,7 @@ import time
 from typing import Any
 
 from database import Database
-from database.overview import DAY_S
 from matcher.benefit import summary
-from matcher.decide import BY_THE_SITE
-from matcher.jobs import gains, unmatched
 from reprise.config import Config
 
 log = logging.getLogger(__name__)
@@ -26,16 +23,8 @@ class NotYetError(Exception):
     """Nothing was read yet since the start; it will be, in some seconds."""
 
 
-def read(database: Database, config: Config, now: float) -> dict[str, Any]:
-    """What `matcher.benefit.summary` reads, with the classes that are worth tuning by what each may save."""
-    found = summary.read(database, config, now)
-    classes = database.unmatched(now - summary.RECENT_DAYS * DAY_S, refused=BY_THE_SITE)
-    ranked = unmatched.ranked(classes, gains.read(database, None))
-    return {**found, "classes": ranked[: summary.CLASSES]}
-
-
 class Overview:
-    """What `read` does, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
+    """What `matcher.benefit.summary` reads, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -66,7 +55,7 @@ class Overview:
 
     def _read(self) -> dict[str, Any]:
         with Database.open(self._config.database.path, read_only=True) as database:
-            return read(database, self._config, time.time())
+            return summary.read(database, self._config, time.time())
 
     def _keep(self) -> None:
         while True:

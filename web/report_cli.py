@@ -31,12 +31,11 @@ def benefit(settings: Settings, output: Path | None, kind: str | None) -> None:
     from matcher.benefit import summary
     from matcher.jobs.staff import reader
     from web import benefit as page
-    from web import overview
 
     config = settings.config
     me = reader(config.access.staff)
     with Database.open(config.database.path, read_only=True) as database:
-        found = overview.read(database, config, time.time())
+        found = summary.read(database, config, time.time())
     if kind == "png":
         from tuner.report import plots
 

@@ -11,13 +11,13 @@ from typing import Any
 from database import Database
 from database.model import UnmatchedClass
 from database.overview import DAY_S
-from matcher.benefit import story
+from matcher.benefit.gain import Gain
 from matcher.benefit.total import Given, saved_by, total
 from matcher.client import PING, ask_in_order
 from matcher.decide import BY_THE_SITE
 from matcher.endpoint import configured
 from matcher.errors import MatcherError
-from matcher.jobs import unmatched
+from matcher.jobs import gains, unmatched
 from matcher.jobs.staff import Reader
 from reprise.config import Config
 
@@ -25,6 +25,7 @@ JSON_VERSION = 1
 DAYS = 90  # that are drawn
 RECENT_DAYS = 30  # over which sums are made
 CLASSES = 10  # that are worth tuning
+UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 
 
@@ -38,15 +39,16 @@ def read(database: Database, config: Config, now: float) -> dict[str, Any]:
         if day > recent:
             verdicts[verdict] = verdicts.get(verdict, 0) + count
     decided = sum(verdicts.values())
+    production = gains.in_production(database)
     given = [
-        Given(number, jobs, hours, story.measured(_compared(database, number)))
+        Given(number, jobs, hours, production.get(number, UNKNOWN))
         for number, (jobs, hours) in database.given_by_record(now - RECENT_DAYS * DAY_S).items()
     ]
     records: dict[str, int] = {}
     for (_, status), count in database.record_counts().items():
         records[status] = records.get(status, 0) + count
-    expected = unmatched.expected(database, None)
-    classes = database.unmatched(now - RECENT_DAYS * DAY_S, refused=BY_THE_SITE)
+    known = gains.read(database, None, production)
+    classes = unmatched.ranked(database.unmatched(now - RECENT_DAYS * DAY_S, refused=BY_THE_SITE), known)
     return {
         "version": JSON_VERSION,
         "at": now,
@@ -58,7 +60,7 @@ def read(database: Database, config: Config, now: float) -> dict[str, Any]:
         "records": records,
         "campaigns_running": database.running_campaigns(),
         "matcher": _matcher(config),
-        "expected": asdict(expected),
+        "expected": asdict(unmatched.Expected.of(known)),
         "unmatched_classes": len(classes),
         "unmatched_node_hours": sum(one.node_hours for one in classes),
         "classes": classes[:CLASSES],
@@ -71,10 +73,6 @@ def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
     expected = unmatched.Expected(**found["expected"])
     told = unmatched.document(classes, expected, reader, lambda _: None)["classes"]
     return {**found, "classes": told}
-
-
-def _compared(database: Database, number: int) -> Any:
-    return database.compared(number, since=story.since(database.record(number)))
 
 
 def _by_record(given: list[Given]) -> list[dict[str, Any]]:

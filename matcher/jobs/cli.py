@@ -161,7 +161,7 @@ def unmatched(
         known = gains.read(database, component)
         classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
         written = _campaigns(database, classes, directory, component) if directory and component else {}
-    expected = ranking.Expected.of(known.every, known.in_production)
+    expected = ranking.Expected.of(known)
     if as_json:
         _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
         return

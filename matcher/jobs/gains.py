@@ -8,9 +8,13 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from database import Database
-from database.model import RecordStatus, UnmatchedClass
+from database.model import UnmatchedClass
+
+if TYPE_CHECKING:
+    from matcher.benefit.gain import Gain
 
 PSEUDO_COUNT = 1.0
 """Records that the wider circle counts for beside those of a narrower one: with one of its own, a circle is believed
@@ -66,12 +70,15 @@ class Gains:
         return replace(one, gain=gain, of_program=of_program.records, of_user=of_user.records, in_vain=in_vain)
 
 
-def read(database: Database, component: str | None) -> Gains:
-    """By the active records and the campaigns, of one component if given."""
-    production = in_production(database, component)
-    found = Gains(in_production=len(production), in_vain=Counter(database.campaigns_in_vain(component)))
+def read(database: Database, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
+    """By the active records and the campaigns, of one component if given. `production`: what `in_production` tells, if
+    that is known already."""
+    production = in_production(database) if production is None else production
+    found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))
     for number, gain, user, program in database.gains_of_jobs(component):
-        counted = production.get(number, gain)
+        measured = production[number].gain if number in production else None
+        counted = gain if measured is None else measured
+        found.in_production += measured is not None
         found.every.append(counted)
         for circles, name in ((found.by_program, program), (found.by_user, user)):
             if name not in circles:
@@ -80,18 +87,14 @@ def read(database: Database, component: str | None) -> Gains:
     return found
 
 
-def in_production(database: Database, component: str | None) -> Mapping[int, float]:
-    """What active records gain, by their ids, as far as that is known from jobs that were held out."""
+def in_production(database: Database) -> Mapping[int, Gain]:
+    """What records gain of which jobs were held out, by their ids."""
     from matcher.benefit import story
 
-    found = {}
-    for number in database.compared_records():
-        record = database.record(number)
-        if record.status is RecordStatus.ACTIVE and component in (None, record.component):
-            gain = story.measured(database.compared(number, since=story.since(record))).gain
-            if gain is not None:
-                found[number] = gain
-    return found
+    def measured(number: int) -> Gain:
+        return story.measured(database.compared(number, since=story.since(database.record(number))))
+
+    return {number: measured(number) for number in database.compared_records()}
 
 
 def median(gains: array[float]) -> float:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from database import Database
 from database.model import UnmatchedClass
 from matcher.explain import HIDDEN
-from matcher.jobs.gains import Gains, in_production, median
+from matcher.jobs.gains import Gains, median
 from matcher.jobs.staff import Reader
 
 JSON_VERSION = 1
@@ -31,8 +29,8 @@ class Expected:
     in_production: int
 
     @classmethod
-    def of(cls, gains: array[float], in_production: int) -> Expected:
-        return cls(median(gains), len(gains), in_production)
+    def of(cls, gains: Gains) -> Expected:
+        return cls(median(gains.every), len(gains.every), gains.in_production)
 
     def text(self) -> str:
         if not self.records:
@@ -41,13 +39,6 @@ class Expected:
             f"Expected gain {self.gain:.1%}: the median of {self.records} active record{'s' * (self.records != 1)} "
             f"({self.in_production} as measured in production), where none is nearer"
         )
-
-
-def expected(database: Database, component: str | None) -> Expected:
-    """By the active records, of one component if given."""
-    production = in_production(database, component)
-    gains = array("d", (production.get(number, gain) for number, gain in database.active_gains(component)))
-    return Expected.of(gains, len(production))
 
 
 def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[UnmatchedClass]:

@@ -11,12 +11,12 @@ import pytest
 
 from database import Database
 from database.model import CampaignState, RecordStatus, UnmatchedClass
+from matcher.benefit import summary
 from matcher.jobs import gains
 from matcher.jobs.unmatched import basis_text, ranked
 from tests.unit.database_values import campaign
 from tests.unit.matcher_daemon import Daemon, job, record
 from tests.unit.test_jobs import add, reprise, unmatched
-from web import overview
 
 SINCE = ("--since", "2001-01-01")
 
@@ -146,5 +146,5 @@ def test_the_overview_ranks_as_the_command_does(daemon: Daemon) -> None:
         metadata = {**job("carol").to_json(), "program": program}
         add(daemon, unmatched(11 + number, user="carol", metadata=metadata), elapsed=7200.0 - number)
     with Database.open(daemon.database, read_only=True) as database:
-        found = overview.read(database, load(daemon.config), NOW + 60)
+        found = summary.read(database, load(daemon.config), NOW + 60)
     assert [one.application for one in found["classes"]] == ["cfd", "mesh"]
