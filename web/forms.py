@@ -42,21 +42,21 @@ def components(config: Config) -> list[dict[str, Any]]:
             found.append({"name": path.stem, "problem": str(error)})
         else:
             keys = ("version", "description", "kind", "parameters")
-            found.append({"name": path.stem, "problem": "", **{key: read.get(key) for key in keys}})
+            about = {**{key: read.get(key) for key in keys}, "needs": campaign.needs(read)}
+            found.append({"name": path.stem, "problem": "", **about})
     return found
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
     """For a component, for nobody's job yet. Raises TunerError."""
-    registry.read(component, config)
-    return campaign.definition(JobMetadata("", "", ""), None, component)
+    return campaign.definition(JobMetadata("", "", ""), None, registry.read(component, config))
 
 
 def for_job(config: Config, component: str, decision: Decision) -> dict[str, Any]:
     """For the job of a decision. Raises TunerError."""
-    registry.read(component, config)
+    described = registry.read(component, config)
     job = JobMetadata.from_json(decision.metadata)
-    return campaign.definition(job, campaign.script_of(decision, job, slurm_says), component)
+    return campaign.definition(job, campaign.script_of(decision, job, slurm_says), described)
 
 
 def as_text(definition: Mapping[str, Any]) -> str:
@@ -69,7 +69,12 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
     application = definition.get("application", {})
     executor = definition.get("executor", {})
     script = application.get("script", "")
+    settings = {name: "" if value is None else value for name, value in definition.get("settings", {}).items()}
     return {
+        "settings": "".join(
+            f"{name}: {yaml.safe_dump(value, default_flow_style=True, width=1000).splitlines()[0] if value else ''}\n"
+            for name, value in settings.items()
+        ),
         "name": definition.get("name", ""),
         "script": "" if script == campaign.PLACEHOLDER else script,
         "user": application.get("user", ""),
@@ -83,7 +88,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def filled_in(fields: Mapping[str, str]) -> dict[str, Any]:
+def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
     """What a form says, as a campaign file has it. Raises TunerError with the setting that is wrong."""
     said = {key: value.strip() for key, value in fields.items()}
     search: dict[str, Any] = {key: number(said, key) for key in ("budget", "seed") if said.get(key)}
@@ -98,23 +103,33 @@ def filled_in(fields: Mapping[str, str]) -> dict[str, Any]:
         "application": application,
         "executor": {"kind": "slurm", **{key: said[key] for key in ("partition", "account") if said.get(key)}},
     }
+    if said.get("settings"):
+        definition["settings"] = _mapping(said["settings"], "these settings")
     if said.get("method"):
         search["method"] = said["method"]
     if search:
         definition["search"] = search
     check(definition, "this campaign")
+    described = registry.read(definition["component"], config)
+    if left_open := campaign.missing(definition, described):
+        raise CampaignError(f"this campaign lacks {'; '.join(left_open)}: add it")
     return definition
 
 
 def from_text(text: str) -> dict[str, Any]:
     """What an edited file says. Raises TunerError with the setting that is wrong."""
+    data = _mapping(text, "this")
+    check(data, "this campaign")
+    return data
+
+
+def _mapping(text: str, what: str) -> dict[str, Any]:
     try:
         data = yaml_text.load(text)
     except yaml_text.NotYamlError as error:
-        raise CampaignError(f"this is not valid YAML{error}") from error
+        raise CampaignError(f"{what}: not valid YAML{error}") from error
     if not isinstance(data, dict):
-        raise CampaignError("this is no mapping of names to values: begin with a line like `name: my-campaign`")
-    check(data, "this campaign")
+        raise CampaignError(f"{what}: no mapping of names to values: begin with a line like `name: value`")
     return data
 
 

@@ -249,8 +249,10 @@ def new_campaign(
 @router.post("/campaigns/new")
 def made_campaign(
     request: Request,
+    site: ASite,
     person: Staff,
     component: Filled = "",
+    settings: Filled = "",
     name: Filled = "",
     script: Filled = "",
     user: Filled = "",
@@ -266,9 +268,9 @@ def made_campaign(
     said = {
         "component": component, "name": name, "script": script, "user": user, "directory": directory,
         "options": options, "method": method, "budget": budget, "seed": seed, "partition": partition,
-        "account": account,
+        "account": account, "settings": settings,
     }  # fmt: skip
-    text = forms.as_text(forms.filled_in(said))
+    text = forms.as_text(forms.filled_in(said, site.config))
     return page(request, "campaign-file", person=person, text=text)
 
 

@@ -7,7 +7,7 @@ Names in it are users' words: what is not plainly a name or a path is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ NAME_LIMIT = 60  # characters of a user's words in names
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by `reprise jobs unmatched`. Look through it, then `reprise tune plan` shows what it would run.
 """
-_MISSING = "# The batch script is not known: name it, application.script.\n"
 
 Says = Callable[[str], Mapping[str, str]]
 
@@ -49,24 +48,45 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
         return None
 
 
-def definition(job: JobMetadata, script: str | None, component: str) -> dict[str, Any]:
-    """What `reprise tune run` takes. Trials are jobs of their own, which every component can do."""
+def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
+    """What `reprise tune run` takes, of a component as its file describes it. Trials are jobs of their own, which every
+    component can do. What the component needs and nobody knows is None."""
     application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
     if _is_path(job.directory):
         application["directory"] = job.directory
+    settings = {name: _shape(job).get(name) or _mapping(component, "suggest").get(name) for name in needs(component)}
     return {
         "name": _name(job.user, job.program or job.job_name, job.nodes).replace("-", " ")[:100],
-        "component": component,
+        "component": component["name"],
+        **({"settings": settings} if settings else {}),
         "application": application,
         "executor": {"kind": "slurm"},
     }
 
 
-def write(directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any]) -> Path:
+def needs(component: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a campaign's settings must say, each with an explanation."""
+    return {str(name): str(why) for name, why in _mapping(component, "needs").items()}
+
+
+def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequence[str]:
+    """What a campaign file leaves open, each in a line: a setting, and what it means."""
+    script = content["application"]["script"] in ("", PLACEHOLDER)
+    settings = content.get("settings") or {}
+    lines = ["application.script: the batch script"] if script else []
+    return [
+        *lines,
+        *(f"settings.{name}: {why}" for name, why in needs(component).items() if settings.get(name) is None),
+    ]
+
+
+def write(
+    directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any], component: Mapping[str, Any]
+) -> Path:
     """Write the file of one class; nothing is written over. Raises MatcherError."""
     path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
-    missing = _MISSING if content["application"]["script"] == PLACEHOLDER else ""
-    text = _HEAD + missing + yaml.safe_dump(dict(content), sort_keys=False)
+    open_ones = "".join(f"# Name {one}\n" for one in missing(content, component))
+    text = _HEAD + open_ones + yaml.safe_dump(dict(content), sort_keys=False)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -78,6 +98,19 @@ def write(directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str,
             f"{path}: cannot be written ({error.strerror}): name a directory that you may write"
         ) from error
     return path
+
+
+def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = component.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _shape(job: JobMetadata) -> Mapping[str, int | None]:
+    """The nodes of a job, and its tasks on each."""
+    tasks = job.tasks_per_node
+    if tasks is None and job.tasks and job.nodes and job.tasks % job.nodes == 0:
+        tasks = job.tasks // job.nodes
+    return {"nodes": job.nodes, "tasks_per_node": tasks}
 
 
 def _options(job: JobMetadata) -> list[str]:

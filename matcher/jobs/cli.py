@@ -156,11 +156,11 @@ def unmatched(
     me = reader(config.access.staff)
     if directory:
         me.require_staff("may write campaigns for users' jobs")
-        component = _to_tune(component, config.tuner.components)
+        described = _to_tune(component, config.tuner.components)
     with Database.open(config.database.path, read_only=True) as database:
         known = gains.read(database, component)
         classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
-        written = _campaigns(database, classes, directory, component) if directory and component else {}
+        written = _campaigns(database, classes, directory, described) if directory else {}
     expected = ranking.Expected.of(known)
     if as_json:
         _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
@@ -235,8 +235,10 @@ def _name_or_id(user: str | None) -> tuple[str | None, int | None]:
         return None, uid
 
 
-def _to_tune(component: str | None, directory: Path) -> str:
-    """The component, which must be one of the site's. Raises MatcherError."""
+def _to_tune(component: str | None, directory: Path) -> Mapping[str, Any]:
+    """The component as its file describes it, which must be one of the site's. Raises MatcherError."""
+    import yaml
+
     from matcher.errors import MatcherError
     from matcher.jobs.campaign import COMPONENT
 
@@ -246,11 +248,16 @@ def _to_tune(component: str | None, directory: Path) -> str:
         raise MatcherError(
             f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
         )
-    return component
+    file = directory / f"{component}.yaml"
+    try:
+        described = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise MatcherError(f"{file}: cannot be read ({' '.join(str(error).split())[:200]}): correct it") from error
+    return {**(described if isinstance(described, dict) else {}), "name": component}
 
 
 def _campaigns(
-    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: str
+    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: Mapping[str, Any]
 ) -> dict[int, tuple[str, str]]:
     """Write the files; by rank, each with what is still to be done about it."""
     from matcher.jobs import campaign
@@ -262,8 +269,10 @@ def _campaigns(
         decision = database.decision(one.decision_id)
         job = JobMetadata.from_json(decision.metadata)
         script = campaign.script_of(decision, job, slurm_says)
-        path = campaign.write(directory, rank, one, campaign.definition(job, script, component))
-        written[rank] = str(path), "" if script else "; its batch script is not known: name it there"
+        content = campaign.definition(job, script, component)
+        left_open = [line.split(":")[0] for line in campaign.missing(content, component)]
+        path = campaign.write(directory, rank, one, content, component)
+        written[rank] = str(path), f"; name there {', '.join(left_open)}" if left_open else ""
     return written
 
 

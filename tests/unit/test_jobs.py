@@ -491,7 +491,7 @@ def test_a_campaign_whose_script_nobody_knows_can_be_checked_and_says_so(site: D
     )
     [only] = json.loads(done.stdout)["classes"]
     path = Path(only["campaign"])
-    assert "# The batch script is not known: name it" in path.read_text()
+    assert "# Name application.script: the batch script\n" in path.read_text()
     found = load_campaign(path)
     assert found.application is not None and str(found.application.script) == campaign.PLACEHOLDER
 

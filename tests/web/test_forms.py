@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign files that a form makes: for each component that is shipped, one that is complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from matcher.jobs import campaign
+from reprise.config import Config
+from tests.unit.matcher_daemon import SCRIPT, job
+from tuner import registry
+from tuner.campaign import CampaignError
+from tuner.collectives import settings as collectives
+from tuner.components import read as components
+from web import forms
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "etc" / "components"
+NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+LANDSCAPE = next((ROOT / "bench" / "landscapes").glob("*.json.gz"))
+SAID = {"target": "/lustre/alice", "targets": "/fs1/alice", "flavor": "small", "file": str(LANDSCAPE)}
+"""What an admin adds who reads the hints."""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config.model_validate({"tuner": {"components": str(SHIPPED), "work": str(tmp_path)}})
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "job.sh"
+    path.write_text(SCRIPT)
+    return path
+
+
+def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
+    """What the form of a component says for a job of alice's on four nodes, with what it asks for."""
+    described = registry.read(name, config)
+    content = campaign.definition(job("alice"), str(script), described)
+    for key, value in content.get("settings", {}).items():
+        content["settings"][key] = SAID.get(key) if value is None else value
+    return forms.filled_in({**forms.fields_of(content), "component": name, **changes}, config)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, config: Config, script: Path) -> None:
+    definition = forms.from_text(forms.as_text(filled(config, name, script)))
+    described = registry.read(name, config)
+    assert campaign.missing(definition, described) == []
+    if described["kind"] == "collectives":
+        read = collectives.read(described["defaults"], definition["settings"])
+        assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "as the job has"
+    elif described["kind"] == "application":
+        assert components.read(described, definition.get("settings", {})).parameters
+    else:
+        assert registry.build(described, definition["settings"], config).problems()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_component_needs_is_asked_for_and_missed(name: str, config: Config, script: Path) -> None:
+    needs = registry.read(name, config).get("needs", {})
+    assert next(one for one in forms.components(config) if one["name"] == name)["needs"] == needs
+    if needs:
+        with pytest.raises(CampaignError, match=r"this campaign lacks settings\.\w+: .*: add it"):
+            filled(config, name, script, settings="".join(f"{key}:\n" for key in needs))
+
+
+def test_settings_that_are_no_mapping_are_refused_in_a_line(config: Config, script: Path) -> None:
+    for text in ("[1, 2]", "a: [", "word"):
+        with pytest.raises(CampaignError, match="these settings: no"):
+            filled(config, "sbb", script, settings=text)
+
+
+def test_a_file_for_a_job_names_what_is_left_open(config: Config) -> None:
+    described = yaml.safe_load((SHIPPED / "lustre.yaml").read_text())
+    content = campaign.definition(job("alice"), None, described)
+    assert [line.split(":")[0] for line in campaign.missing(content, described)] == [
+        "application.script",
+        "settings.target",
+    ]
