@@ -75,7 +75,7 @@ def installed(host: Booted, machine: System, packages: list[Path]) -> str:
     return said
 
 
-def test_units_serve_are_restarted_when_they_hang_or_are_upgraded_and_end_when_they_are_removed(
+def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end_with_their_package(
     machine: System, built: list[Path], place: Path
 ) -> None:
     assert ours(machine) == set()
