@@ -216,7 +216,7 @@ test-matrix: root all ## the plugin on three releases of Slurm, rules files on s
 	@$(PYTHON) -m pytest -v -m matrix tests/matrix
 
 .PHONY: test-packages
-test-packages: root all ## build packages, install, upgrade and remove them on clean Debian 12 and 13 (needs root; 10 minutes)
+test-packages: root all ## build packages, install, upgrade and remove them on clean Debian 12 and 13, also booted (needs root; 12 minutes)
 	@$(PYTHON) -m pytest -v -s -m packages tests/packages
 
 .PHONY: coverage-plugin

@@ -81,10 +81,10 @@ class System:
 
 
 @contextmanager
-def system(release: Release, sections: frozenset[str], place: Path) -> Iterator[System]:
-    """A copy of the kept root with these packages; gone afterwards."""
+def system(release: Release, sections: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
+    """A copy of the kept root with these packages, `name` among others of a place; gone afterwards."""
     kept = fill(dataclasses.replace(release, sections=sections))
-    root = place / f"{release.suite}-{len(sections)}"
+    root = place / f"{release.suite}-{len(sections)}-{name}"
     subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)
     for name in ("PIP_CERT", "SSL_CERT_FILE"):  # an index behind a proxy with a certificate of its own
         if (given := os.environ.get(name)) and Path(given).is_file():

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import json
-import os
+import re
+import shlex
 import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,13 @@ from reprise import __version__
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 from tests.matrix.roots import Release
+from tests.packages import older
+from tests.packages.deb import depends_on, newer, satisfy
 from tests.packages.systems import BUILDING, RUNNING, WITH_PACKAGES, System, system
 from tests.quickstart import blocks
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
 MOST_COMMANDS = 10
 CONFIGURATION_AND_DATA = ("/etc/", "/var/lib/reprise", "/var/lib/systemd/deb-systemd-helper-enabled")
@@ -45,6 +47,9 @@ CAMPAIGN = {
     "repetitions": {"default_runs": 1, "final_pairs": 3},
     "executor": {"kind": "slurm"},
 }
+UNITS = tuple(f"{place}/systemd/system/reprise-matcher.service" for place in ("/lib", "/usr/lib"))
+PLUGSTACK = "cat /usr/share/reprise/plugstack.conf >> /etc/slurm/plugstack.conf"
+"""One command, and no `include` of a directory that a site may not have."""
 JOB = '#!/bin/bash\n#SBATCH --job-name=nap\necho "size ${SRO_SIZE:-none}"\nsleep "0.${SRO_SIZE:-4}"\n'
 
 
@@ -55,122 +60,141 @@ def release(request: pytest.FixtureRequest) -> Release:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where root directories may lie that other users enter."""
-    directory = Path("/var/tmp") / f"reprise-packages-{tmp_path_factory.mktemp('x').name}-{id(tmp_path_factory)}"
-    directory.mkdir(mode=0o755)
-    yield directory
-    shutil.rmtree(directory)
-
-
-@pytest.fixture(scope="module")
-def built(release: Release, place: Path) -> list[Path]:
-    """The packages of this release, built in a system of its own; or those of REPRISE_PACKAGES, a directory."""
-    if given := os.environ.get("REPRISE_PACKAGES"):
-        return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
-    with system(release, BUILDING, place) as builder:
-        builder.run(["/src/packaging/deb", "/out"], source=True)
-        found = [Path(shutil.copy(path, place)) for path in sorted(builder.path("/out").glob("*.deb"))]
-    assert [path.name.split("_")[0] for path in found] == ["reprise-plugin", "reprise-tools", "reprise"]
-    return found
-
-
-@pytest.fixture(scope="module")
 def clean(release: Release, place: Path) -> Iterator[System]:
     """A machine with Slurm, and nothing of ours."""
     with system(release, RUNNING, place) as one:
-        one.run(["apt-get", "-q", "update"])
+        one.run(["apt-get", "-q", "update"])  # an admin's own is counted, see `install`
         one.run(["apt-get", "-q", "install", "-y", "--no-install-recommends", "systemd-standalone-sysusers", "python3"])
         yield one
 
 
 class Admin:
-    """Who types commands; they are counted."""
+    """Who types commands; they are counted, and so is each file that is opened in an editor."""
 
-    def __init__(self, cluster: VirtualCluster) -> None:
+    def __init__(self, cluster: VirtualCluster, typed: Sequence[str] = ()) -> None:
         self.cluster = cluster
-        self.typed: list[str] = []
+        self.typed = list(typed)
 
     def types(self, command: str, user: str = "root") -> str:
         self.typed.append(command)
         return self.cluster.run(["sh", "-c", command], user=user, timeout_s=180).stdout
 
+    def writes(self, path: str, text: str, user: str = "root") -> None:
+        self.typed.append(f"editor {path}")
+        self.cluster.write(path, text, user=user)
 
-def install(machine: System, packages: list[Path]) -> str:
+
+def install(machine: System, packages: list[Path]) -> list[str]:
     """As docs/quickstart.md says, on a compute node's behalf first, then on the matcher's host; what is typed there."""
     for path in packages:
         shutil.copy(path, machine.path("/tmp"))
     (page,) = [block for block in blocks() if block.is_for_packages]
     host, node = (command for command, _ in page.commands)
+    update = "apt-get -q update"
+    machine.run(["sh", "-c", update])
     for command in (node, host):
         machine.run(["sh", "-c", f"cd /tmp && {command} -y --no-install-recommends"])
     for path in packages:
         (machine.path("/tmp") / path.name).unlink()
-    return host
+    return [update, host]
 
 
-def first_job(machine: System, typed: list[str]) -> None:
-    """As docs/quickstart.md says, but that the daemon's unit is started by hand: there is no systemd here."""
+def prepared(cluster: VirtualCluster) -> None:
+    """What is a cluster's and systemd's to do: users and a job of theirs, and the directories of units."""
+    cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
+    # The cluster has an account of that name too, as which its commands run.
+    cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
+    for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):
+        cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
+    cluster.run(["chown", "-R", "reprise", "/var/lib/reprise"])
+
+
+def configured(text: str) -> str:
+    """The configuration as an admin of this cluster has it."""
+    text = re.sub("^cluster = .*", 'cluster = "reprise"', text, flags=re.MULTILINE)
+    return re.sub("^nodes = .*", "nodes = 2", text, flags=re.MULTILINE)
+
+
+def starting(cluster: VirtualCluster) -> str:
+    """What the unit runs before the daemon, as it runs it: there is no systemd here."""
+    unit = next(path for path in UNITS if cluster.path(path).exists())
+    (command,) = re.findall(r"^ExecStartPre=(.*)$", cluster.path(unit).read_text(), re.MULTILINE)
+    return cluster.run(shlex.split(command), user="reprise").stdout
+
+
+def submitted(admin: Admin) -> None:
+    """A job as alice submits it, which is given the settings that were found."""
+    cluster = admin.cluster
+    job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
+    output = cluster.wait_job(job).output
+    why = cluster.run(["reprise", "match", "explain", str(job)], user="reprise", check=False)
+    assert output == "size 0\n", why.stdout + why.stderr + cluster.run(["reprise", "doctor"], check=False).stdout
+    told = json.loads(cluster.run(["reprise", "jobs", "show", str(job), "--json"], user="reprise").stdout)
+    assert told["explanation"]["decisions"][0]["verdict"] == "apply"
+
+
+def first_job(machine: System, typed: Sequence[str], kept: Path) -> None:
+    """As docs/quickstart.md says, but that the daemon's unit is started by hand. A backup goes to `kept`."""
     with VirtualCluster(nodes=2, root=machine.root) as cluster:
-        admin = Admin(cluster)
-        admin.typed += typed
-        cluster.write("/home/alice/job.sh", JOB, user="alice", mode=0o755)
-        cluster.write("/etc/reprise/components/nap.yaml", COMPONENT)
-        cluster.write("/home/reprise/campaign.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
-        # The cluster has an account of that name too, as which its commands run.
-        cluster.run(["sed", "-i", r"/^reprise:[^:]*:[0-9]\{1,3\}:/d", "/etc/passwd", "/etc/group"])
-        cluster.run(["install", "-d", "-o", "reprise", "-m", "755", "/run/reprise", "/var/lib/reprise"])  # units do
-        admin.types("cp /usr/share/reprise/plugstack.conf /etc/slurm/plugstack.conf.d/reprise.conf")
-        admin.types(
-            "sed -i -e 's/^cluster = .*/cluster = \"reprise\"/' -e 's/^nodes = .*/nodes = 2/' /etc/reprise/reprise.toml"
-        )
-        admin.typed.append("systemctl enable --now reprise-matcher")
-        cluster.run(["reprise", "db", "init"], user="reprise")
-        cluster.run(["install", "-d", "-o", "reprise", "/var/log/reprise"])
+        prepared(cluster)
+        admin = Admin(cluster, typed)
+        config = "/etc/reprise/reprise.toml"
+        admin.writes(config, configured(cluster.path(config).read_text()))
+        admin.types(PLUGSTACK)
+        admin.typed.append("systemctl enable --now reprise-matcher.socket reprise-matcher.service")
+        assert "created, schema version" in starting(cluster)
         with Daemon(cluster) as daemon:
             assert "fails" not in admin.types("reprise doctor || true")
+            admin.writes("/etc/reprise/components/nap.yaml", COMPONENT)
+            admin.writes("/home/reprise/campaign.yaml", yaml.safe_dump(CAMPAIGN), user="reprise")
             admin.types("reprise tune run --yes /home/reprise/campaign.yaml", user="reprise")
             wait_for("the record", lambda: "event=records count=1 " in daemon.log(), 10)
-            job = int(admin.types("cd /home/alice && sbatch --parsable job.sh", user="alice"))
-            output = cluster.wait_job(job).output
-            why = cluster.run(["reprise", "match", "explain", str(job)], user="reprise", check=False)
-            assert output == "size 0\n", (
-                why.stdout + why.stderr + cluster.run(["reprise", "doctor"], check=False).stdout
-            )
-            told = json.loads(cluster.run(["reprise", "jobs", "show", str(job), "--json"], user="reprise").stdout)
-            assert told["explanation"]["decisions"][0]["verdict"] == "apply"
-        assert len(admin.typed) <= MOST_COMMANDS, admin.typed
-        print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (for who reads the test's output)
+            submitted(admin)
+            cluster.run(["reprise", "db", "backup", "/var/lib/reprise/kept.db"], user="reprise")
+        shutil.copy(cluster.path("/var/lib/reprise/kept.db"), kept)
+    print(json.dumps({"install_commands": len(admin.typed)}))  # noqa: T201 (for who reads the test's output)
+    assert len(admin.typed) <= MOST_COMMANDS, admin.typed
+
+
+def later_job(machine: System) -> None:
+    """After an upgrade: the unit brings the database to the new schema, and jobs get what was found before."""
+    with VirtualCluster(nodes=2, root=machine.root) as cluster:
+        prepared(cluster)
+        admin = Admin(cluster)
+        admin.types(PLUGSTACK)  # the cluster has written its file anew
+        assert re.search(rf"brought from schema version {older.VERSION} to \d+$", starting(cluster).strip())
+        assert cluster.run(["reprise", "db", "check"], user="reprise", check=False).returncode == 0
+        with Daemon(cluster):
+            submitted(admin)
 
 
 def test_packages_install_serve_upgrade_and_leave_nothing(
     release: Release, built: list[Path], clean: System, place: Path
 ) -> None:
-    for path in built:  # what they need was there before them
-        depends = subprocess.run(
-            ["dpkg-deb", "-f", str(path), "Depends"], capture_output=True, text=True, check=True
-        ).stdout
-        clean.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends.strip()])
+    satisfy(clean, built)
     before = clean.files()
     typed = install(clean, built)
     assert clean.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
     for page in ("man1/reprise.1.gz", "man5/reprise.toml.5.gz", "man8/spank_reprise.8.gz", "man8/reprise-serve.8.gz"):
         assert clean.path(f"/usr/share/man/{page}").is_file()
+    assert clean.path("/usr/share/doc/reprise/docs/admin.md").is_file()
     text = clean.path("/etc/reprise/reprise.toml").read_text()
     assert "/usr/local" not in text and '"/usr/lib/reprise-preload"' in text
     assert "preload_directory=/usr/lib/reprise-preload" in clean.path("/usr/share/reprise/plugstack.conf").read_text()
     units = [path for path in clean.files() if path.endswith(("reprise-matcher.service", "reprise-web.service"))]
     assert len(units) == 2 and all("/usr/local" not in clean.path(path).read_text() for path in units)
-    first_job(clean, [typed])
+    first_job(clean, typed, place / "kept.db")
 
-    config = clean.path("/etc/reprise/reprise.toml")
-    config.write_text(config.read_text().replace('cluster = "cluster"', 'cluster = "mine"'))
-    (clean.path("/var/lib/reprise") / "reprise.db").write_bytes(b"kept")
+    config, component = clean.path("/etc/reprise/reprise.toml"), clean.path("/etc/reprise/components/nap.yaml")
+    config.write_text(configured(config.read_text()))
+    component.write_text(COMPONENT)
+    older.older(place / "kept.db", clean.path("/var/lib/reprise/reprise.db"))
     install(clean, [newer(path, place) for path in built])
-    assert 'cluster = "mine"' in config.read_text(), "what the admin wrote stays"
-    assert clean.path("/var/lib/reprise/reprise.db").read_bytes() == b"kept"
+    assert configured(config.read_text()) == config.read_text(), "what the admin wrote stays"
+    assert component.read_text() == COMPONENT
     shown = clean.run(["dpkg-query", "-W", "-f", "${Version}", "reprise"]).stdout
     assert shown.endswith("+next")
+    later_job(clean)
 
     names = [path.name.split("_")[0] for path in built]
     clean.run(["apt-get", "remove", "-y", *names])
@@ -187,24 +211,9 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     assert "reprise:" in clean.path("/etc/passwd").read_text(), "its id becomes nobody else's"
 
 
-def newer(package: Path, place: Path) -> Path:
-    """The same package as the next version."""
-    tree, made = place / "tree", place / "next" / package.name
-    made.parent.mkdir(exist_ok=True)
-    subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)
-    control = tree / "DEBIAN/control"
-    lines = [f"{line}+next" if line.startswith("Version:") else line for line in control.read_text().splitlines()]
-    control.write_text("\n".join(lines) + "\n")
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z1", "--build", str(tree), str(made)], check=True)
-    shutil.rmtree(tree)
-    return made
-
-
 def test_the_plugin_is_pinned_to_its_slurm(release: Release, built: list[Path]) -> None:
     found = next(path for path in built if path.name.startswith("reprise-plugin"))
-    depends = subprocess.run(
-        ["dpkg-deb", "-f", str(found), "Depends"], capture_output=True, text=True, check=True
-    ).stdout
+    depends = depends_on(found)
     assert f"slurm-wlm-basic-plugins (>= {release.slurm})" in depends
     assert f"slurm-wlm-basic-plugins (<< {release.slurm}.99)" in depends
 
@@ -230,6 +239,8 @@ def test_the_rpm_packages_install_verify_and_leave_nothing(release: Release, pla
         assert machine.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
         assert "reprise:" in machine.path("/etc/passwd").read_text(), "its script has run"
         machine.run(["rpm", "--verify", "--nodeps", "reprise", "reprise-plugin", "reprise-tools"])
+        assert "/usr/share/doc/reprise/docs/admin.md" in machine.run(["rpm", "-q", "--docfiles", "reprise"]).stdout
+        assert "/usr/share/doc/reprise/LICENSE" in machine.run(["rpm", "-q", "--licensefiles", "reprise"]).stdout
         machine.run([*rpm, "-e", "reprise", "reprise-plugin", "reprise-tools"])
         own = ("/.rpmdb", "/var/lib/rpm/")  # of rpm itself
         left = {path for path in machine.files() - before if not any(name in path for name in own)}

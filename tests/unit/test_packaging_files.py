@@ -140,6 +140,12 @@ def test_uninstall_removes_them(tmp_path: Path) -> None:
     assert list((tmp_path / "usr/share/doc").iterdir()) == []
 
 
+def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
+    called = re.findall(r"^.*dh_installsystemd -.*$", (PACKAGING / "debian/rules").read_text(), re.MULTILINE)
+    assert called and all("--no-stop-on-upgrade" in line for line in called)
+
+
+@pytest.mark.slow
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
     """What stops them would leave them so, as nothing starts them again."""
     if not shutil.which("dh_installsystemd"):

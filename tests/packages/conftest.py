@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages as the tests get them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.matrix.roots import Release
+from tests.packages.systems import BUILDING, system
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where root directories may lie that other users enter."""
+    directory = Path("/var/tmp") / f"reprise-packages-{tmp_path_factory.mktemp('x').name}-{id(tmp_path_factory)}"
+    directory.mkdir(mode=0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def packages_of() -> dict[Release, list[Path]]:
+    """What was built already."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def built(release: Release, place: Path, packages_of: dict[Release, list[Path]]) -> list[Path]:
+    """The packages of this release, built in a system of its own; or those of REPRISE_PACKAGES, a directory."""
+    if given := os.environ.get("REPRISE_PACKAGES"):
+        return sorted(Path(given).glob(f"*+deb{release.name.split()[-1]}_*.deb"))
+    if release not in packages_of:
+        with system(release, BUILDING, place) as builder:
+            builder.run(["/src/packaging/deb", "/out"], source=True)
+            found = [Path(shutil.copy(path, place)) for path in sorted(builder.path("/out").glob("*.deb"))]
+        assert [path.name.split("_")[0] for path in found] == ["reprise-plugin", "reprise-tools", "reprise"]
+        packages_of[release] = found
+    return packages_of[release]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with Debian packages: what they depend on, and the next version of one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.packages.systems import System
+
+
+def depends_on(package: Path) -> str:
+    words = ["dpkg-deb", "-f", str(package), "Depends"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def satisfy(machine: System, packages: list[Path]) -> None:
+    """Install what they depend on, which is there before them."""
+    for path in packages:
+        machine.run(["apt-get", "-q", "satisfy", "-y", "--no-install-recommends", depends_on(path)])
+
+
+def newer(package: Path, place: Path) -> Path:
+    """The same package as the next version."""
+    tree, made = place / "tree", place / "next" / package.name
+    made.parent.mkdir(exist_ok=True)
+    subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)
+    control = tree / "DEBIAN/control"
+    lines = [f"{line}+next" if line.startswith("Version:") else line for line in control.read_text().splitlines()]
+    control.write_text("\n".join(lines) + "\n")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z1", "--build", str(tree), str(made)], check=True)
+    shutil.rmtree(tree)
+    return made
