@@ -95,7 +95,7 @@ class Outcomes(Store):
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
                     " verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
                     " decision_id = coalesce(:decision_id, decision_id),"
-                    " started_at = iif(:stepped, :started_at, started_at)"
+                    " started_at = CASE WHEN :stepped THEN :started_at ELSE started_at END"
                     " WHERE id = :id",
                     OUTCOME.encode(outcome) | {"id": known.id, "stepped": stepped},
                 )

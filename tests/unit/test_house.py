@@ -2,6 +2,7 @@
 """What holds for the whole house: which part may import which, and what every file begins with."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,3 +107,19 @@ def test_every_source_file_states_its_licence() -> None:
     sources = [p for p in tracked_files() if p.suffix in {".py", ".c", ".h", ".sql", ".j2", ".yaml", ".toml"}]
     texts = {path: path.read_text() for path in sources}
     assert not [p for p, text in texts.items() if text and "SPDX-License-Identifier: Apache-2.0" not in text[:200]]
+
+
+LATER_THAN_3_26 = re.compile(
+    r"\biif\(|\bRETURNING\b|\bMATERIALIZED\b|->>|\bFILTER \(|\bNULLS (FIRST|LAST)\b|\bunixepoch\("
+)
+"""What SQLite of RHEL 8 does not know (https://sqlite.org/changes.html)."""
+
+
+def test_no_sql_needs_a_newer_sqlite_than_rhel_8_has() -> None:
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in sorted((ROOT / "database").rglob("*"))
+        if path.suffix in (".py", ".sql")
+        for match in LATER_THAN_3_26.finditer(path.read_text())
+    ]
+    assert not found
