@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed loop on a real Slurm: jobs that are held out show that settings do harm, and nobody gets them any more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import SOURCE, Daemon, install
+from tests.cluster.test_transport import SCRIPT, TUNE
+from tests.unit.matcher_daemon import RULES
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+SPANK = Path(__file__).resolve().parents[2] / "spank"
+MOST = 60  # jobs until the record must be out of use: half of them are given it
+AT_ONCE = 4
+# With the settings it takes a second longer.
+SLOWER = SCRIPT.replace("lattice.out", "lattice-%j.out") + (
+    'sleep 0.3; [ -z "$OMPI_MCA_coll_tuned_use_dynamic_rules" ] || sleep 1\n'
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[VirtualCluster]:
+    subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
+    with VirtualCluster(nodes=4) as machine:
+        install(machine)
+        config = machine.path("/etc/reprise/reprise.toml")
+        text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]')
+        config.write_text(text.replace("holdout = 0.0", "holdout = 0.1"))
+        machine.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+        machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
+        machine.write("/home/alice/job.sh", SLOWER, user="alice")
+        yield machine
+
+
+def shown(cluster: VirtualCluster) -> dict[str, Any]:
+    """What an admin is told of the record."""
+    done = cluster.run(["reprise", "db", "records", "show", "1", "--json"], user="reprise")
+    return dict(json.loads(done.stdout))
+
+
+def status(cluster: VirtualCluster) -> str:
+    return str(shown(cluster)["record"]["status"])
+
+
+def settings(output: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in output.splitlines())
+
+
+def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_are(cluster: VirtualCluster) -> None:
+    with Daemon(cluster) as daemon:
+        had: dict[int, dict[str, str]] = {}
+        for _ in range(MOST // AT_ONCE):
+            for job in [cluster.submit("job.sh") for _ in range(AT_ONCE)]:
+                ended = cluster.wait_job(job)
+                assert ended.state == "COMPLETED", ended
+                had[job] = settings(ended.output)
+            if status(cluster) == "quarantined":
+                break
+        wait_for("the record out of use", lambda: status(cluster) == "quarantined")
+        given = [job for job, what in had.items() if what == RULES]
+        held_out = [job for job, what in had.items() if not what]
+        assert len(given) <= MOST // 2 and abs(len(given) - len(held_out)) <= AT_ONCE
+        daemon.log_contains("event=quarantined record=1 why=")
+        told = shown(cluster)
+        assert told["record"]["status_reason"].startswith("its jobs take longer: gain -")
+        assert [one["status"] for one in told["history"]] == ["quarantined"]
+
+        mine = cluster.run(["reprise", "match", "explain", str(held_out[0])], user="alice").stdout
+        assert "held out, to see what others gain" in mine
+        said = cluster.run(["reprise", "jobs", "show", str(held_out[0])], user="reprise").stdout
+        assert "this job, held out: " in said and "  given: " in said
+
+        after = cluster.wait_job(cluster.submit("job.sh"))
+        assert settings(after.output) == {}
+        why = cluster.run(["reprise", "match", "explain", str(after.job_id)], user="reprise").stdout
+        assert "is quarantined" in why
+
+        changes = daemon.log().count("event=records ")
+        cluster.run(["reprise", "db", "records", "release", "1", "--reason", "a new library"], user="reprise")
+        wait_for("the matcher to know", lambda: daemon.log().count("event=records ") > changes)
+        pair = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(2)]
+        assert sorted(pair, key=len) == [{}, RULES], "compared one with one, from the beginning"
+        assert [one["reason"] for one in shown(cluster)["history"]][1:] == ["a new library"]
