@@ -27,7 +27,7 @@ from reprise.config import Config
 from tuner.errors import TunerError
 from web import api, pages
 from web.drawing import library, style_sources
-from web.guard import Guard
+from web.guard import Guard, is_api
 from web.overview import NotYetError
 from web.render import page
 from web.site import SignInError, Site
@@ -122,13 +122,13 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """An error as its reader expects it: JSON below /api, else a page."""
-    is_api = request.url.path.removeprefix(request.scope.get("root_path", "")).startswith("/api/")
-    if isinstance(error, SignInError) and not is_api:
+    for_program = is_api(request.scope)
+    if isinstance(error, SignInError) and not for_program:
         return RedirectResponse(request.url_for("sign_in").path, 303)
     status, words = _said(error)
     again = isinstance(error, NotYetError)
     headers = {"retry-after": AGAIN_S, "refresh": AGAIN_S} if again else {}
-    if is_api:
+    if for_program:
         headers |= {"www-authenticate": "Bearer"} if status == 401 else {}
         return JSONResponse({"detail": words}, status, headers=headers)
     told = page(

@@ -335,11 +335,14 @@ def test_a_form_on_another_site_changes_nothing(
     cookie = {COOKIE: filled.token()}
     words = {**headers, "cookie": "; ".join(f"{key}={value}" for key, value in cookie.items())}
     assert pages.post("/campaigns/77", data={"action": "stop"}, headers=words).status_code == status
+    told = pages.post("/api/campaigns/77", json={"action": "stop"}, headers=words)
+    assert told.status_code == status and told.json()["detail"]
 
 
 def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
     answer = pages.post("/api/campaigns", content=b"x" * 300_000, headers=as_user(filled))
-    assert answer.status_code == 413 and "262144" in answer.text
+    assert answer.status_code == 413 and "262144" in answer.json()["detail"]
+    assert pages.post("/sign-in", content=b"x" * 300_000).status_code == 413
 
 
 @pytest.mark.parametrize("length", [None, "10"])
