@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import grp
 import html
 import json
 import os
+import pwd
 import re
 from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import ANY
 
 import pytest
@@ -143,6 +146,39 @@ def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
 def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite, path: str) -> None:
     answer = pages.get(path, headers=as_user(filled, NOBODY))
     assert answer.status_code == 403 and "only staff" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("primary", "others", "staff", "operator"),
+    [
+        ("users", (), False, False),
+        ("users", ("helpers",), False, False),
+        ("users", ("support",), True, False),
+        ("support", (), True, False),
+        ("users", ("tuners",), True, True),
+        ("tuners", ("support",), True, True),
+    ],
+)
+def test_who_is_staff_and_who_operator_is_told_by_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: str, others: tuple[str, ...], staff: bool, operator: bool
+) -> None:
+    """access.staff sees all and changes nothing; web.operators does both."""
+    site = WebSite(tmp_path, "[access]", 'staff = "support"')
+    site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "tuners" # '))
+    groups = {name: 2000 + place for place, name in enumerate(("users", "helpers", "support", "tuners"))}
+    entry = SimpleNamespace(pw_name="alice", pw_gid=groups[primary])
+    monkeypatch.setattr(grp, "getgrnam", lambda name: SimpleNamespace(gr_gid=groups[name]))
+    monkeypatch.setattr(pwd, "getpwuid", {ALICE: entry}.__getitem__)
+    monkeypatch.setattr(os, "getgrouplist", lambda _name, gid: [gid, *(groups[name] for name in others)])
+    monkeypatch.setattr(control, "_begin", lambda *_words: 1)
+    with TestClient(create(site.config, site.file), headers=as_user(site, ALICE)) as client:
+        assert {"user": "alice", "staff": staff, "operator": operator}.items() <= client.get("/api/me").json().items()
+        for path in ("/records", "/campaigns", "/api/records"):
+            assert client.get(path).status_code == (200 if staff else 403)
+        assert client.post("/api/campaigns", json=site.campaign()).status_code == (201 if operator else 403)
+        file = {"text": json.dumps(site.campaign()), "action": "start"}
+        started = client.post("/campaigns/file", data=file, follow_redirects=False).status_code
+        assert started == (303 if operator else 403)
 
 
 def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
