@@ -15,7 +15,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import ANY
+from urllib.parse import urlsplit
 
+import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -101,9 +103,27 @@ def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> No
             and 'href="/reprise/static/reprise.css"' in page
             and 'href="/jobs"' not in page
         )
-        assert client.get("/reprise/jobs", headers=as_user(site)).status_code == 200, (
-            "whether the proxy strips it or not"
-        )
+
+
+@pytest.mark.slow
+def test_so_they_are_where_the_proxy_takes_its_own_off_and_asks_what_is_served(tmp_path: Path) -> None:
+    site = WebSite(tmp_path, 'url = "https://hpc.example.org/reprise"')
+    site.start()
+    try:
+        with httpx.Client(base_url=site.url) as client:
+            assert client.get("/jobs").headers["location"] == "/reprise/sign-in"
+            signed_in = client.post("/sign-in", data={"token": site.token()})
+            assert signed_in.headers["location"] == "/reprise/"
+            assert "path=/reprise;" in signed_in.headers["set-cookie"].lower().replace(" ", "") + ";"
+            page = client.get("/jobs", headers=as_user(site)).text
+            links = re.findall(r'(?:href|src|action)="(/[^"]*)"', page)
+            assert links and all(link.startswith("/reprise/") for link in links)
+            for link in {urlsplit(link).path.removeprefix("/reprise") for link in links} - {"/sign-out"}:
+                assert client.get(link, headers=as_user(site)).status_code == 200, link
+            assert client.get("/api/jobs").json()["detail"], "and programs are answered as programs"
+            assert client.get("/jobs/none", headers=as_user(site)).text.startswith("<!doctype html>")
+    finally:
+        site.stop()
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é" * 100, "x" * 10_000])
