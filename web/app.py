@@ -27,6 +27,7 @@ from reprise.config import Config
 from tuner.errors import TunerError
 from web import api, pages
 from web.drawing import library, style_sources
+from web.files import PLOTLY, STATIC
 from web.guard import Guard, is_api
 from web.overview import NotYetError
 from web.render import page
@@ -35,7 +36,6 @@ from web.site import SignInError, Site
 log = logging.getLogger(__name__)
 
 API = "api_"
-STATIC = Path(__file__).parent / "static"
 FOR_A_DAY = {"cache-control": "max-age=86400"}
 STATUS: dict[type[Exception], int] = {
     TokenError: 401,
@@ -110,7 +110,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     app.include_router(api.router)
     app.include_router(pages.router)
 
-    @app.get("/static/plotly.js", include_in_schema=False)
+    @app.get(f"/static/{PLOTLY}", include_in_schema=False)
     def plotly() -> FileResponse:
         return FileResponse(script, media_type="text/javascript", headers=FOR_A_DAY)
 

@@ -30,7 +30,7 @@ from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 from tuner import session
 from tuner.campaign import check
-from web import control, documents
+from web import control, documents, files
 from web.app import create, root_path
 from web.guard import HEADERS
 from web.site import COOKIE
@@ -100,7 +100,7 @@ def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> No
         page = client.get("/", headers=as_user(site)).text
         assert (
             'href="/reprise/jobs"' in page
-            and 'href="/reprise/static/reprise.css"' in page
+            and 'href="/reprise/static/reprise.css?v=' in page
             and 'href="/jobs"' not in page
         )
 
@@ -363,6 +363,29 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
         assert not re.search(r'(src|href|action)="(https?:)?//', answer.text), "no address of another host"
         assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/d-0000", "/records/1", "/sign-in"])
+def test_files_that_have_changed_are_loaded_anew_though_browsers_keep_them(
+    pages: TestClient, filled: WebSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def loaded() -> set[str]:
+        page = pages.get(path, headers=as_user(filled)).text
+        return set(re.findall(r'(?:src|href)="(/static/[^"]*)"', page))
+
+    before = loaded()
+    for address in before:
+        assert re.fullmatch(r"/static/[a-z.]+\?v=[0-9a-f]{12}", address)
+        assert pages.get(address).headers["cache-control"] == "max-age=86400"
+    assert loaded() == before
+    for original in files.STATIC.iterdir():
+        (tmp_path / original.name).write_bytes(original.read_bytes() + b"\n")
+    (tmp_path / files.PLOTLY).write_text("newer")
+    monkeypatch.setattr(files, "STATIC", tmp_path)
+    monkeypatch.setattr(files, "library", lambda: tmp_path / files.PLOTLY)
+    after = loaded()
+    assert not before & after
+    assert {one.split("?")[0] for one in before} == {one.split("?")[0] for one in after}
 
 
 def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
