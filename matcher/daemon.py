@@ -21,7 +21,7 @@ from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
 from matcher.listener import listen, listen_tcp, remove_socket
 from matcher.metrics import Gauges, Metrics
-from matcher.notify import notify, passed_listener, watchdog_interval_s
+from matcher.notify import keep_watchdog_calm, notify, passed_listener
 from matcher.peer import Peer, UnixPeer, munge_greeter
 from matcher.replica import Publisher, Replica
 from matcher.server import Server
@@ -53,7 +53,7 @@ def run(load_config: Callable[[], Config]) -> None:
         on_look=service.watch.look,
     )
     service.write_with(journal.put)
-    passed = passed_listener(os.environ)
+    passed = passed_listener(os.environ, (socket.AF_UNIX,))
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     over_tcp = told = None
@@ -183,19 +183,11 @@ async def _serve(
     if over_tcp:
         servers.append(server(over_tcp, munge_greeter(config.matcher.munge_socket)))
         log.info(line("serving-tcp", address=config.matcher.listen, uid=os.geteuid()))
-    watchdog = asyncio.create_task(_keep_watchdog_calm())
+    watchdog = asyncio.create_task(keep_watchdog_calm(os.environ))
     log.info(line("serving", version=__version__, socket=listener.getsockname(), database=config.database.path))
     notify(os.environ, "READY=1")
     await asyncio.gather(*(server.serve(stop) for server in servers))
     watchdog.cancel()
-
-
-async def _keep_watchdog_calm() -> None:
-    """From the loop that serves requests: when that hangs, the manager restarts the daemon."""
-    interval_s = watchdog_interval_s(os.environ)
-    while interval_s:
-        notify(os.environ, "WATCHDOG=1")
-        await asyncio.sleep(interval_s)
 
 
 class _EachLine(logging.Formatter):

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from matcher.errors import ServiceError
 
 FIRST_PASSED_DESCRIPTOR = 3
 
 
-def passed_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
-    """The listening Unix socket that systemd passed, or None. The variables are removed: they are not for children.
-
-    Raises ServiceError where something else was passed.
+def passed_listener(environment: MutableMapping[str, str], families: Sequence[int]) -> socket.socket | None:
+    """The listening stream socket, of one of these families, that systemd passed, or None. The variables are removed:
+    they are not for children. Raises ServiceError where something else was passed.
     """
     count = environment.pop("LISTEN_FDS", "")
     process = environment.pop("LISTEN_PID", "")
@@ -28,11 +28,12 @@ def passed_listener(environment: MutableMapping[str, str]) -> socket.socket | No
     try:
         listener = socket.socket(fileno=FIRST_PASSED_DESCRIPTOR)
         listening = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        if (listener.family, listener.type) != (socket.AF_UNIX, socket.SOCK_STREAM) or not listening:
+        if listener.family not in families or listener.type != socket.SOCK_STREAM or not listening:
             raise OSError("another kind")
     except OSError as error:
+        kind = "stream socket" if len(families) > 1 else "Unix stream socket"
         raise ServiceError(
-            f"the socket passed (LISTEN_FDS) is not a listening Unix stream socket ({error}): correct ListenStream"
+            f"the socket passed (LISTEN_FDS) is not a listening {kind} ({error}): correct ListenStream"
         ) from error
     listener.set_inheritable(False)
     return listener
@@ -52,3 +53,11 @@ def watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
     allowed_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(allowed_us) / 2e6 if watched and allowed_us.isdecimal() and int(allowed_us) > 0 else None
+
+
+async def keep_watchdog_calm(environment: Mapping[str, str]) -> None:
+    """From the loop that serves requests: when that hangs, the manager restarts the service."""
+    interval_s = watchdog_interval_s(environment)
+    while interval_s:
+        notify(environment, "WATCHDOG=1")
+        await asyncio.sleep(interval_s)

@@ -14,6 +14,7 @@ from database.overview import WantedRecords
 from matcher.benefit import summary
 from matcher.jobs.cli import VERDICTS
 from web import control, documents, forms
+from web.guard import BODY_LIMIT
 from web.live import WATCHERS, Watchers, events
 from web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
 
@@ -123,10 +124,14 @@ class CampaignFile(BaseModel):
     definition: dict[str, Any]
 
 
+TAKES_A_BODY: dict[int | str, dict[str, Any]] = {
+    413: {"model": Failure, "description": f"The body has more than {BODY_LIMIT} bytes"}
+}
+
 router = APIRouter(
     prefix="/api",
     dependencies=[Security(BEARER), Security(IN_COOKIE)],
-    responses={status: {"model": Failure} for status in (401, 403, 404, 409, 422, 503)},
+    responses={status: {"model": Failure} for status in (400, 401, 403, 404, 409, 422, 503)},
 )
 
 
@@ -246,7 +251,7 @@ def campaign_file(
     return CampaignFile(text=forms.as_text(definition), definition=definition)
 
 
-@router.post("/campaigns", status_code=201)
+@router.post("/campaigns", status_code=201, responses=TAKES_A_BODY)
 def start(
     site: ASite, person: Operator, definition: Annotated[dict[str, Any], Body(description="as in a campaign file")]
 ) -> Started:
@@ -260,7 +265,7 @@ class Ask(BaseModel):
     action: Literal["pause", "resume", "stop"] = Field(description="pause, resume or stop")
 
 
-@router.post("/campaigns/{number}")
+@router.post("/campaigns/{number}", responses=TAKES_A_BODY)
 def act(site: ASite, person: Operator, number: Number, asked: Ask) -> Started:
     """Pause, resume or stop a campaign."""
     act_on(site, number, asked.action, person.name)

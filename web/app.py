@@ -27,7 +27,8 @@ from reprise.config import Config
 from tuner.errors import TunerError
 from web import api, pages
 from web.drawing import library, style_sources
-from web.guard import Guard
+from web.files import PLOTLY, STATIC
+from web.guard import Guard, is_api
 from web.overview import NotYetError
 from web.render import page
 from web.site import SignInError, Site
@@ -35,7 +36,6 @@ from web.site import SignInError, Site
 log = logging.getLogger(__name__)
 
 API = "api_"
-STATIC = Path(__file__).parent / "static"
 FOR_A_DAY = {"cache-control": "max-age=86400"}
 STATUS: dict[type[Exception], int] = {
     TokenError: 401,
@@ -110,7 +110,7 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
     app.include_router(api.router)
     app.include_router(pages.router)
 
-    @app.get("/static/plotly.js", include_in_schema=False)
+    @app.get(f"/static/{PLOTLY}", include_in_schema=False)
     def plotly() -> FileResponse:
         return FileResponse(script, media_type="text/javascript", headers=FOR_A_DAY)
 
@@ -122,13 +122,13 @@ def create(config: Config, path: Path | None = None) -> FastAPI:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """An error as its reader expects it: JSON below /api, else a page."""
-    is_api = request.url.path.removeprefix(request.scope.get("root_path", "")).startswith("/api/")
-    if isinstance(error, SignInError) and not is_api:
+    for_program = is_api(request.scope)
+    if isinstance(error, SignInError) and not for_program:
         return RedirectResponse(request.url_for("sign_in").path, 303)
     status, words = _said(error)
     again = isinstance(error, NotYetError)
     headers = {"retry-after": AGAIN_S, "refresh": AGAIN_S} if again else {}
-    if is_api:
+    if for_program:
         headers |= {"www-authenticate": "Bearer"} if status == 401 else {}
         return JSONResponse({"detail": words}, status, headers=headers)
     told = page(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
 DAEMON_TIMEOUT_S = 5.0
 KEEP_ALIVE_S = 5
-FIRST_PASSED = 3  # the descriptor (sd_listen_fds(3))
 MOST_REQUESTS = 200  # at once; more are told to come again
 MISSING = "the pages need Python packages that are not installed ({}): install `reprise[web]`"
 
@@ -31,21 +32,23 @@ def serve(settings: Settings) -> None:
     try:
         import uvicorn
 
+        from matcher.notify import passed_listener
         from web import app
         from web.patience import Patient
+        from web.serving import Watched
     except ModuleNotFoundError as error:
         raise click.ClickException(MISSING.format(error.name)) from error
     from reprise.config import host_and_port
 
     config = settings.config
     host, port = host_and_port(config.web.listen)
-    uvicorn.run(
+    listener = passed_listener(os.environ, (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX))
+    options = uvicorn.Config(
         app.create(config, settings.path),
         host=host.strip("[]"),
         port=port,
         http=Patient,
         ws="none",
-        fd=FIRST_PASSED if _is_passed_a_socket() else None,
         root_path=app.root_path(config),
         log_level="info",
         access_log=False,
@@ -54,11 +57,8 @@ def serve(settings: Settings) -> None:
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=KEEP_ALIVE_S,
     )
-
-
-def _is_passed_a_socket() -> bool:
-    """Whether systemd holds the socket (sd_listen_fds(3))."""
-    return os.environ.pop("LISTEN_PID", "") == str(os.getpid()) and os.environ.pop("LISTEN_FDS", "") == "1"
+    with contextlib.suppress(KeyboardInterrupt):
+        Watched(options).run([listener] if listener else None)
 
 
 @web.command()

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 256 * 1024  # bytes; a campaign file has a few hundred
@@ -32,6 +32,12 @@ def policy(styles: Sequence[str]) -> str:
         f"default-src 'none'; script-src 'self'; style-src {' '.join([SELF, *styles])}; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
+
+
+def is_api(scope: Scope) -> bool:
+    """Whether this is asked by a program, which is answered in JSON."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")).startswith("/api/")
 
 
 class Guard:
@@ -69,8 +75,7 @@ class Guard:
 
         problem = None if scope["method"] in SAFE else _problem(Headers(scope=scope))
         if problem:
-            status, words = problem
-            await PlainTextResponse(f"{words}\n", status)(scope, receive, with_headers)
+            await _refusal(scope, *problem)(scope, receive, with_headers)
             return
         await self._app(scope, counted, with_headers)
 
@@ -83,6 +88,10 @@ def _problem(headers: Headers) -> tuple[int, str] | None:
     if not _is_from_here(headers):
         return 403, "this came from another site: use the form on this one"
     return None
+
+
+def _refusal(scope: Scope, status: int, words: str) -> Response:
+    return JSONResponse({"detail": words}, status) if is_api(scope) else PlainTextResponse(f"{words}\n", status)
 
 
 def _is_from_here(headers: Headers) -> bool:

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 
 from matcher.explain import when
 from templates import render
+from web.files import content_hash
 from web.people import Person
 
 UNKNOWN = "\N{EN DASH}"
@@ -23,7 +24,11 @@ def page(request: Request, name: str, *, person: Person | None, status: int = 20
         """The path of a route, below that of the proxy."""
         return request.url_for(route, **words).path
 
-    text = render(f"web/{name}.html.j2", link=link, person=person, show=SHOW, here=name, **values)
+    def file(name: str) -> str:
+        """The path of a file, which is another once its content is: browsers keep it for a day."""
+        return f"{link('static', path=name)}?v={content_hash(name)}"
+
+    text = render(f"web/{name}.html.j2", link=link, file=file, person=person, show=SHOW, here=name, **values)
     return HTMLResponse(text, status)
 
 

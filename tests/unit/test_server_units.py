@@ -16,10 +16,10 @@ from reprise.config import Config
 UNITS = Path(__file__).parents[2] / "etc" / "systemd"
 
 
-def unit(kind: str) -> configparser.ConfigParser:
+def unit(kind: str, name: str = "reprise-matcher") -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(UNITS / f"reprise-matcher.{kind}")
+    parser.read(UNITS / f"{name}.{kind}")
     return parser
 
 
@@ -56,3 +56,16 @@ def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None
     needed = 2 * Config().matcher.request_timeout_s + journal.DRAIN_S
     assert int(section["TimeoutStopSec"]) > needed
     assert int(section["LimitNOFILE"]) > 2 * Config().matcher.max_connections
+
+
+def test_the_socket_of_the_pages_is_where_they_listen_by_themselves() -> None:
+    assert unit("socket", "reprise-web")["Socket"]["ListenStream"] == Config().web.listen
+    install = unit("service", "reprise-web")["Install"]
+    assert "Also" not in install, "who enables the pages has not asked for the socket"
+
+
+@pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web"])
+def test_a_service_that_hangs_is_started_anew(name: str) -> None:
+    section = unit("service", name)["Service"]
+    assert (section["Type"], section["NotifyAccess"], section["Restart"]) == ("notify", "main", "on-failure")
+    assert int(section["WatchdogSec"]) > 0

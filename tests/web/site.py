@@ -176,16 +176,20 @@ class WebSite:
     def log(self) -> Path:
         return self.directory / "web.log"
 
-    def start(self) -> None:
-        """`reprise web serve`, until it answers."""
+    def spawn(self, *before: str, **variables: str) -> None:
+        """`reprise web serve`, by the command `before` it, with more variables."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "reprise", "--config", str(self.file), "web", "serve"],
+                [*before, sys.executable, "-m", "reprise", "--config", str(self.file), "web", "serve"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
             )
+
+    def start(self, *before: str, **variables: str) -> None:
+        """The same, until it answers."""
+        self.spawn(*before, **variables)
 
         def answers() -> bool:
             assert self.process and self.process.poll() is None, self.log.read_text()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -21,6 +22,7 @@ from reprise.config import Config
 from tests.web.site import WebSite
 from web import control
 from web.app import create
+from web.guard import BODY_LIMIT
 
 pytestmark = pytest.mark.slow
 EXAMPLES = int(os.environ.get("REPRISE_API_EXAMPLES", "40"))  # of requests to each operation
@@ -39,6 +41,7 @@ OPERATIONS = (
     "GET /api/components",
     "GET /api/components/{component}/campaign",
 )
+CHANGING = [label for label in OPERATIONS if label.startswith("POST ")]
 WATCHED = "GET /api/campaigns/{number}/events"  # goes on while a campaign runs: tests/web/test_browser.py
 
 
@@ -59,20 +62,47 @@ def test_every_operation_is_tried(operations: dict[str, Any]) -> None:
     assert set(operations) == {*OPERATIONS, WATCHED}
 
 
+@pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_answers_are_as_described(label: str, operations: dict[str, Any], filled: WebSite) -> None:
+def test_answers_are_as_described(
+    label: str, mode: GenerationMode, operations: dict[str, Any], filled: WebSite
+) -> None:
+    """Whether what is asked is as described too, or not."""
     headers = {"authorization": f"Bearer {filled.token()}"}
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(case=operations[label].as_strategy())
+    @given(case=operations[label].as_strategy(mode))
     def ask(case: Any) -> None:
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     ask()
 
 
-@pytest.mark.parametrize("label", [label for label in OPERATIONS if label.startswith("POST ")])
-def test_so_they_are_to_those_who_may(label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"sec-fetch-site": "cross-site"}, b"{}", 403),
+        ({}, b"x" * (BODY_LIMIT + 1), 413),
+        ({"transfer-encoding": "chunked", "content-length": "10"}, b"x" * (BODY_LIMIT + 1), 413),
+        ({}, b"\xff", 400),
+    ],
+    ids=["of another site", "too large", "larger than it says", "no UTF-8"],
+)
+@pytest.mark.parametrize("label", CHANGING)
+def test_so_is_what_is_refused_before_it_is_understood(
+    label: str, headers: dict[str, str], body: bytes, status: int, operations: dict[str, Any], filled: WebSite
+) -> None:
+    path = {"number": 1} if "{number}" in label else {}
+    case = operations[label].Case(path_parameters=path, body=body, media_type="application/json")
+    headers = {"authorization": f"Bearer {filled.token()}", **headers}
+    assert case.call_and_validate(headers=headers, checks=CHECKS).status_code == status
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize("label", CHANGING)
+def test_so_they_are_to_those_who_may(
+    label: str, mode: GenerationMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An operator's; no campaign really begins."""
     site = WebSite(tmp_path)
     site.run_campaign()
@@ -85,7 +115,7 @@ def test_so_they_are_to_those_who_may(label: str, tmp_path: Path, monkeypatch: p
         statuses.add(case.call_and_validate(headers=headers, checks=CHECKS).status_code)
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(case=operation.as_strategy())
+    @given(case=operation.as_strategy(mode))
     def ask(case: Any) -> None:
         checked(case)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -238,14 +239,50 @@ def test_a_campaign_is_begun_looked_at_paused_resumed_and_ended_on_its_page(brow
         assert [one.state for one in database.campaigns()] == ["complete"]
 
 
+def test_a_page_follows_what_becomes_of_its_campaign_elsewhere(browser: Browser, tmp_path: Path) -> None:
+    """Paused, resumed and stopped through REST: what may be done next is what the page offers."""
+    site = WebSite(tmp_path)
+    site.start()
+    context = browser.new_context()
+    try:
+        one = Looked(context, site)
+        one.sign_in(site)
+        with site.client() as client:
+            begun = client.post("/api/campaigns", json=slow_campaign(site))
+            assert begun.status_code == 201, begun.text
+            one.page.goto(f"{site.url}/campaigns/1")
+            offers(one.page, "running", "Pause", "Stop for good")
+            assert client.post("/api/campaigns/1", json={"action": "pause"}).status_code == 200
+            offers(one.page, "stopped", "Resume", "Stop for good")
+            assert client.post("/api/campaigns/1", json={"action": "resume"}).status_code == 200
+            offers(one.page, "running", "Pause", "Stop for good")
+            assert client.post("/api/campaigns/1", json={"action": "stop"}).status_code == 200
+            offers(one.page, "failed")
+        assert one.said == []
+    finally:
+        context.close()
+        site.stop()
+
+
+def offers(page: Page, state: str, *buttons: str) -> None:
+    """Wait until it says that state; then it offers these."""
+    page.locator(f"#state.{state}").wait_for(timeout=30_000)
+    page.wait_for_load_state()
+    assert page.locator("form.actions button").all_inner_texts() == [*buttons]
+
+
+def slow_campaign(site: WebSite) -> dict[str, Any]:
+    """One that does not end by itself in time."""
+    return site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
+
+
 def test_a_campaign_is_stopped_for_good_on_its_page(browser: Browser, tmp_path: Path) -> None:
     site = WebSite(tmp_path)
     site.start()
     context = browser.new_context()
     try:
         with site.client() as client:
-            slow = site.campaign(pause="9", repetitions={"default_runs": 30, "final_pairs": 4})
-            begun = client.post("/api/campaigns", json=slow)
+            begun = client.post("/api/campaigns", json=slow_campaign(site))
             assert begun.status_code == 201, begun.text
         one = Looked(context, site)
         one.sign_in(site)

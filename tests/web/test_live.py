@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 from collections.abc import Callable
 from typing import Any
 
+import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -19,6 +21,7 @@ from tuner import session
 from tuner.campaign import check
 from web import api, live
 from web.app import create
+from web.cli import MOST_REQUESTS
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:
@@ -71,3 +74,34 @@ def test_who_asks_again_is_looked_at_anew(empty: WebSite, monkeypatch: pytest.Mo
             lambda: client.get(f"/api/campaigns/{number}/events", headers=headers).status_code == 401,
             20,
         )
+
+
+def test_who_looks_on_leaves_most_of_the_pages_to_others() -> None:
+    assert live.WATCHERS < MOST_REQUESTS / 2
+
+
+@pytest.mark.slow
+def test_of_too_many_who_look_on_the_last_is_told_to_come_again(empty: WebSite) -> None:
+    with Database.open(empty.config.database.path) as database:
+        number = session.begin(database, check(empty.campaign(), "a"), empty.config, 1.0).id
+    path = f"/api/campaigns/{number}/events"
+
+    def begun(client: httpx.Client) -> tuple[int, str]:
+        """The status and the first line, of what may have no end."""
+        with client.stream("GET", path) as answer:
+            return answer.status_code, next(answer.iter_lines())
+
+    empty.start()
+    try:
+        with empty.client() as client, contextlib.ExitStack() as looking_on:
+            read = []  # one that is dropped is closed
+            for _ in range(live.WATCHERS):
+                read.append(looking_on.enter_context(client.stream("GET", path)).iter_lines())
+                assert next(read[-1]) == "event: progress"
+            status, words = begun(client)
+            assert status == 429 and "close one" in json.loads(words)["detail"]
+            assert client.get("/api/me").status_code == 200, "all else is answered"
+            looking_on.close()
+            wait_for("a place", lambda: begun(client)[0] == 200, 20)
+    finally:
+        empty.stop()

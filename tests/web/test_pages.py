@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import grp
 import html
 import json
 import os
+import pwd
 import re
 from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import ANY
+from urllib.parse import urlsplit
 
+import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -25,7 +30,7 @@ from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
 from tuner import session
 from tuner.campaign import check
-from web import control, documents
+from web import control, documents, files
 from web.app import create, root_path
 from web.guard import HEADERS
 from web.site import COOKIE
@@ -95,12 +100,30 @@ def test_behind_a_proxy_paths_and_cookie_are_below_its_own(tmp_path: Path) -> No
         page = client.get("/", headers=as_user(site)).text
         assert (
             'href="/reprise/jobs"' in page
-            and 'href="/reprise/static/reprise.css"' in page
+            and 'href="/reprise/static/reprise.css?v=' in page
             and 'href="/jobs"' not in page
         )
-        assert client.get("/reprise/jobs", headers=as_user(site)).status_code == 200, (
-            "whether the proxy strips it or not"
-        )
+
+
+@pytest.mark.slow
+def test_so_they_are_where_the_proxy_takes_its_own_off_and_asks_what_is_served(tmp_path: Path) -> None:
+    site = WebSite(tmp_path, 'url = "https://hpc.example.org/reprise"')
+    site.start()
+    try:
+        with httpx.Client(base_url=site.url) as client:
+            assert client.get("/jobs").headers["location"] == "/reprise/sign-in"
+            signed_in = client.post("/sign-in", data={"token": site.token()})
+            assert signed_in.headers["location"] == "/reprise/"
+            assert "path=/reprise;" in signed_in.headers["set-cookie"].lower().replace(" ", "") + ";"
+            page = client.get("/jobs", headers=as_user(site)).text
+            links = re.findall(r'(?:href|src|action)="(/[^"]*)"', page)
+            assert links and all(link.startswith("/reprise/") for link in links)
+            for link in {urlsplit(link).path.removeprefix("/reprise") for link in links} - {"/sign-out"}:
+                assert client.get(link, headers=as_user(site)).status_code == 200, link
+            assert client.get("/api/jobs").json()["detail"], "and programs are answered as programs"
+            assert client.get("/jobs/none", headers=as_user(site)).text.startswith("<!doctype html>")
+    finally:
+        site.stop()
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é" * 100, "x" * 10_000])
@@ -143,6 +166,39 @@ def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
 def test_records_and_campaigns_are_for_staff(pages: TestClient, filled: WebSite, path: str) -> None:
     answer = pages.get(path, headers=as_user(filled, NOBODY))
     assert answer.status_code == 403 and "only staff" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("primary", "others", "staff", "operator"),
+    [
+        ("users", (), False, False),
+        ("users", ("helpers",), False, False),
+        ("users", ("support",), True, False),
+        ("support", (), True, False),
+        ("users", ("tuners",), True, True),
+        ("tuners", ("support",), True, True),
+    ],
+)
+def test_who_is_staff_and_who_operator_is_told_by_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, primary: str, others: tuple[str, ...], staff: bool, operator: bool
+) -> None:
+    """access.staff sees all and changes nothing; web.operators does both."""
+    site = WebSite(tmp_path, "[access]", 'staff = "support"')
+    site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "tuners" # '))
+    groups = {name: 2000 + place for place, name in enumerate(("users", "helpers", "support", "tuners"))}
+    entry = SimpleNamespace(pw_name="alice", pw_gid=groups[primary])
+    monkeypatch.setattr(grp, "getgrnam", lambda name: SimpleNamespace(gr_gid=groups[name]))
+    monkeypatch.setattr(pwd, "getpwuid", {ALICE: entry}.__getitem__)
+    monkeypatch.setattr(os, "getgrouplist", lambda _name, gid: [gid, *(groups[name] for name in others)])
+    monkeypatch.setattr(control, "_begin", lambda *_words: 1)
+    with TestClient(create(site.config, site.file), headers=as_user(site, ALICE)) as client:
+        assert {"user": "alice", "staff": staff, "operator": operator}.items() <= client.get("/api/me").json().items()
+        for path in ("/records", "/campaigns", "/api/records"):
+            assert client.get(path).status_code == (200 if staff else 403)
+        assert client.post("/api/campaigns", json=site.campaign()).status_code == (201 if operator else 403)
+        file = {"text": json.dumps(site.campaign()), "action": "start"}
+        started = client.post("/campaigns/file", data=file, follow_redirects=False).status_code
+        assert started == (303 if operator else 403)
 
 
 def test_users_see_their_own_jobs_and_no_word_of_anybody_elses(pages: TestClient, filled: WebSite) -> None:
@@ -309,6 +365,29 @@ def test_nothing_of_other_hosts_is_loaded_and_nothing_within_a_page_is_run(
         assert not [name for name in attributes(answer.text) if name.startswith("on") or name == "style"]
 
 
+@pytest.mark.parametrize("path", ["/", "/jobs/d-0000", "/records/1", "/sign-in"])
+def test_files_that_have_changed_are_loaded_anew_though_browsers_keep_them(
+    pages: TestClient, filled: WebSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def loaded() -> set[str]:
+        page = pages.get(path, headers=as_user(filled)).text
+        return set(re.findall(r'(?:src|href)="(/static/[^"]*)"', page))
+
+    before = loaded()
+    for address in before:
+        assert re.fullmatch(r"/static/[a-z.]+\?v=[0-9a-f]{12}", address)
+        assert pages.get(address).headers["cache-control"] == "max-age=86400"
+    assert loaded() == before
+    for original in files.STATIC.iterdir():
+        (tmp_path / original.name).write_bytes(original.read_bytes() + b"\n")
+    (tmp_path / files.PLOTLY).write_text("newer")
+    monkeypatch.setattr(files, "STATIC", tmp_path)
+    monkeypatch.setattr(files, "library", lambda: tmp_path / files.PLOTLY)
+    after = loaded()
+    assert not before & after
+    assert {one.split("?")[0] for one in before} == {one.split("?")[0] for one in after}
+
+
 def test_a_page_that_fails_is_guarded_as_all_are(filled: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "jobs", lambda *_: 1 / 0)
     with TestClient(create(filled.config), raise_server_exceptions=False, headers=as_user(filled)) as client:
@@ -335,11 +414,14 @@ def test_a_form_on_another_site_changes_nothing(
     cookie = {COOKIE: filled.token()}
     words = {**headers, "cookie": "; ".join(f"{key}={value}" for key, value in cookie.items())}
     assert pages.post("/campaigns/77", data={"action": "stop"}, headers=words).status_code == status
+    told = pages.post("/api/campaigns/77", json={"action": "stop"}, headers=words)
+    assert told.status_code == status and told.json()["detail"]
 
 
 def test_too_much_is_refused_before_it_is_read(pages: TestClient, filled: WebSite) -> None:
     answer = pages.post("/api/campaigns", content=b"x" * 300_000, headers=as_user(filled))
-    assert answer.status_code == 413 and "262144" in answer.text
+    assert answer.status_code == 413 and "262144" in answer.json()["detail"]
+    assert pages.post("/sign-in", content=b"x" * 300_000).status_code == 413
 
 
 @pytest.mark.parametrize("length", [None, "10"])

@@ -7,7 +7,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const begun = live.dataset.state;
   if (begun === "complete" || begun === "failed") return;
   const source = new EventSource(live.dataset.events);
-  let shown = begun;
+
+  // What a page shows beside, results and buttons, is the server's: it is asked again once.
+  const again = () => { source.close(); window.location.reload(); };
 
   const put = (id, text) => {
     const element = document.getElementById(id);
@@ -16,14 +18,10 @@ document.addEventListener("DOMContentLoaded", () => {
 
   source.addEventListener("progress", (event) => {
     const told = JSON.parse(event.data);
+    if (told.state !== begun) { again(); return; }
     put("last-words", told.last_words);
     put("trials", String(told.trials));
     put("node-hours", told.node_hours.toFixed(2));
-    if (told.state !== shown) {
-      document.getElementById("state").className = `tag ${told.state}`;
-      put("state", told.state);
-      shown = told.state;
-    }
     let unknown = false;
     for (const problem of told.problems) {
       if (!problem.trajectory.length) continue;
@@ -32,10 +30,8 @@ document.addEventListener("DOMContentLoaded", () => {
       else unknown = true;
     }
     live.dataset.seen = String(told.trials);
-    if (unknown) { source.close(); window.location.reload(); }
+    if (unknown) again();
   });
-
-  // What a page shows beside, results and buttons, is the server's: it is asked again once.
-  source.addEventListener("end", () => { source.close(); window.location.reload(); });
+  source.addEventListener("end", again);
   window.addEventListener("pagehide", () => source.close());
 });
