@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +54,11 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Made:
-    environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload}
-    done = subprocess.run(
-        [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False
-    )
+    with tempfile.TemporaryDirectory() as session:  # a program that no mpirun started leaves Open MPI's behind
+        environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload, "TMPDIR": session}
+        done = subprocess.run(
+            [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     *settings, second = map(int, done.stdout.splitlines()[0].split())
     return Made(tuple(settings), second, done.stderr)
