@@ -16,8 +16,8 @@ pytestmark = pytest.mark.cluster
 
 PLACE = "/home/alice/dumps"
 KERNEL = f"{SOURCE}/bench/mpiio/mpiio --kernel s3d --grid 24,24,24 --file dump-$SLURM_JOB_ID"
-# Whether a hint gains anything here depends on the machine; so the job sleeps without the one that is to be found, longer
-# than a busy machine takes for the rest.
+# Whether a hint gains anything here depends on the machine; so the job sleeps without the one that is to be found, for
+# longer than a busy machine takes for the rest.
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name=dumps --nodes=2 --ntasks-per-node=2 --output=dumps-%j.out
