@@ -19,8 +19,8 @@ import numpy as np
 
 Z = 1.959964
 """Of 95 %."""
-STEPS = 30
-"""In which the shift is known to a millionth of a run time's magnitude."""
+STEPS = 20
+"""In which the shift is known to a millionth of the largest difference."""
 
 Block = tuple[Sequence[float], Sequence[float]]
 """Seconds of the jobs that were given settings, and of those that were held out."""
