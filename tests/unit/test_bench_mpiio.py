@@ -37,6 +37,7 @@ def test_sizes_that_models_choose_for_lie_between_those_that_are_run_and_are_non
         assert row(size).key not in {one.key for one in known}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [kernel.known[0] for kernel in kernels().values()], ids=kernels())
 def test_the_volume_is_what_is_written(size: Size) -> None:
     runs = shown(size.nodes * size.tasks_per_node, "--kernel", size.kernel, *size.words)

@@ -35,7 +35,7 @@ def test_half_of_the_noise_is_within_its_quartiles_and_none_of_it_is_an_effect(n
 
 
 def test_the_worst_noise_counts() -> None:
-    told = production(2, 1500)
+    told = production(2, 600)
     of = told["noise"]
     assert isinstance(of, dict) and set(of) == set(NOISES)
     assert told["quarantined_within_30"] == min(one["quarantined_within_30"] for one in of.values())

@@ -185,6 +185,7 @@ def test_what_lies_in_a_backups_log_is_restored_too_and_the_backup_stays_as_it_i
     assert not [file.name for file in path.parent.iterdir() if file.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_what_a_restore_put_aside_can_be_restored_whatever_state_it_was_in(path: Path, tmp_path: Path) -> None:
     """Another connection reads, so what the log holds cannot be put into the file."""
     back_up(path, tmp_path / "backup.db")

@@ -278,6 +278,7 @@ def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
 # --- where they once differed, or might
 
 
+@pytest.mark.slow
 def test_a_token_just_at_the_inner_threshold_is_found_among_many() -> None:
     of_path = model(
         [{"name": "path", "parts": [{"feature": "path", "comparer": "soft-tfidf", "inner_threshold": 0.8}]}]

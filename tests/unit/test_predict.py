@@ -135,6 +135,7 @@ def test_what_is_unlike_anything_seen_is_not_asked_about(configuration: dict[str
     assert bool(gate.outside(made(), configuration)) == bool(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_best_setting_of_a_size_that_was_never_run(name: str) -> None:
     oracle = Oracle({"write": stored(made(), name)}, {"write": 1.0, "read": 0.0}, {"volume": 200.0, "nodes": 3.0})
@@ -142,6 +143,7 @@ def test_the_best_setting_of_a_size_that_was_never_run(name: str) -> None:
     assert found.point["cb"] == "disable" and found.gain > 0.2
 
 
+@pytest.mark.slow
 def test_where_the_default_is_the_best_nothing_is_gained() -> None:
     oracle = Oracle({"write": stored(made())}, {"write": 1.0}, {"volume": 64.0, "nodes": 1.0})
     found = search(oracle, SPACE, BEST)
@@ -207,6 +209,7 @@ def test_training_keeps_every_model_with_what_it_saw_and_why_it_is_refused(tmp_p
             train.train(database, "bt", None, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_what_lies_between_two_sizes_is_not_taken_for_the_smaller_one(name: str) -> None:
     """Two nodes and four were run, and three are nearer to neither: but the cut is in the middle, not at four."""

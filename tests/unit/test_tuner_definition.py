@@ -80,10 +80,14 @@ WRONG_TAGS = ("name: !!bool x", "name: !!int ''", "name: !!float ''", "name: !!t
         ("x: 2026-99-99\n", "is not valid YAML"),
         ("name: n\ncomponent: c\nscope: cluster\nsettings: {x: 2026-01-02}\n", "dates in quotes"),
         ("name: !!python/object:os.system x\n", "is not valid YAML in line 1"),
-        (MANY_LISTS, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
+        pytest.param(
+            MANY_LISTS,
+            "is not valid YAML (with its aliases written out it has over 100,000 values)",
+            marks=pytest.mark.slow,
+        ),
         (MANY_MERGED, "is not valid YAML (with its aliases written out it has over 100,000 values)"),
         ("name: \x00", "is not valid YAML (special characters are not allowed)"),
-        ("[" * 5000, "is not valid YAML"),
+        pytest.param("[" * 5000, "is not valid YAML", marks=pytest.mark.slow),
         *((text, "is not valid YAML (a value is not what its tag `!!` says): remove the tag") for text in WRONG_TAGS),
     ],
 )

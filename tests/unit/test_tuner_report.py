@@ -40,6 +40,7 @@ def plain_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda _, buffer, **__: buffer.write("<svg ></svg>"))
 
 
+@pytest.mark.slow
 def test_threads_draw_one_after_the_other() -> None:
     """What a figure looks like is matplotlib's for the whole process."""
     meeting = threading.Barrier(2)

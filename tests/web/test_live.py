@@ -59,6 +59,7 @@ def test_it_ends_in_time_and_a_browser_then_asks_again() -> None:
     assert [one.split("\n")[0] for one in events] == ["event: progress"]
 
 
+@pytest.mark.slow
 def test_who_asks_again_is_looked_at_anew(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "events", functools.partial(live.events, lasting_s=0.05))
     with Database.open(empty.config.database.path) as database:

@@ -340,7 +340,17 @@ def test_what_nobody_types_is_answered_as_what_is_not_there(
 
 
 @pytest.mark.parametrize(
-    "file", [MANY_LISTS, MANY_MERGED, "a: &a [*a]", "[" * 9000, "\x00", "? [a]: b", "!!set {a}", *WRONG_TAGS]
+    "file",
+    [
+        pytest.param(MANY_LISTS, marks=pytest.mark.slow),
+        MANY_MERGED,
+        "a: &a [*a]",
+        pytest.param("[" * 9000, marks=pytest.mark.slow),
+        "\x00",
+        "? [a]: b",
+        "!!set {a}",
+        *WRONG_TAGS,
+    ],
 )
 def test_a_file_that_is_no_campaign_is_refused(pages: TestClient, filled: WebSite, file: str) -> None:
     words = {"text": file, "action": "download"}

@@ -86,6 +86,7 @@ def test_so_is_one_that_has_asked_before(port: int, said: bytes) -> None:
         assert until_closed(connection) == b""
 
 
+@pytest.mark.slow
 def test_one_that_waits_for_an_answer_is_not(port: int) -> None:
     with connected(port) as connection:
         for _ in range(2):
