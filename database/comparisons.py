@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
-from database.model import Compared
+from database.model import Compared, LatelyCompared
 from database.store import Store
 
 # Tasks of a job array share a decision: the first of them that ended counts. A decision id comes from the job, so from
@@ -24,6 +25,25 @@ WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
 BLOCK_SQL = f"{_COMPARED_SQL} AND d.block = :block {_IN_ORDER}"
 ALL_SQL = f"{_COMPARED_SQL} {_IN_ORDER}"
+# Blocks are named in the order of time.
+LATEST_SQL = f"{_COMPARED_SQL} ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
+COUNT_SQL = """
+SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_block
+WHERE compared_id = :record AND block IS NOT NULL AND (:since = 0 OR at > :since)
+"""
+
+
+def _compared(row: sqlite3.Row) -> Compared:
+    return Compared(
+        row["block"],
+        row["size"],
+        row["id"],
+        row["at"],
+        row["nodes"],
+        bool(row["held_out"]),
+        row["elapsed_s"],
+        None if row["exit_status"] is None else row["exit_status"] != 0,
+    )
 
 
 class Comparisons(Store):
@@ -34,19 +54,18 @@ class Comparisons(Store):
         seconds); those of one block only, if given."""
         sql = ALL_SQL if block is None else BLOCK_SQL
         rows = self._read(sql, {"record": record_id, "block": block, "since": since})
-        return [
-            Compared(
-                row["block"],
-                row["size"],
-                row["id"],
-                row["at"],
-                row["nodes"],
-                bool(row["held_out"]),
-                row["elapsed_s"],
-                None if row["exit_status"] is None else row["exit_status"] != 0,
-            )
-            for row in rows
-        ]
+        return [_compared(row) for row in rows]
+
+    def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> LatelyCompared:
+        """The latest of them, at most so many, in whole blocks; without reading those before."""
+        wanted = {"record": record_id, "since": since, "most": most + 1}
+        with self.one_state():
+            (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
+            rows = self._read(LATEST_SQL, wanted)
+        latest = [_compared(row) for row in reversed(rows)]
+        if len(latest) > most:  # the first block may lack jobs
+            latest = [one for one in latest if one.block != latest[0].block]
+        return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
     def place_of(self, decision_id: str) -> tuple[int, str] | None:
         """The record that a decision compares and its block; None where it is in none, or not there."""

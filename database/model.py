@@ -240,6 +240,15 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class LatelyCompared:
+    """A record's latest jobs that are compared, in whole blocks; how many there are in all, and blocks before these."""
+
+    latest: Sequence[Compared]
+    jobs: int
+    blocks_before: int
+
+
+@dataclass(frozen=True)
 class StatusChange:
     """The status that a record has had since `at` (Unix seconds), and why."""
 

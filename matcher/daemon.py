@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SWITCH_INTERVAL_S = 0.0005  # for a request, the thread that reads records must let go of the interpreter soon
+# For a request, the thread that reads records must let go of the interpreter soon: it is asked for it up to ten times.
+SWITCH_INTERVAL_S = 0.00005
 
 
 def run(load_config: Callable[[], Config]) -> None:

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 LIMIT = 1000.0
 LIMIT_FIRST = 64.0
-"""Of a record that is new: it has not gained anybody anything yet. With noise of 5 % times Student's t with three degrees
-of freedom, of records that make jobs 10 % slower 97 of 100 reach it within 26 pairs (95 of 100 would reach 100, 96 with
-bets that knew the noise and the harm); of those that change nothing, 7 of 100 within 40; of those that gain 2 %, one."""
+"""Of a record that is new: it has not gained anybody anything yet. With noise of 5 % times Student's t with three
+degrees of freedom, of records that make jobs 10 % slower 97 of 100 reach it within 26 pairs (95 would reach 100, and 96
+with bets that knew the noise and the harm); of those that change nothing 7 within 40, of those that gain 2 % one."""
 BLOCKS_FIRST = 40
 DOUBT = 10.0
 """From there on the next blocks are pairs again, which tell most."""
@@ -53,10 +53,10 @@ class Run:
 
 
 class Evidence:
-    """Against one record."""
+    """Against one record, of which so many `blocks` were looked at already, and told nothing."""
 
-    def __init__(self) -> None:
-        self.blocks = 0
+    def __init__(self, blocks: int = 0) -> None:
+        self.blocks = blocks
         self._slower = [0.0] * len(SCALES)  # logarithms
         self._failing = [0.0]
         self._differences: deque[float] = deque(maxlen=DIFFERENCES)

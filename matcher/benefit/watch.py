@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 EVENTS = 200
 """Ends of jobs that are looked at in one go; the others wait for the next."""
+LATEST = 200
+"""Jobs of a record that count after a restart: a thousand would take longer to look at than ten decisions."""
 OVERDUE_S = 60.0
 """Between looks for blocks that are not waited for any more."""
 
@@ -27,13 +29,14 @@ OVERDUE_S = 60.0
 @dataclass
 class _Watched:
     """`since`: what was decided before counts no more; `waiting`: full blocks, and until when their jobs are waited for
-    (Unix seconds); `jobs`: that were dealt a place."""
+    (Unix seconds); `jobs`: that were dealt a place; `first`: the block from which on they are looked at."""
 
     since: float
     evidence: Evidence = field(default_factory=Evidence)
     taken: set[str] = field(default_factory=set)
     waiting: dict[str, float] = field(default_factory=dict)
     jobs: int = 0
+    first: str = ""
 
 
 class Watch:
@@ -95,15 +98,17 @@ class Watch:
             return
         watched, since = self._watched.get(record_id), story.since(record)
         if watched is None or watched.since != since:
-            watched = _Watched(since)
-            compared = database.compared(record_id, since=since)
-            for runs in story.blocks(compared):
+            found = database.lately_compared(record_id, LATEST, since=since)
+            watched = _Watched(since, Evidence(found.blocks_before), jobs=found.jobs)
+            if found.blocks_before and found.latest:
+                watched.first = found.latest[0].block
+            for runs in story.blocks(found.latest):
                 self._take(watched, runs)
-            watched.jobs = len(compared)
             self._watched[record_id] = watched
         else:
             for block in blocks:
-                self._take(watched, database.compared(record_id, block=block, since=since))
+                if block >= watched.first:
+                    self._take(watched, database.compared(record_id, block=block, since=since))
         if self._judges and watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
             reason = story.told(watched.evidence.verdict, database.compared(record_id, since=since))
             database.set_record_status(record_id, RecordStatus.QUARANTINED, at=self._clock(), reason=reason)

@@ -22,6 +22,7 @@ from click.testing import CliRunner, Result
 from database import Database
 from database.comparisons import BLOCK_SQL
 from database.model import Compared, Decision, Outcome, RecordStatus
+from matcher.benefit import story
 from matcher.benefit.evidence import JOBS_FIRST, PAIRS_FIRST
 from matcher.benefit.story import FILL_S, WAIT_S
 from matcher.benefit.watch import OVERDUE_S, Watch
@@ -349,6 +350,26 @@ def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monke
     watch.ended("p7h")
     watch.look(database)
     assert read == ["p7g"]
+
+
+def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(PAIRS_FIRST + 10):
+        pair(database, f"p{number:02}", 7.0, None if number == 5 else 10.0)
+    monkeypatch.setattr("matcher.benefit.watch.LATEST", 11)
+    found = database.lately_compared(1, 11)
+    assert [one.block for one in found.latest[::2]] == [f"p{number}g" for number in range(25, 30)], "whole blocks"
+    assert (len(found.latest), found.jobs, found.blocks_before) == (10, 60, 25)
+    assert database.lately_compared(1, 60).latest == database.compared(1)
+    watch = watching()
+    watch.in_doubt(1)
+    watch.look(database)
+    assert not watch.in_doubt(1), "it is not new"
+    end(database, "p05h", 10.0)
+    watch.ended("p05h")
+    watch.look(database)
+    assert not watch.in_doubt(1) and story.production(database.compared(1), 1e6 + 100)["blocks"] == PAIRS_FIRST + 10
 
 
 def test_a_block_is_found_by_its_index_among_all_that_a_record_was_given_to(database: Database) -> None:
