@@ -212,6 +212,11 @@ def test_a_trials_directory_holds_nothing_of_an_earlier_try(tmp_path: Path) -> N
         ("-------\nAn ORTE daemon has failed\n-------\n", "An ORTE daemon has failed"),
         ("srun: error: Unable to create step", "srun: error: Unable to create step"),
         ("", ""),
+        (
+            "exec: /no/such: not found\nsrun: error: node0: task 1: Terminated\nTerminated\n",
+            "exec: /no/such: not found",
+        ),
+        ("Terminated\n", "Terminated"),
     ],
 )
 def test_the_last_line_is_the_programs_and_not_the_launchers(text: str, expected: str) -> None:

@@ -26,6 +26,7 @@ UNKNOWN = -1  # exit status of a program of which only its job's end is known
 LEAKING = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "PMI_", "PMIX_", "REPRISE", "OMPI_MCA_coll")
 KEPT = ("SLURM_CONF",)
 
+ENDED = ("Terminated", "Killed")  # what a shell says of itself
 LAUNCHERS = ("srun: ", "slurmstepd: ", "slurmstepd-")  # the last where multiple slurmds are built in, as in Debian
 RULER = re.compile(r"^[-=*]{5,}$")
 
@@ -177,10 +178,11 @@ def last_line(text: str) -> str:
     """The last line, at most 300 characters, in which the program says something.
 
     Launchers have the last word on every failure, and it is no cause: srun's lines begin with its name, mpirun's stand
-    between rulers. They count only where there is nothing else.
+    between rulers; and tasks that are ended since another one failed say so by a word. They count only where there is
+    nothing else.
     """
     lines = [line.strip() for line in text.splitlines()]
     ruler = next((index for index, line in enumerate(lines) if RULER.match(line)), len(lines))
-    own = [line for line in lines[:ruler] if line and not line.startswith(LAUNCHERS)]
+    own = [line for line in lines[:ruler] if line and not line.startswith(LAUNCHERS) and line not in ENDED]
     said = own or [line for line in lines if line and not RULER.match(line)]
     return said[-1][:300] if said else ""
