@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from database.model import Record, Scope
+from database.model import Record, Scope, StatusChange
 
 JSON_VERSION = (
     1  # of the output of `reprise db records list --json`; raised when a reader of the old one would be misled
@@ -72,3 +72,8 @@ def _value(value: Any) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
+
+
+def history(changes: Iterable[StatusChange]) -> list[dict[str, Any]]:
+    """The statuses that a record has had, for programs."""
+    return [{"at": one.at, "status": one.status, "reason": one.reason} for one in changes]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from database import Database
+from database import Database, listing
 from database.jobs import EVER, Wanted
 from database.model import Campaign, ListedJob, Record
 from database.overview import WantedRecords
@@ -82,9 +82,7 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
         "record": dataclasses.asdict(found),
         "production": production,
         "runs": runs,
-        "history": [
-            {"at": one.at, "status": one.status, "reason": one.reason} for one in database.status_changes(number)
-        ],
+        "history": listing.history(database.status_changes(number)),
     }
     return found, told
 

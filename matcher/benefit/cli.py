@@ -63,8 +63,7 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
         history = database.status_changes(record_id)
     found = story.production(compared, time.time())
     if as_json:
-        told = [{"at": one.at, "status": one.status, "reason": one.reason} for one in history]
-        about = {"record": listing.document([record])["records"][0], "history": told}
+        about = {"record": listing.document([record])["records"][0], "history": listing.history(history)}
         click.echo(json.dumps({"version": 1, **about, **found}, indent=2))
         return
     click.echo("\n".join(_in_words(record, history, found)))

@@ -91,7 +91,7 @@ class Watch:
                 yield from [(record_id, block) for block, until in watched.waiting.items() if until <= now]
 
     def _look_at(self, database: Database, record_id: int, blocks: Iterable[str]) -> None:
-        """Take blocks of a record of which something is new; all there are of a record that is new here."""
+        """Take blocks of a record of which something is new; the latest there are of a record that is new here."""
         try:
             record = database.record(record_id)
         except NotFoundError:
