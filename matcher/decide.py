@@ -32,7 +32,7 @@ BY_THE_SITE = "the site "  # how the reason begins where no record was looked at
 class Question:
     """What a job gets, asked at `point` ("submit", "start") by `user` at `at` (Unix seconds).
 
-    `mode` is the user's ("on", "observe", "explain"); `facts`, `job_id` and `array_task` are known once the job runs.
+    `mode` is the user's ("on", "observe", "explain"); `facts` are known once the job runs.
     `metadata`: of a job of the past, whose submission tells less than accounting does.
     """
 
@@ -43,8 +43,6 @@ class Question:
     mode: str
     at: float
     facts: JobFacts | None = None
-    job_id: int | None = None
-    array_task: int | None = None
     metadata: JobMetadata | None = None
 
 
@@ -189,8 +187,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         score=best.score if best else None,
         record_id=used[0].record.id if applies else None,
         injected=_environment(used) if applies else {},
-        job_id=question.job_id,
-        array_task=question.array_task,
+        job_id=question.facts.id if question.facts else None,
+        array_task=question.facts.array_task if question.facts else None,
     )
 
     waterfall = asked.waterfall(best) if best else None

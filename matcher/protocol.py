@@ -7,17 +7,28 @@ known are ignored. Nothing here touches a socket.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import pydantic_core
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetPydanticSchema,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import core_schema
 
 from database.model import Decision as LoggedDecision
 from matcher.errors import ProtocolError
-from matcher.submission import model as submission_model
+from matcher.submission import JobFacts, Script, Submission
 from reprise.variables import is_allowed
 
 VERSION = 1
@@ -79,6 +90,7 @@ def _without_nul(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_without_nul)]
+Texts = Annotated[list[Text], AfterValidator(tuple)]
 Id32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
 DecisionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,64}$")]
@@ -94,44 +106,65 @@ class Client(_Message):
     slurm: Text
 
 
-class Script(_Message):
-    path: Text
-    text: Text
-    truncated: bool
+def _checked_into(
+    value: type, fields: Mapping[str, Any], *, called: Mapping[str, str] | None = None, optional: Collection[str] = ()
+) -> GetPydanticSchema:
+    """Validate an object of a message straight into the frozen dataclass `value`, whose module needs no pydantic.
+
+    Args:
+        value: The dataclass.
+        fields: The type on the wire of each of its fields, in the order in which they are checked.
+        called: The key on the wire of a field that has another name there.
+        optional: The fields that a message may leave out; they get the dataclass's default.
+    """
+
+    def schema(_: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        defaults = {field.name: field.default for field in dataclasses.fields(value)}
+        read = []
+        for name, kind in fields.items():
+            checked = handler.generate_schema(kind)
+            if name in optional:
+                checked = core_schema.with_default_schema(checked, default=defaults[name])
+            key = (called or {}).get(name)
+            read.append(core_schema.dataclass_field(name, checked, validation_alias=key))
+        arguments = core_schema.dataclass_args_schema(value.__name__, read)
+        config = core_schema.CoreConfig(strict=True)  # of the fields; a strict dataclass itself refuses a dictionary
+        return core_schema.dataclass_schema(value, arguments, list(fields), strict=False, config=config)
+
+    return GetPydanticSchema(schema)
 
 
-class Submission(_Message):
-    """What the plugin could read where it ran. `set_names` is the message's `set`."""
-
-    command: Literal["sbatch", "salloc", "srun", "batch"]
-    argv: list[Text]
-    cwd: Text
-    env: dict[Text, Text]
-    set_names: list[Text] = Field(alias="set")
-    script: Script | None
-
-    def value(self) -> submission_model.Submission:
-        """The same as the matcher's own value."""
-        script = None
-        if self.script:
-            script = submission_model.Script(self.script.path, self.script.text, self.script.truncated)
-        return submission_model.Submission(
-            command=self.command,
-            argv=tuple(self.argv),
-            cwd=self.cwd,
-            env=self.env,
-            set_names=tuple(self.set_names),
-            script=script,
-        )
-
-
-class StartedJob(_Message):
-    id: Id32
-    array_task: Id32 | None
-    nodes: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    tasks: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
-    restarts: Id32
-    cluster: ClusterName | None = None
+CheckedScript = Annotated[Script, _checked_into(Script, {"path": Text, "text": Text, "truncated": bool})]
+CheckedSubmission = Annotated[
+    Submission,
+    _checked_into(
+        Submission,
+        {
+            "command": Literal["sbatch", "salloc", "srun", "batch"],
+            "argv": Texts,
+            "cwd": Text,
+            "env": dict[Text, Text],
+            "set_names": Texts,
+            "script": CheckedScript | None,
+        },
+        called={"set_names": "set"},
+    ),
+]
+CheckedJob = Annotated[
+    JobFacts,
+    _checked_into(
+        JobFacts,
+        {
+            "id": Id32,
+            "array_task": Id32 | None,
+            "nodes": Annotated[int, Field(ge=1, le=2**31 - 1)],
+            "tasks": Annotated[int, Field(ge=1, le=2**31 - 1)] | None,
+            "restarts": Id32,
+            "cluster": ClusterName | None,
+        },
+        optional=("cluster",),
+    ),
+]
 
 
 class Decide(_Message):
@@ -140,8 +173,8 @@ class Decide(_Message):
     point: Literal["submit", "start"]
     mode: Literal["on", "observe", "explain"]
     client: Client
-    submission: Submission
-    job: StartedJob | None = None
+    submission: CheckedSubmission
+    job: CheckedJob | None = None
 
     @model_validator(mode="after")
     def _job_is_known_at_start(self) -> Decide:

@@ -36,7 +36,6 @@ from matcher.linkage.model import Model
 from matcher.linkage.model import load as load_model
 from matcher.metrics import Metrics
 from matcher.records import readable
-from matcher.submission import JobFacts
 from reprise import __version__
 from reprise.config import Config
 
@@ -201,17 +200,14 @@ class Service:
         self, request: protocol.Decide, uid: int, begun: float, *, inline: bool
     ) -> tuple[dict[str, Any], MakeEntry]:
         at = self._clock()
-        job = request.job
         question = Question(
-            submission=request.submission.value(),
+            submission=request.submission,
             user=await self._user(uid),
             uid=uid,
             point=request.point,
             mode=request.mode,
             at=at,
-            facts=JobFacts(job.nodes, job.tasks, job.cluster) if job else None,
-            job_id=job.id if job else None,
-            array_task=job.array_task if job else None,
+            facts=request.job,
         )
         arguments = (question, self._knowledge, self._policy, new_decision_id(at))
         if inline:

@@ -56,8 +56,14 @@ class Submission:
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What Slurm says of a job that has started; it overrides what the options say. None means not told."""
+    """What Slurm says about a job that has started; it overrides what the options say. None means that it is not known.
+
+    `id` is the job's number, `restarts` how often Slurm has requeued it.
+    """
 
     nodes: int | None = None
     tasks: int | None = None
     cluster: str | None = None
+    id: int | None = None
+    array_task: int | None = None
+    restarts: int = 0

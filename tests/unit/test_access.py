@@ -45,7 +45,7 @@ def ask(
 
 
 def at_start(lists: dict[str, Any], **env: str) -> Decision:
-    return ask(lists, command="batch", env=env, point="start", facts=JobFacts(nodes=4, tasks=4), job_id=7)
+    return ask(lists, command="batch", env=env, point="start", facts=JobFacts(nodes=4, tasks=4, id=7))
 
 
 def test_without_lists_everyone_is_served() -> None:

@@ -211,8 +211,8 @@ def test_a_node_count_that_is_not_known_yet_is_waited_for() -> None:
 
 
 def test_once_the_job_has_started_it_is_known() -> None:
-    started: dict[str, Any] = {"point": "start", "of": submission(NO_NODES, command="batch"), "job_id": 12}
-    decision = ask(record(), facts=JobFacts(nodes=4, tasks=4), **started)
+    started: dict[str, Any] = {"point": "start", "of": submission(NO_NODES, command="batch")}
+    decision = ask(record(), facts=JobFacts(nodes=4, tasks=4, id=12), **started)
     assert (decision.verdict, decision.job_id) == ("apply", 12)
     assert "the job has 2" in ask(record(), facts=JobFacts(nodes=2, tasks=2), **started).reason
     assert ask(record(), **started).verdict == "none", "still unknown"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from database.model import Decision
 from matcher import explainer, protocol
 from matcher.errors import ProtocolError
-from matcher.submission import SCRIPT_LIMIT
+from matcher.submission import SCRIPT_LIMIT, JobFacts, Script, Submission
 from reprise.variables import ALLOW_LIST, is_allowed
 from tests.unit.matcher_daemon import request
 
@@ -135,6 +135,17 @@ def test_any_field_may_hold_anything_and_is_accepted_or_refused(field: str, valu
         protocol.read_request(json.dumps({**request(), field: value}).encode(errors="replace"))
     except ProtocolError as error:
         assert len(str(error)) < 400
+
+
+def test_a_request_is_read_straight_into_the_matchers_own_values() -> None:
+    message = request("#!/bin/sh\n", job={"id": 7, "array_task": 3, "nodes": 4, "tasks": 32, "restarts": 1, "later": 1})
+    message["submission"] |= {"env": {"SLURM_JOB_ID": "7"}, "set": ["SRO_A"], "later": 1}
+    read = protocol.read_request(json.dumps(message).encode())
+    assert isinstance(read, protocol.Decide)
+    script = Script("/home/alice/job.sh", "#!/bin/sh\n")
+    environment = {"SLURM_JOB_ID": "7"}
+    assert read.submission == Submission("sbatch", ("sbatch", "job.sh"), "/home/alice", environment, ("SRO_A",), script)
+    assert read.job == JobFacts(nodes=4, tasks=32, id=7, array_task=3, restarts=1)
 
 
 def test_a_nul_inside_a_text_is_refused() -> None:
