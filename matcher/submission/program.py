@@ -81,13 +81,18 @@ class _Reader:
         return self._best
 
     def _read(self, commands: Iterable[Command], nesting: int) -> None:
+        if self._is_settled():
+            return
         for command in commands:
-            if self._best and self._best.rank is Rank.LAUNCHED:
-                return
             self.variables.work.spend(2, command.characters)
             argv = self._argv(command)[:WORD_LIMIT]
             if argv:
                 self._run(argv, command.here_document, nesting)
+                if self._is_settled():
+                    return
+
+    def _is_settled(self) -> bool:
+        return self._best is not None and self._best.rank is Rank.LAUNCHED
 
     def _outside_functions(self, text: str) -> Iterator[Command]:
         """The commands of a text but for those of its functions, which are put aside until they are called."""

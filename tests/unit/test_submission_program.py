@@ -12,6 +12,7 @@ import pytest
 from matcher.submission.launchers import MPI_OPTIONS
 from matcher.submission.program import Reading, read_options, read_script
 from matcher.submission.variables import Variables
+from matcher.submission.work import Work
 
 
 def read(text: str, *arguments: str, known: bool = True) -> Reading:
@@ -285,3 +286,13 @@ def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> Non
     takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
     del takes["h"], takes["help"]  # these end mpirun
     assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
+
+
+def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
+    def found(text: str, work: int) -> str:
+        return read_script(text, Variables({}, work=Work(work))).program.path
+
+    launch = "srun ./app\n"
+    needed = next(work for work in range(1000) if found(launch, work))
+    assert found(launch + "echo 'a' 'b'\n", needed) == "./app"
+    assert found(launch, needed - 1) == ""
