@@ -10,11 +10,12 @@ from enum import IntEnum
 from posixpath import basename
 
 from matcher.submission import interpreters
+from matcher.submission.counts import positive
 from matcher.submission.launchers import LAUNCHERS, Launcher
 from matcher.submission.model import TEXT_LIMIT
 from matcher.submission.options import SRUN, parse_options
+from matcher.submission.shell import is_assignment
 from matcher.submission.utilities import PREPARATION, UTILITIES
-from matcher.submission.variables import is_assignment
 from matcher.submission.work import Work
 from matcher.submission.wrappers import RUNNERS, WRAPPERS, Runner
 
@@ -225,9 +226,3 @@ def _after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
             return position + 1
         position += 2 if argv[position] in with_value else 1
     return position
-
-
-def positive(text: str) -> int | None:
-    """A positive whole number of at most nine digits, or None."""
-    found = re.fullmatch(r"\s*\+?([0-9]{1,9})", text)
-    return (int(found.group(1)) or None) if found else None

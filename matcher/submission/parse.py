@@ -3,29 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from posixpath import basename, isabs, join, normpath
 
 from matcher.metadata import JobMetadata
-from matcher.submission.command import Program, positive
-from matcher.submission.directives import read_directives
-from matcher.submission.interpreters import SHELLS
-from matcher.submission.model import (
-    ARGUMENT_LIMIT,
-    ARGV_LIMIT,
-    SCRIPT_LIMIT,
-    TEXT_LIMIT,
-    JobFacts,
-    Submission,
-)
+from matcher.submission.arguments import read_options
+from matcher.submission.command import Program
+from matcher.submission.contents import read_contents
+from matcher.submission.counts import node_count, positive
+from matcher.submission.model import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 from matcher.submission.options import TABLES, Parsed, parse_options
-from matcher.submission.program import read_command, read_options, read_script
-from matcher.submission.sketch import sketch
-from matcher.submission.variables import Variables
-from matcher.submission.work import Work
 
 # Option to the variables that stand for it, the strongest first (what sbatch, srun and salloc 22.05 really read).
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
@@ -58,24 +45,6 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 # How tasks are placed (`JobMetadata.placement`), by the first word of `--distribution`.
 PLACEMENTS = {"block": "core", "cyclic": "node"}
-_NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORECASE)
-_SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
-
-
-REMEMBERED = 1024
-REMEMBERED_LIMIT = 8_192
-"""People submit the same script again and again, and reading it is a fifth of a decision: so many are remembered, but
-for those that have more characters, or tell more, than this."""
-
-
-@dataclass(frozen=True)
-class _Script:
-    """What a script tells, whoever submits it."""
-
-    directives: Mapping[str, str]
-    program: Program
-    modules: tuple[str, ...]
-    sketch: str
 
 
 def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFacts | None = None) -> JobMetadata:
@@ -85,7 +54,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     """
     table = TABLES.get(submission.command)
     given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
-    script = _script(submission, given)
+    script = read_contents(submission, given)
     options = {**script.directives, **_from_environment(submission), **given.values}
     program = script.program
     nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts())
@@ -119,56 +88,6 @@ def _from_environment(submission: Submission) -> dict[str, str]:
                 values[option] = submission.env[name]
                 break
     return values
-
-
-def _script(submission: Submission, given: Parsed) -> _Script:
-    """What the script tells, or the command that srun or salloc is to run."""
-    text = submission.script.text[:SCRIPT_LIMIT] if submission.script else ""
-    if submission.command == "srun":
-        return _Script({}, read_command(("srun", *submission.argv[1:ARGV_LIMIT])), (), sketch(text))
-    if submission.command == "salloc":
-        return _Script({}, read_command(given.rest), (), sketch(text))
-    arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
-    if "wrap" in given.values:
-        return _read_script(given.values["wrap"][:SCRIPT_LIMIT], submission.cwd, arguments, None)
-    spooled = submission.command == "batch"  # under a name of slurmd's
-    path = "" if spooled or not submission.script else submission.script.path
-    directory = submission.env.get("SLURM_SUBMIT_DIR", "") if spooled else submission.cwd
-    is_short = sum(map(len, (text, directory, path, *(arguments or ())))) <= REMEMBERED_LIMIT
-    remembered = _remembered_script(text, directory, arguments, path) if is_short else None
-    return remembered or _read_script(text, directory, arguments, path)
-
-
-def _read_script(text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None) -> _Script:
-    """`directory` is that of the submission, "" where it is not known, as None is for `arguments`. `path` None: what
-    `sbatch --wrap` was given, for a shell and without directives."""
-    work = Work()
-    directives = read_directives(text, work) if path is not None else {}
-    interpreter = _interpreter(text)
-    if interpreter and interpreter not in SHELLS and path is not None:
-        return _Script(directives, Program(path, arguments or ()), (), sketch(text))
-    known = {"SLURM_SUBMIT_DIR": directory} if directory else {}
-    reading = read_script(text, Variables(known, arguments, work))
-    return _Script(directives, reading.program, tuple(reading.modules), sketch(text))
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _remembered_script(
-    text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None
-) -> _Script | None:
-    """None where variables have made long words out of a short script: that is not kept."""
-    script = _read_script(text, directory, arguments, path)
-    is_short = sum(map(len, (*script.program.arguments, *script.modules))) <= REMEMBERED_LIMIT
-    return script if is_short else None
-
-
-def _interpreter(text: str) -> str:
-    """The program that the script's first line names, "" where it names none."""
-    found = _SHEBANG.match(text)
-    if not found:
-        return ""
-    name = basename(found.group(1))
-    return basename(found.group(2) or "") if name == "env" else name
 
 
 def _default_name(submission: Submission, given: Parsed) -> str:
@@ -224,17 +143,3 @@ def _size(options: Mapping[str, str], program: Program, facts: JobFacts) -> tupl
         even = tasks // nodes if tasks % nodes == 0 else None
         per_node = even if per_node in (None, even) else None
     return nodes, tasks, per_node
-
-
-def node_count(text: str) -> int | None:
-    """The nodes that `--nodes` asks for, where it leaves no choice: `4`, `4-4`, `1k`; else None."""
-    found = _NODES.fullmatch(text)
-    if not found:
-        return None
-    least, most = (_scaled(group) for group in (found.group(1), found.group(2) or found.group(1)))
-    return least if least == most and least else None
-
-
-def _scaled(number: str) -> int:
-    factor = {"k": 1024, "m": 1024 * 1024}.get(number[-1].lower(), 1)
-    return int(number.rstrip("kKmM")) * factor

@@ -44,6 +44,8 @@ _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]++|\\.)*`", re.DOTALL)
 _TO_DOUBLE_QUOTE = re.compile(r'(?:[^"\\]++|\\.)*"', re.DOTALL)
 _CLOSING = {"(": ")", "{": "}"}
+ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
+"""The beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; its groups are name, index and plus sign."""
 WORD_LIMIT = 512
 """Words of a command that are kept; those beyond are passed over."""
 _OPERAND_DEPTH = 3
@@ -82,6 +84,11 @@ class Command:
 def as_written(word: Word) -> str:
     """The word without its quotes, variables unexpanded."""
     return word[0].text if len(word) == 1 else "".join(piece.text for piece in word)
+
+
+def is_assignment(text: str) -> bool:
+    """Whether an expanded word is `NAME=value`, as `env` takes it."""
+    return ASSIGNMENT.match(text) is not None
 
 
 def commands(text: str, work: Work) -> Iterator[Command]:

@@ -1,24 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that a script itself sets, and words with them filled in. What is not known stays as written."""
+"""The variables that a script itself sets, and its commands with them filled in. What is not known stays as written."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from posixpath import basename
 
+from matcher.submission import modules
+from matcher.submission.counts import positive
 from matcher.submission.model import ARGUMENT_LIMIT
 from matcher.submission.parameters import slice_of, transform
-from matcher.submission.shell import Piece, Word, commands
+from matcher.submission.shell import ASSIGNMENT, Command, Piece, Word, as_written, commands
+from matcher.submission.utilities import KEYWORDS, PREPARATION
 from matcher.submission.work import Work
+from matcher.submission.wrappers import RUNNERS
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
 # Fields between blanks; what is not known, such as $(dirname $0), is not torn apart.
 _FIELD = re.compile(r"(?:\$\((?:[^()]++|\([^()]*+\))*\)|`[^`]*+`|\$\{[^{}]*+\}|\S)+")
 VALUE_LIMIT = 4096
 """Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
 _CHARACTERS_PER_STEP = 8
 """Of a value that is split into fields, or an array: a field may be as short as two characters."""
+_COMMAND_STEPS = 6
+"""What a command costs that may be the program, or sets something, beside its words."""
+_DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
+_WITHOUT_EFFECT = (
+    PREPARATION
+    - RUNNERS.keys()
+    - _DECLARATIONS
+    - _READERS
+    - {":", "eval", "unset", "printf", "shift", "let", *modules.COMMANDS}
+)
+_CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
 
 
 class Variables:
@@ -34,6 +50,52 @@ class Variables:
         if positional is not None:
             self._give_arguments(positional)
 
+    def words_of(self, command: Command) -> list[str]:
+        """The words of a simple command with their variables filled in, after taking note of what it sets. Empty for an
+        assignment, and for a builtin that neither sets nor starts anything."""
+        words = self._after_keywords(command.words)
+        assigned = 0
+        while assigned < len(words) and self._assign(words[assigned]):
+            assigned += 1
+        words = words[assigned:]
+        if not words or (len(words[0]) == 1 and words[0][0].text in _WITHOUT_EFFECT):
+            return []
+        self.work.spend(_COMMAND_STEPS + len(words) // 2)
+        argv = self._expand_all(words)
+        if argv:
+            self._take_note(basename(argv[0]), words, argv)
+        return argv
+
+    def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
+        """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
+        position = 0
+        while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
+            position += 1
+            if first in ("for", "select"):
+                values = self._expand_all(words[position + 2 : position + 3])
+                if values:
+                    self._set(as_written(words[position]), values[0])
+                return ()
+            if first == "case":
+                return ()
+        return words[position:]
+
+    def _take_note(self, name: str, words: Sequence[Word], argv: Sequence[str]) -> None:
+        """Do to the variables what a builtin does. A value that is computed or read is not known."""
+        if name in _DECLARATIONS:
+            for word in words[1:]:
+                self._assign(word)
+        elif name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
+            for variable in argv[1:]:
+                self._unset(variable)
+        elif name == "let":
+            expressions = " ".join(argv[1:])
+            self.work.spend(len(expressions) // 4)
+            for found in _CHANGED.finditer(expressions):
+                self._unset(found.group(1) or found.group(2))
+        elif name == "shift":
+            self._shift(positive("".join(argv[1:2])) or 1)
+
     @contextlib.contextmanager
     def called_with(self, arguments: Sequence[str]) -> Iterator[None]:
         """A function's own arguments, for as long as its body is read."""
@@ -44,7 +106,7 @@ class Variables:
         if outer is not None:
             self._give_arguments(outer)
 
-    def shift(self, count: int) -> None:
+    def _shift(self, count: int) -> None:
         """What `shift` does; nothing where the arguments are not known."""
         arguments = self._take_arguments()
         if arguments is not None:
@@ -65,9 +127,9 @@ class Variables:
         self._values.pop("#", None)
         return arguments
 
-    def assign(self, word: Word) -> bool:
+    def _assign(self, word: Word) -> bool:
         """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
-        found = _ASSIGNMENT.match(word[0].text) if word and not word[0].quoted and not word[0].variable else None
+        found = ASSIGNMENT.match(word[0].text) if word and not word[0].quoted and not word[0].variable else None
         if not found:
             return False
         self.work.spend(2)
@@ -77,28 +139,28 @@ class Variables:
             old = self._arrays.get(name, []) if plus else []
             text = rest[1].text[1:-1]
             inside = (one for command in commands(text, self.work) for one in command.words)
-            self._assign_array(name, [*old, *self.expand_all(list(inside))])
+            self._assign_array(name, [*old, *self._expand_all(list(inside))])
             return True
         value = (self._values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
-        self.unset(name)
+        self._unset(name)
         if not index and len(value) <= VALUE_LIMIT:
             self._values[name] = value
         return True
 
     def _assign_array(self, name: str, elements: list[str]) -> None:
-        self.unset(name)
+        self._unset(name)
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
             self._arrays[name] = elements
             self._values[name] = elements[0] if elements else ""  # what $NAME is
 
-    def set(self, name: str, value: str) -> None:
+    def _set(self, name: str, value: str) -> None:
         self._values[name] = value[:VALUE_LIMIT]
 
-    def unset(self, name: str) -> None:
+    def _unset(self, name: str) -> None:
         self._values.pop(name, None)
         self._arrays.pop(name, None)
 
-    def expand(self, word: Word) -> list[str]:
+    def _expand(self, word: Word) -> list[str]:
         """The word's fields: unquoted variables are split at blanks, an unset one as written is one field."""
         if len(word) == 1 and not word[0].variable:  # most words
             return [word[0].text] if word[0].text or word[0].quoted else []
@@ -117,8 +179,8 @@ class Variables:
             fields += parts[1:]
         return fields if len(fields) > 1 or fields[0] or quoted else []
 
-    def expand_all(self, words: Sequence[Word]) -> list[str]:
-        return [field for word in words for field in self.expand(word)]
+    def _expand_all(self, words: Sequence[Word]) -> list[str]:
+        return [field for word in words for field in self._expand(word)]
 
     def _elements(self, piece: Piece) -> list[str] | None:
         """What `$@`, `${NAME[@]}` or `${@:2}` stands for, None where the piece is no array that is known."""
@@ -162,7 +224,7 @@ class Variables:
             case "-":
                 return self._operand(piece)
             case "=":
-                self.set(piece.variable, self._operand(piece))
+                self._set(piece.variable, self._operand(piece))
                 return self._values[piece.variable]
             case "+":
                 return self._operand(piece) if given else value
@@ -181,8 +243,3 @@ class Variables:
         if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
             return None
         return elements[int(index)]
-
-
-def is_assignment(text: str) -> bool:
-    """Whether an expanded word is `NAME=value`, as `env` takes it."""
-    return _ASSIGNMENT.match(text) is not None

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from matcher.metadata import JobMetadata
 from matcher.submission import JobFacts, Script, Submission, parse
+from matcher.submission.counts import node_count
 from matcher.submission.directives import split_directive
 from matcher.submission.model import ARGUMENT_LIMIT, TEXT_LIMIT
-from matcher.submission.parse import node_count
 from matcher.submission.program import Reading, read_script
 from matcher.submission.variables import Variables
 from matcher.submission.work import Work
@@ -298,7 +298,7 @@ def _noted(reads: list[str], text: str, variables: Variables) -> Reading:
 
 
 def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["matcher.submission.parse"]
+    module = sys.modules["matcher.submission.contents"]
     for text in (
         HEAD + "#" * module.REMEMBERED_LIMIT,
         HEAD + "A=" + 1000 * "a" + "\nB=$A$A$A$A\nmpirun ./a $B $B $B\n",

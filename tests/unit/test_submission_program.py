@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from matcher.submission.arguments import read_options
 from matcher.submission.launchers import MPI_OPTIONS
-from matcher.submission.program import Reading, read_options, read_script
+from matcher.submission.program import Reading, read_script
 from matcher.submission.variables import Variables
 from matcher.submission.work import Work
 

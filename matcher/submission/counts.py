@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of nodes and tasks, as the options of Slurm and of launchers write them."""
+
+from __future__ import annotations
+
+import re
+
+_NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORECASE)
+
+
+def positive(text: str) -> int | None:
+    """A positive whole number of at most nine digits, or None."""
+    found = re.fullmatch(r"\s*\+?([0-9]{1,9})", text)
+    return (int(found.group(1)) or None) if found else None
+
+
+def node_count(text: str) -> int | None:
+    """The nodes that `--nodes` asks for, where it leaves no choice: `4`, `4-4`, `1k`; else None."""
+    found = _NODES.fullmatch(text)
+    if not found:
+        return None
+    least, most = (_scaled(group) for group in (found.group(1), found.group(2) or found.group(1)))
+    return least if least == most and least else None
+
+
+def _scaled(number: str) -> int:
+    factor = {"k": 1024, "m": 1024 * 1024}.get(number[-1].lower(), 1)
+    return int(number.rstrip("kKmM")) * factor
