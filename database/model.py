@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 Json = Mapping[str, Any]
+
+Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
+"""What a job got. The plugin itself reports the last two, of jobs without a decision: it was switched off for them, or
+no matcher answered."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Scope(StrEnum):

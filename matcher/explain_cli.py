@@ -3,28 +3,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
+from matcher.errors import NothingKnownError
 
 if TYPE_CHECKING:
     from database import Database
-    from matcher.decide import Knowledge, Question
-    from matcher.linkage.model import Model
-    from matcher.story import Story
     from reprise.cli import Settings
     from reprise.config import Config
 
-SLURM_CLOCK_S = 1.0  # Slurm tells whole seconds: a job was submitted at some moment of the one that it names
-SUBMISSION_S = 2.0  # from the decision until Slurm has the job
-DAEMON_TIMEOUT_S = 5.0
 TOP = 10  # records, unless said otherwise
 TOP_LIMIT = 1000
 
@@ -99,23 +91,24 @@ def explain(
     --script FILE, nothing is submitted or logged. Who may not read the database, or is not on its host, is told of
     their own jobs, by the daemon, without other users' words.
     """
-    from matcher import report
+    from matcher import lookup, report
     from matcher.hidden import hide
     from matcher.jobs.staff import reader
+    from matcher.script import question
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
     if script:
         me = reader(config.access.staff)
         with _open(config) as database:
-            asked = _question(script, words, user, directory)
+            asked = question(script, words, user, directory)
             if not me.sees(asked.uid):
                 me.require_staff("may ask what other users would be given")
-            story = _of_script(database, config, asked)
+            story = lookup.of_script(database, config, asked)
         if not me.staff:
             story = hide(story, me.uid)
     else:
-        story = _known(config, words[0], cluster)
+        story = lookup.known(config, words[0], cluster)
     if hide_others:
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
@@ -141,9 +134,10 @@ def top(
     as_json: bool,
 ) -> None:
     """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
-    from matcher import nearest, report
+    from matcher import lookup, nearest, report
     from matcher.jobs.staff import reader
     from matcher.metadata import JobMetadata
+    from matcher.script import question
     from matcher.secrets import masked
     from matcher.service import policy_of
     from matcher.submission import parse
@@ -153,163 +147,18 @@ def top(
     reader(config.access.staff).require_staff("may be shown whose jobs are near")
     with _open(config) as database:
         if script:
-            asked = _question(script, words, user, directory)
+            asked = question(script, words, user, directory)
             job = masked(parse(asked.submission, user=asked.user, submit_time=asked.at))
         else:
-            decisions = of_job(database, config, words[0], cluster).decisions
+            decisions = lookup.of_job(database, config, words[0], cluster).decisions
             if not decisions:
                 raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
             job = JobMetadata.from_json(decisions[0].decision.metadata)
-        found = nearest.top(job, _knowledge(database, config), policy_of(config), count)
+        found = nearest.top(job, lookup.knowledge(database, config), policy_of(config), count)
     if as_json:
         _print_json(found.to_json())
     else:
         report.show_top(report.console(), found)
-
-
-def _known(config: Config, job: str, cluster: str | None) -> Story:
-    """What is known of a job: all that the database has, or what the daemon tells its user."""
-    from database import Database
-    from database.errors import AccessError, MissingError
-    from matcher.explain import unknown_text
-    from matcher.hidden import hide
-    from matcher.jobs.staff import reader
-
-    try:
-        database = Database.open(config.database.path, read_only=True)
-    except (AccessError, MissingError) as error:  # it is another user's, or on another host
-        return _told(config, job, cluster, error)
-    me = reader(config.access.staff)
-    with database:
-        story = of_job(database, config, job, cluster)
-    if not me.staff:
-        story = hide(story, me.uid)
-        if not story:
-            raise NothingKnownError(unknown_text(job))
-    return story
-
-
-def _told(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
-    from matcher.explain import unknown_text, waiting_text
-    from matcher.slurm_job import slurm_says, waits
-    from matcher.story import check_name
-
-    check_name(job)
-    said: Mapping[str, str] = {}
-    try:
-        story = _asked(config, job, cluster)
-        if not story:
-            said = slurm_says(job, cluster)
-            if said.get("JobId", job) != job:  # as in of_job
-                story = _asked(config, said["JobId"], cluster)
-    except DaemonUnreachableError as error:
-        raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
-    if not story:
-        raise NothingKnownError(waiting_text(job, ()) if waits(said) else unknown_text(job))
-    return story
-
-
-def _asked(config: Config, job: str, cluster: str | None) -> Story:
-    """Of several matchers, what the first says that decided about it; else one that the job reported to."""
-    from matcher.client import ask_in_order, explain_request
-    from matcher.endpoint import configured
-    from matcher.protocol import EXPLANATION_LIMIT
-    from matcher.story import Story
-
-    told: list[Story] = []
-    refused: list[str] = []
-    for endpoint, reply in ask_in_order(
-        configured(config.matcher),
-        explain_request(job, cluster),
-        matcher_uid=config.matcher.uid,
-        munge_socket=str(config.matcher.munge_socket or ""),
-        timeout_s=DAEMON_TIMEOUT_S,
-        limit=EXPLANATION_LIMIT,
-    ):
-        if reply.get("kind") == "explanation":
-            told.append(Story.from_json(reply.get("story")))
-        else:
-            refused.append(f"{endpoint}: the matcher does not say why: {reply.get('reason')}")
-        if told and told[-1].decisions:
-            return told[-1]
-    if refused and not any(told):
-        raise MatcherError("; ".join(refused))
-    return next(filter(None, told), Story())
-
-
-def of_job(database: Database, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
-    """All that the database has of a job; Slurm is asked where it has nothing, unless that is not wanted. Raises
-    NothingKnownError, with what is known of why there is nothing."""
-    from matcher import story
-    from matcher.explain import unknown_text
-    from matcher.slurm_job import slurm_says
-
-    model = _model(config)
-    ran_on = cluster or config.site.cluster
-    told = story.of_job(database, ran_on, job, model)
-    if told:
-        return told
-    if not ask_slurm:
-        raise NothingKnownError(unknown_text(job))
-    said = slurm_says(job, cluster)
-    if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
-        told = story.of_job(database, ran_on, said["JobId"], model)
-    if not told:
-        raise NothingKnownError(_silence(database, job, said))
-    return told
-
-
-def _of_script(database: Database, config: Config, question: Question) -> Story:
-    from matcher import story
-    from matcher.decide import decide
-    from matcher.explain import NOT_LOGGED
-    from matcher.service import policy_of
-
-    knowledge, policy = _knowledge(database, config), policy_of(config)
-    begun = time.perf_counter()
-    made = decide(question, knowledge, policy, NOT_LOGGED)
-    decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
-    return story.of_decisions(database, [decision], knowledge.engine.model)
-
-
-def _knowledge(database: Database, config: Config) -> Knowledge:
-    from matcher.service import knowledge_of, model_of
-
-    return knowledge_of(database.record_texts(), model_of(config), config)
-
-
-def _model(config: Config) -> Model | None:
-    """The model in force; None where it cannot be used, which is no reason not to say what was decided by another."""
-    from matcher.linkage.model import LinkageError
-    from matcher.service import model_of
-
-    try:
-        return model_of(config)
-    except LinkageError:
-        return None
-
-
-def _question(script: Path, words: tuple[str, ...], user: str | None, directory: Path | None) -> Question:
-    from matcher.script import question
-
-    return question(script, words, user, directory)
-
-
-def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
-    from matcher.explain import silence_text, waiting_text
-    from matcher.slurm_job import submit_time, user, waits
-
-    submitted = submit_time(said)
-    if submitted is None:
-        return silence_text(job, None, False, None, None)
-    if waits(said):
-        asked = database.decisions_without_job(user(said), submitted - SUBMISSION_S, submitted + SLURM_CLOCK_S)
-        if asked:
-            return waiting_text(job, asked)
-    before, after = database.service_runs_around(submitted)
-    first, last = (database.service_run_at(at) for at in (submitted, submitted + SLURM_CLOCK_S))
-    served = first is not None and first == last
-    return silence_text(job, submitted, served, before, after)
 
 
 def _open(config: Config) -> Database:

@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from database.model import Decision as LoggedDecision
+from database.model import Verdict
 from matcher.errors import ProtocolError
 from matcher.submission import JobFacts, Script, Submission
 from reprise.variables import is_allowed
@@ -94,7 +95,6 @@ Texts = Annotated[list[Text], AfterValidator(tuple)]
 Id32 = Annotated[int, Field(ge=0, le=2**32 - 1)]
 DecisionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,64}$")]
-ReportedVerdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
 
 
 class _Message(BaseModel):
@@ -195,7 +195,7 @@ class Outcome(_Message):
 
     state: Literal["started", "step", "ended"]
     decision: DecisionId | None
-    verdict: ReportedVerdict
+    verdict: Verdict
     applied: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)]
     unreadable: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)] = 0
     present: Annotated[int, Field(ge=0, le=VARIABLE_COUNT_LIMIT)] | None = None

@@ -10,16 +10,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from database.jobs import EVER, Wanted
+from database.model import Verdict
 from database.overview import WantedRecords
 from matcher.benefit import summary
-from matcher.jobs.cli import VERDICTS
 from web import control, documents, forms
 from web.guard import BODY_LIMIT
 from web.live import WATCHERS, Watchers, events
 from web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
 
-Verdict = Literal["apply", "none", "observe", "holdout", "defer", "off", "unreachable"]
-assert set(Verdict.__args__) == set(VERDICTS)  # type: ignore[attr-defined]  # noqa: S101 (two lists of one thing)
 Number = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Text = Annotated[str | None, Query(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
 Name = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]

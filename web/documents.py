@@ -12,11 +12,8 @@ from database import Database, listing
 from database.jobs import EVER, Wanted
 from database.model import Campaign, ListedJob, Record
 from database.overview import WantedRecords
+from matcher import lookup
 from matcher.benefit import story as benefit
-from matcher.errors import NothingKnownError
-from matcher.explain import unknown_text
-from matcher.explain_cli import of_job
-from matcher.hidden import hide
 from matcher.jobs import beside, listed
 from matcher.story import Story
 from reprise.config import Config
@@ -42,11 +39,8 @@ def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
 ) -> tuple[Story, beside.Beside | None]:
     """All of one job, as the reader may see it; only the staff may have Slurm asked. Raises NothingKnownError."""
-    story = of_job(database, config, name, cluster, ask_slurm=person.staff)
-    if not person.staff:
-        story = hide(story, person.uid)
-        if not story:
-            raise NothingKnownError(unknown_text(name))
+    told = lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
+    story = lookup.for_reader(told, person.reader, name)
     return story, beside.of_story(database, story)
 
 

@@ -11,13 +11,12 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from database.model import RecordStatus
+from database.model import VERDICTS, RecordStatus
 from database.overview import WantedRecords
 from matcher import explain
 from matcher.benefit import summary
 from matcher.jobs import beside as besides
 from matcher.jobs import listed, unmatched
-from matcher.jobs.cli import VERDICTS
 from matcher.linkage.result import PRIOR
 from matcher.shortfall import in_bits
 from matcher.story import JOB_ID, Explained, Story

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from database import Database
 from database.model import Decision, UnmatchedClass
 from matcher.errors import MatcherError
 from matcher.metadata import JobMetadata
@@ -98,6 +99,36 @@ def write(
             f"{path}: cannot be written ({error.strerror}): name a directory that you may write"
         ) from error
     return path
+
+
+def described(component: str, directory: Path) -> Mapping[str, Any]:
+    """The component as its file in the site's `directory` describes it. Raises MatcherError."""
+    if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
+        raise MatcherError(
+            f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
+        )
+    file = directory / f"{component}.yaml"
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise MatcherError(f"{file}: cannot be read ({' '.join(str(error).split())[:200]}): correct it") from error
+    return {**(content if isinstance(content, dict) else {}), "name": component}
+
+
+def write_all(
+    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: Mapping[str, Any], says: Says
+) -> dict[int, tuple[str, str]]:
+    """Write a file for each class; by rank, its path and what it leaves open. `says` as for `script_of`."""
+    written = {}
+    for rank, one in enumerate(classes, 1):
+        decision = database.decision(one.decision_id)
+        job = JobMetadata.from_json(decision.metadata)
+        script = script_of(decision, job, says)
+        content = definition(job, script, component)
+        left_open = [line.split(":")[0] for line in missing(content, component)]
+        path = write(directory, rank, one, content, component)
+        written[rank] = str(path), f"; name there {', '.join(left_open)}" if left_open else ""
+    return written
 
 
 def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from database.listing import plain
+from database.model import VERDICTS
 from matcher.jobs.moment import moment
 
 if TYPE_CHECKING:
-    from database import Database
-    from database.model import UnmatchedClass
     from reprise.cli import Settings
 
 LIMIT = 50  # jobs, unless said otherwise
 CLASSES = 20  # classes of jobs, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
-VERDICTS = ("apply", "none", "observe", "holdout", "defer", "off", "unreachable")
 
 WORDS = (
     "application",
@@ -63,14 +61,15 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     from database.jobs import EVER, Wanted
     from matcher.jobs import listed
     from matcher.jobs.staff import reader
+    from matcher.jobs.users import name_or_id, uid_of
 
     config = settings.config
     me = reader(config.access.staff)
-    uid = _uid_of(filters["user"])
+    uid = uid_of(filters["user"])
     if filters["user"] is not None and (uid is None or not me.sees(uid)):
         me.require_staff("may look for other users' jobs")
     since, until = filters.pop("since") or 0.0, filters.pop("until") or EVER
-    filters["user"], only = _name_or_id(filters["user"])
+    filters["user"], only = name_or_id(filters["user"])
     by_words = [f"--{name}" for name in WORDS if filters[name] is not None]
     own_only = bool(by_words) and not me.staff
     with Database.open(config.database.path, read_only=True) as database:
@@ -96,22 +95,14 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
     """Show JOB: why it got what it got, as `reprise match explain` does, and how long it took beside other jobs of the
     same record on as many nodes. Exit status 3: nothing is known of it."""
     from database import Database
-    from matcher import report
-    from matcher.errors import NothingKnownError
-    from matcher.explain import unknown_text
-    from matcher.explain_cli import of_job
-    from matcher.hidden import hide
+    from matcher import lookup, report
     from matcher.jobs import beside
     from matcher.jobs.staff import reader
 
     config = settings.config
     me = reader(config.access.staff)
     with Database.open(config.database.path, read_only=True) as database:
-        story = of_job(database, config, job, cluster and cluster.lower())
-        if not me.staff:
-            story = hide(story, me.uid)
-            if not story:
-                raise NothingKnownError(unknown_text(job))
+        story = lookup.for_reader(lookup.of_job(database, config, job, cluster and cluster.lower()), me, job)
         found = beside.of_story(database, story)
     if as_json:
         _print_json({"version": 1, "explanation": story.to_json(), "beside": found.to_json() if found else None})
@@ -148,19 +139,22 @@ def unmatched(
     program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
     from database import Database
     from matcher.decide import BY_THE_SITE
-    from matcher.jobs import gains
+    from matcher.jobs import campaign, gains
     from matcher.jobs import unmatched as ranking
     from matcher.jobs.staff import reader
+    from matcher.slurm_job import slurm_says
 
     config = settings.config
     me = reader(config.access.staff)
     if directory:
         me.require_staff("may write campaigns for users' jobs")
-        described = _to_tune(component, config.tuner.components)
+        if component is None:
+            raise click.UsageError("--campaign goes with --component NAME: what is to be tuned")
+        described = campaign.described(component, config.tuner.components)
     with Database.open(config.database.path, read_only=True) as database:
         known = gains.read(database, component)
         classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
-        written = _campaigns(database, classes, directory, described) if directory else {}
+        written = campaign.write_all(database, classes, directory, described, slurm_says) if directory else {}
     expected = ranking.Expected.of(known)
     if as_json:
         _print_json(ranking.document(classes, expected, me, lambda rank: written.get(rank, (None, ""))[0]))
@@ -188,10 +182,11 @@ def unmatched(
 def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
     """Say what would have matched of the jobs of the past, with the records of today. Nothing is stored."""
     from database import Database
+    from matcher import lookup
     from matcher.calibration import sacct
     from matcher.errors import MatcherError
     from matcher.jobs import history as past
-    from matcher.service import knowledge_of, model_of, policy_of
+    from matcher.service import policy_of
 
     config = settings.config
     try:
@@ -199,7 +194,7 @@ def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
     except sacct.SacctError as error:
         raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
     with Database.open(config.database.path, read_only=True) as database:
-        knowledge = knowledge_of(database.record_texts(), model_of(config), config)
+        knowledge = lookup.knowledge(database, config)
     found = past.replay(accounted, knowledge, policy_of(config))
     if as_json:
         _print_json(found.to_json())
@@ -208,72 +203,6 @@ def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
     click.echo(plain(past.verdict_rows(found), ("verdict", "submissions", "node-hours")))
     if found.records:
         click.echo("\n" + plain(past.record_rows(found), ("record", "submissions", "node-hours")))
-
-
-def _uid_of(user: str | None) -> int | None:
-    """None for a name that nobody knows here."""
-    import pwd
-
-    if user is None:
-        return None
-    try:
-        return int(user) if user.isdecimal() and len(user) < 11 else pwd.getpwnam(user).pw_uid
-    except (KeyError, ValueError):  # a NUL in it
-        return None
-
-
-def _name_or_id(user: str | None) -> tuple[str | None, int | None]:
-    """A user's name; the id instead, of whom nobody knows a name here."""
-    import pwd
-
-    uid = _uid_of(user) if user is not None and user.isdecimal() else None
-    if uid is None:
-        return user, None
-    try:
-        return pwd.getpwuid(uid).pw_name, None
-    except KeyError:
-        return None, uid
-
-
-def _to_tune(component: str | None, directory: Path) -> Mapping[str, Any]:
-    """The component as its file describes it, which must be one of the site's. Raises MatcherError."""
-    import yaml
-
-    from matcher.errors import MatcherError
-    from matcher.jobs.campaign import COMPONENT
-
-    if component is None:
-        raise click.UsageError("--campaign goes with --component NAME: what is to be tuned")
-    if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
-        raise MatcherError(
-            f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
-        )
-    file = directory / f"{component}.yaml"
-    try:
-        described = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise MatcherError(f"{file}: cannot be read ({' '.join(str(error).split())[:200]}): correct it") from error
-    return {**(described if isinstance(described, dict) else {}), "name": component}
-
-
-def _campaigns(
-    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: Mapping[str, Any]
-) -> dict[int, tuple[str, str]]:
-    """Write the files; by rank, each with what is still to be done about it."""
-    from matcher.jobs import campaign
-    from matcher.metadata import JobMetadata
-    from matcher.slurm_job import slurm_says
-
-    written = {}
-    for rank, one in enumerate(classes, 1):
-        decision = database.decision(one.decision_id)
-        job = JobMetadata.from_json(decision.metadata)
-        script = campaign.script_of(decision, job, slurm_says)
-        content = campaign.definition(job, script, component)
-        left_open = [line.split(":")[0] for line in campaign.missing(content, component)]
-        path = campaign.write(directory, rank, one, content, component)
-        written[rank] = str(path), f"; name there {', '.join(left_open)}" if left_open else ""
-    return written
 
 
 def _print_json(document: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from database import Database
 from database.model import Outcome
-from matcher import cli, explain, explain_cli, explainer, hidden, protocol, report, script, slurm_job, story
+from matcher import cli, explain, explain_cli, explainer, hidden, lookup, protocol, report, script, slurm_job, story
 from matcher.client import ask, explain_request
 from matcher.explainer import Explainer
 from matcher.linkage import load
@@ -32,7 +32,7 @@ from tests.waiting import wait_for
 
 NOBODY = 65534
 # Of commands, which nobody cannot make in a checkout of root's.
-LATE_IMPORTS = (cli, explain, explain_cli, hidden, report, script, slurm_job)
+LATE_IMPORTS = (cli, explain, explain_cli, hidden, lookup, report, script, slurm_job)
 MODEL = load("thesis")
 JOB = protocol.Explain(job="12")
 
