@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import sys
 import time
 from datetime import datetime
@@ -15,22 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise.output import versioned
-from tuner import mca_cli
+from tuner import foreground, mca_cli
 from tuner.collectives.cli import collectives
 from tuner.predict.cli import predict
 from tuner.shaman import cli as shaman
 
 if TYPE_CHECKING:
     from database.facade import Database
-    from database.model import Campaign
     from reprise.cli import Settings
     from reprise.config import Config
     from tuner.campaign import Definition
 
 EXECUTORS = ("allocation", "slurm", "local", "replay")  # tuner.campaign's, which is read only when it is needed
-PLAIN_WIDTH = 120  # characters of a table that goes to a file
-INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
 
 
 @click.group()
@@ -54,7 +49,7 @@ def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json
         click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
     with _open(settings) as database:
         campaign = session.begin(database, definition, settings.config, time.time())
-        go(database, campaign, settings, as_json)
+        foreground.go(database, campaign, settings.config, as_json)
 
 
 @tune.command()
@@ -64,7 +59,7 @@ def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json
 def resume(settings: Settings, campaign: int, as_json: bool) -> None:
     """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
     with _open(settings) as database:
-        go(database, database.campaign(campaign), settings, as_json)
+        foreground.go(database, database.campaign(campaign), settings.config, as_json)
 
 
 @tune.command()
@@ -153,7 +148,7 @@ def list_(settings: Settings, as_json: bool) -> None:
 def status(settings: Settings, campaign: int, as_json: bool) -> None:
     """Show one campaign: its state, what it found, and its record."""
     with _open(settings, read_only=True) as database:
-        _show(database, campaign, settings, as_json)
+        foreground.show(database, campaign, settings.config, as_json)
 
 
 @tune.command()
@@ -195,7 +190,7 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
             sys.exit(watching.watch(database, campaign, settings.config, interval))
         except KeyboardInterrupt:
             click.echo(f"campaign {campaign} goes on: look again with `reprise tune watch {campaign}`", err=True)
-            sys.exit(INTERRUPTED_STATUS)
+            sys.exit(foreground.INTERRUPTED_STATUS)
 
 
 tune.add_command(shaman.import_)
@@ -219,46 +214,3 @@ def _open(settings: Settings, *, read_only: bool = False) -> Database:
     from database.facade import Database
 
     return Database.open(settings.config.database.path, read_only=read_only)
-
-
-def go(database: Database, campaign: Campaign, settings: Settings, as_json: bool) -> None:
-    """Run a campaign to its end, and show what it found."""
-    from tuner import progress, session
-
-    for number in STOPPING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's SIGHUP stays ignored
-            signal.signal(number, _interrupt)
-    report = progress.for_terminal()
-    report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
-    try:
-        session.run(database, campaign, settings.config, report)
-    except KeyboardInterrupt:
-        click.echo(f"campaign {campaign.id} is stopped: go on with `reprise tune resume {campaign.id}`", err=True)
-        sys.exit(INTERRUPTED_STATUS)
-    _show(database, campaign.id, settings, as_json)
-
-
-def _interrupt(*_: object) -> None:
-    """Stop in order, so that the campaign can be resumed; a second signal does not cut that short."""
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_IGN)
-    click.echo("stopping, and giving the nodes back", err=True)
-    raise KeyboardInterrupt
-
-
-def _show(database: Database, campaign_id: int, settings: Settings, as_json: bool) -> None:
-    from rich.console import Console
-
-    from tuner import overview
-
-    described: dict[str, Any] = overview.describe(database, database.campaign(campaign_id), settings.config)
-    console = Console(stderr=as_json, highlight=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
-    if described["problems"]:
-        console.print(overview.table(described))
-    for remark in described["remarks"]:
-        console.print(f"note: {remark}", markup=False, soft_wrap=True)
-    console.print(overview.last_words(described), markup=False, soft_wrap=True)
-    if as_json:
-        click.echo(json.dumps(versioned(described), sort_keys=True))

@@ -13,8 +13,8 @@ from matcher.errors import MatcherError
 from reprise.cli import reprise
 from reprise.config import ConfigError
 from tests.unit.test_docs import ROOT
-from tuner.cli import INTERRUPTED_STATUS
 from tuner.errors import TunerError
+from tuner.foreground import INTERRUPTED_STATUS
 from tuner.watching import EXIT_STATUS
 
 PAGE = (ROOT / "docs" / "commands.md").read_text()

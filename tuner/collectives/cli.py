@@ -70,7 +70,7 @@ def collectives(settings: Settings, /, **given: Any) -> None:
     import yaml
 
     from database.facade import Database
-    from tuner import campaign, cli, session
+    from tuner import campaign, foreground, session
 
     executor = {key: given[key] for key in ("launcher", "partition", "account", "reservation", "time_limit")}
     mapping = campaign_file.campaign(
@@ -99,4 +99,4 @@ def collectives(settings: Settings, /, **given: Any) -> None:
         click.echo(told, err=True)
     with Database.open(settings.config.database.path) as database:
         begun = session.begin(database, definition, settings.config, time.time())
-        cli.go(database, begun, settings, given["as_json"])
+        foreground.go(database, begun, settings.config, given["as_json"])

@@ -59,8 +59,7 @@ def show(settings: Settings, which: str, as_json: bool) -> None:
 def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     """Choose a setting for the application of the campaign FILE, which names its family and features."""
     from database.facade import Database
-    from tuner import campaign, session
-    from tuner.cli import go
+    from tuner import campaign, foreground, session
     from tuner.predict import model, practice
 
     definition = campaign.load(file)
@@ -82,7 +81,8 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
         if not as_json:
             click.echo(_in_words(told), err=True)
         verified = practice.verification(definition, chosen)
-        go(database, session.begin(database, verified, settings.config, time.time()), settings, as_json)
+        compared = session.begin(database, verified, settings.config, time.time())
+        foreground.go(database, compared, settings.config, as_json)
 
 
 def _in_words(told: dict[str, Any]) -> str:
