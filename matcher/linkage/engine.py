@@ -129,7 +129,7 @@ class Asked:
         self._served = served
         self._values = [value(metadata, zone) for value in layout.values]
         self._zone = zone
-        self._comparison: Comparison = served.snapshot.compare(self._values)
+        self._comparison = Comparison(served.snapshot, self._values)
         self._similar: Leading | None = None
         self._rows: dict[int, int] = {}  # of the records that were found, by their ids
 

@@ -220,10 +220,6 @@ class Snapshot:
             codes = codes * self.parts[number].view.size + self.parts[number].codes
         return Axis(group, codes)
 
-    def compare(self, values: Sequence[Any]) -> Comparison:
-        """A new job's values, one for each part, against all rows."""
-        return Comparison(self, values)
-
 
 def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
     """Parts with no more than `most` combinations; first fit, the part with the fewest distinct values first."""
@@ -266,7 +262,7 @@ class Leading:
 
 
 class Comparison:
-    """One new job against all rows of a snapshot."""
+    """One new job against all rows of a snapshot. `values` has one for each part."""
 
     def __init__(self, snapshot: Snapshot, values: Sequence[Any]) -> None:
         self._snapshot = snapshot

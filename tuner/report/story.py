@@ -21,8 +21,10 @@ MESSAGE = 200  # characters of what a failed trial said
 
 
 def conclusion(described: Json) -> str:
-    """What came of it, in a sentence."""
-    return _conclusion(described)
+    """The campaign's result, in a sentence."""
+    from tuner import overview
+
+    return words.printable(overview.last_words(described))
 
 
 def facts(described: Json) -> list[tuple[str, str]]:
@@ -171,12 +173,6 @@ def campaign_file(described: Json) -> str:
         definition = Definition.model_validate(definition).model_dump(mode="json")
     text: str = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=100)
     return text
-
-
-def _conclusion(described: Json) -> str:
-    from tuner import overview
-
-    return words.printable(overview.last_words(described))
 
 
 def _whom(application: Json | None) -> str:
