@@ -135,11 +135,11 @@ def top(
 ) -> None:
     """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
     from matcher import lookup, nearest, report
+    from matcher.configured import policy_of
     from matcher.jobs.staff import reader
     from matcher.metadata import JobMetadata
     from matcher.script import question
     from matcher.secrets import masked
-    from matcher.service import policy_of
     from matcher.submission import parse
 
     _checked(words, script, user, directory, cluster)

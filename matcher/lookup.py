@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from database import Database
 from database.errors import AccessError, MissingError
 from matcher import asking, slurm_job, story
+from matcher.configured import knowledge_of, model_of, policy_of
 from matcher.decide import Knowledge, Question, decide
 from matcher.errors import DaemonUnreachableError, NothingKnownError
 from matcher.explain import NOT_LOGGED, silence_text, unknown_text, waiting_text
@@ -17,7 +18,6 @@ from matcher.hidden import hide
 from matcher.jobs import staff
 from matcher.jobs.staff import Reader
 from matcher.linkage.model import LinkageError, Model
-from matcher.service import knowledge_of, model_of, policy_of
 from matcher.slurm_job import submit_time, user, waits
 from matcher.story import Story, check_name
 from reprise.config import Config

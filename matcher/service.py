@@ -10,8 +10,6 @@ import logging
 import os
 import pwd
 import secrets
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,20 +18,17 @@ from typing import Any
 
 from database.model import RecordText
 from matcher import protocol, tokens, workers
-from matcher.access import access_of
 from matcher.benefit.blocks import Blocks
 from matcher.benefit.like import like
 from matcher.benefit.watch import Watch
-from matcher.decide import Decided, Knowledge, Question, answered
+from matcher.configured import knowledge_of, model_of, policy_of
+from matcher.decide import Decided, Question, answered
 from matcher.entries import decision_entry, forwarded_entry, outcome_entry
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
 from matcher.explainer import Explainer
-from matcher.guards import Policy
 from matcher.journal import MakeEntry
 from matcher.linkage.engine import Engine
-from matcher.linkage.model import Model
-from matcher.linkage.model import load as load_model
 from matcher.metrics import Metrics
 from matcher.records import readable
 from reprise import __version__
@@ -44,47 +39,8 @@ log = logging.getLogger(__name__)
 INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
 LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
 INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
-OMPI_INFO_TIMEOUT_S = 10.0
 REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
 WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
-
-
-def declared_releases(config: Config) -> tuple[str, ...]:
-    """The Open MPI releases that jobs may load: as configured, else the one that `ompi_info` names, else none."""
-    if config.openmpi.releases:
-        return tuple(config.openmpi.releases)
-    command = shutil.which(config.openmpi.ompi_info)
-    if command is None:
-        return ()
-    try:
-        told = subprocess.run(
-            [command, "--version"], capture_output=True, text=True, timeout=OMPI_INFO_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    first = (told.stdout.splitlines() or [""])[0]  # Open MPI v4.1.4
-    return (first.removeprefix("Open MPI v"),) if first.startswith("Open MPI v") else ()
-
-
-def policy_of(config: Config) -> Policy:
-    """What the configuration says about decisions."""
-    return Policy(
-        config.site.cluster,
-        config.matcher.mode,
-        declared_releases(config),
-        access_of(config.access),
-        config.matcher.predicted,
-    )
-
-
-def model_of(config: Config) -> Model:
-    """The configured model, with the configured threshold. Raises LinkageError."""
-    return load_model(config.matcher.model, config.matcher.threshold)
-
-
-def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) -> Knowledge:
-    """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
-    return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
 def new_decision_id(at: float) -> str:

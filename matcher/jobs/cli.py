@@ -184,9 +184,9 @@ def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
     from database import Database
     from matcher import lookup
     from matcher.calibration import sacct
+    from matcher.configured import policy_of
     from matcher.errors import MatcherError
     from matcher.jobs import history as past
-    from matcher.service import policy_of
 
     config = settings.config
     try:

@@ -20,9 +20,9 @@ from database.model import Decision, Measurement, Outcome, RecordStatus
 from matcher.benefit import story
 from matcher.benefit.evidence import SLOWER
 from matcher.client import PING, ask
+from matcher.configured import knowledge_of, model_of, policy_of
 from matcher.decide import Knowledge, Question, decide
 from matcher.errors import MatcherError
-from matcher.service import knowledge_of, model_of, policy_of
 from matcher.submission import Submission, parse
 from tests.unit.forked import Forked
 from tests.unit.matcher_daemon import ROOT, RULES, record

@@ -21,10 +21,10 @@ import yaml
 from database import Database
 from database.model import Decision, Outcome
 from matcher import tokens
+from matcher.configured import knowledge_of, model_of, policy_of
 from matcher.decide import Question, decide
 from matcher.metadata import JobMetadata
 from matcher.secrets import masked
-from matcher.service import knowledge_of, model_of, policy_of
 from matcher.submission import Submission
 from reprise.config import Config, load
 from tests.unit.matcher_daemon import ROOT, SCRIPT, job, record
