@@ -23,6 +23,8 @@ from matcher.listener import listen, listen_tcp, remove_socket
 from matcher.metrics import Gauges, Metrics
 from matcher.notify import keep_watchdog_calm, notify, passed_listener
 from matcher.peer import Peer, UnixPeer, munge_greeter
+from matcher.queue import Queue
+from matcher.quiet import Quiet
 from matcher.replica import Publisher, Replica
 from matcher.server import Server
 from matcher.service import Service
@@ -45,21 +47,22 @@ def run(load_config: Callable[[], Config]) -> None:
     garbage.tolerate()
     config = load_config()
     metrics = _metrics(config)
-    service = Service(load_config, metrics=metrics)
+    queue = Queue()
+    service = Service(load_config, queue.put, metrics=metrics)
     journal = Journal(
         config.database.path,
+        queue,
         service.use_records,
         version=__version__,
         retention_days=config.matcher.retention_days,
         on_look=service.watch.look,
     )
-    service.write_with(journal.put)
     passed = passed_listener(os.environ, (socket.AF_UNIX,))
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     over_tcp = told = None
     try:
-        told = _telling(config, service, journal, metrics)
+        told = _telling(config, service, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
@@ -70,7 +73,7 @@ def run(load_config: Callable[[], Config]) -> None:
             for one in background:
                 one.start()
             try:
-                runner.run(_serve(config, service, journal, metrics, listener, over_tcp))
+                runner.run(_serve(config, service, journal, Quiet(queue), metrics, listener, over_tcp))
             finally:
                 for one in background:
                     one.stop()
@@ -96,7 +99,7 @@ def _metrics(config: Config) -> Metrics:
     return Counted()
 
 
-def _telling(config: Config, service: Service, journal: Journal, metrics: Metrics) -> MetricsServer | None:
+def _telling(config: Config, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
     """What serves the metrics, where they are wanted. Raises ServiceError."""
     if not config.matcher.metrics:
         return None
@@ -123,8 +126,8 @@ def _telling(config: Config, service: Service, journal: Journal, metrics: Metric
             records=counted,
             rows=rows,
             newest=newest,
-            writes_waiting=journal.waiting,
-            writes_dropped=lambda: journal.dropped,
+            writes_waiting=lambda: len(queue),
+            writes_dropped=lambda: queue.dropped,
             quarantines=lambda: service.watch.quarantines,
             mode=lambda: service.config.matcher.mode,
             holdout=lambda: service.config.matcher.holdout,
@@ -146,6 +149,7 @@ async def _serve(
     config: Config,
     service: Service,
     journal: Journal,
+    quiet: Quiet,
     metrics: Metrics,
     listener: socket.socket,
     over_tcp: socket.socket | None,
@@ -174,7 +178,7 @@ async def _serve(
             on,
             greet,
             service.answer,
-            journal.put,
+            quiet,
             max_connections=config.matcher.max_connections,
             timeout_s=config.matcher.request_timeout_s,
             late=metrics.late,

@@ -14,10 +14,10 @@ from database.errors import InvalidValueError
 from database.model import Outcome
 from database.outcomes import OUTCOME
 from matcher import protocol
-from matcher.backlog import Entry
 from matcher.benefit.watch import Watch
 from matcher.decide import Decided
 from matcher.eventlog import line
+from matcher.queue import Entry
 
 
 def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the database: one thread owns the connection, writes what is handed to it, and watches for new
-records. Requests never wait for it. What the database cannot take now, since it is locked, damaged or gone or its disk
-is full, waits until it can; what no longer fits the queue then is dropped, counted and logged.
+"""The daemon's side of the database: one thread owns the connection, writes the queue to it, and watches for new
+records. Requests never wait for it. Entries that the database cannot take now, since it is locked, damaged or gone or
+its disk is full, stay in the queue until it can.
 
-What comes within LINGER_S is written in one transaction, since to wake the thread and to sync the disk for each
-decision costs as much as to make it.
+Entries that are made within LINGER_S are written in one transaction, since to wake the thread and to sync the disk for
+each decision costs as much as to make it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -21,12 +20,12 @@ from database import Database
 from database.errors import BusyError, DatabaseError
 from database.model import RecordText
 from database.service_runs import TOUCH_INTERVAL_S
-from matcher.backlog import BATCH, Backlog, Entry
 from matcher.eventlog import Throttle, line
+from matcher.queue import Queue
+from matcher.writer import BATCH, Writer
 
 log = logging.getLogger(__name__)
 
-CAPACITY = 8192  # writes waiting, some 50 MB; at three writes a job, 5 s of 500 submissions/s, or half a day of 5,000
 BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
 LINGER_S = 0.05  # for more writes to come; what is answered is written so much later, and lost if killed before
 POLL_S = 0.5  # how often new records are looked for; they are in use within a second
@@ -35,25 +34,23 @@ PURGE_ROWS = 2_000  # of each table in one transaction (some 0.1 s), after which
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
 
 
-MakeEntry = Callable[[], Entry]
-
-
 class OnRecords(Protocol):
     def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
         """Take records that are new or have changed, or all there are, and forget those with the ids `gone`."""
 
 
 class Journal:
-    """Hands writes to the database in order. `on_records` gets records as they change; `on_look` is called with the
-    database from time to time, in the journal's thread.
+    """Writes the entries of `queue` to the database, in order. `on_records` gets records as they change; `on_look` is
+    called with the database from time to time, in the journal's thread.
 
-    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay what is to be
-    written, and cost what does not fit the queue or is left at the end; they never cost a request.
+    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay entries, and
+    cost those that do not fit the queue or are left at the end; they never cost a request.
     """
 
     def __init__(
         self,
         path: Path,
+        queue: Queue,
         on_records: OnRecords,
         *,
         version: str,
@@ -67,12 +64,11 @@ class Journal:
         self._version = version
         self._retention_s = retention_days * 86_400.0
         self._clock = clock
-        self._queue: deque[Entry] = deque()
-        self._waiting = threading.Event()  # there is something in the queue
+        self.queue = queue
         self._stopping = threading.Event()
         self._reload = threading.Event()
         self._throttle = Throttle()
-        self._backlog = Backlog(self._current, self._throttle)  # taken from the queue, and in the log
+        self._writer = Writer(queue, self._current)
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
@@ -91,34 +87,6 @@ class Journal:
         self._open(seen)
         self._thread.start()
 
-    @property
-    def dropped(self) -> int:
-        """How many writes were given up."""
-        return self._backlog.dropped
-
-    def put(self, make: MakeEntry) -> None:
-        """Have something written soon. Never blocks.
-
-        The entry is made here, by the thread that has something to write, since the other one takes the interpreter
-        away from it at any time, and gives it back late.
-        """
-        if self.waiting() >= CAPACITY:
-            self._backlog.drop("the queue of writes is full")
-            return
-        try:
-            entry = make()
-        except Exception as error:  # a defect costs this one
-            self._throttle.warning(log, "write-failed", trace=True, error=error)
-            self._backlog.drop(str(error))
-            return
-        self._queue.append(entry)
-        if not self._waiting.is_set():
-            self._waiting.set()
-
-    def waiting(self) -> int:
-        """How many writes wait."""
-        return len(self._queue) + len(self._backlog)
-
     def reload(self) -> None:
         """Have the records handed out again, changed or not."""
         self._reload.set()
@@ -130,38 +98,34 @@ class Journal:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            if self._waiting.wait(0.0 if self._backlog.is_due() else POLL_S / 2):
-                if len(self._queue) < BATCH:
+            if self.queue.new.wait(0.0 if self._writer.is_due() else POLL_S / 2):
+                if self.queue.made - self.queue.taken < BATCH:
                     self._stopping.wait(LINGER_S)
-                self._take_some()
-            if self._backlog.is_due():
-                self._backlog.write_some(len(self._queue))
+                self._take()
+            if self._writer.is_due():
+                self._writer.write_some()
             self._guarded(self._tend)
         self._drain(time.monotonic() + DRAIN_S)
 
     def _drain(self, deadline: float) -> None:
         """A lock may end in time. Who is to make room or to put a file back will not come so soon."""
-        while self.waiting():
-            self._take_some()
-            why = self._backlog.write_some(len(self._queue))
+        while self.queue.unmade_since() is not None:
+            self.queue.make_oldest()
+        self._take()
+        while self.queue.taken:
+            why = self._writer.write_some()
             late = time.monotonic() > deadline
             if late or (why and not isinstance(why, BusyError)):
-                while self._queue:
-                    self._take_some()
-                self._backlog.give_up("the daemon had to stop" if late else str(why))
+                self._writer.give_up("the daemon had to stop" if late else str(why))
         if self._database:
             database = self._database
             self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
             self._guarded(database.close)
 
-    def _take_some(self) -> None:
-        self._waiting.clear()  # before the queue is looked at, so that what comes meanwhile is not left lying
-        entries = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
-        if self._queue:
-            self._waiting.set()
+    def _take(self) -> None:
+        entries = self.queue.take()
         if entries:
             log.info("\n".join(entry.line for entry in entries))
-            self._backlog.add(entries)
 
     def _guarded(self, action: Callable[[], object]) -> None:
         try:
@@ -199,7 +163,7 @@ class Journal:
         while count >= PURGE_ROWS:
             count = database.purge(before, PURGE_ROWS)
             self._forgotten += count
-            if self._queue or self._stopping.is_set():
+            if self.queue.new.is_set() or self._stopping.is_set():
                 break
         if count < PURGE_ROWS:
             log.info(line("purged", rows=self._forgotten))

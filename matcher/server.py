@@ -8,29 +8,20 @@ import contextlib
 import errno
 import logging
 import socket
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from matcher import garbage, protocol
+from matcher import protocol
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle
-from matcher.journal import MakeEntry
 from matcher.peer import Peer
+from matcher.queue import MakeEntry
+from matcher.quiet import Quiet
 
 log = logging.getLogger(__name__)
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
-
-AFTER_REPLY_S = 0.01
-"""So long after a reply its journal entry is made: that takes half as long as the decision, and would keep a processor
-and its caches from an sbatch that is still busy with Slurm's controller (seen: 3 ms, and 0.3 more of them)."""
-QUIET_S = 0.002
-"""So long nothing must have come or gone: where there is one request there are more, and they would wait for it."""
-MOST_ENTRIES = 2048
-"""Where there are more to be made, one is made with each reply: four seconds at 500 submissions a second, of which
-hardly one is ever without a quiet moment."""
 
 CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
 
@@ -49,7 +40,7 @@ class Server:
         listener: socket.socket,
         greet: Callable[[socket.socket], Peer],
         answer: Answer,
-        put: Callable[[MakeEntry], None],
+        quiet: Quiet,
         *,
         max_connections: int,
         timeout_s: float,
@@ -59,15 +50,12 @@ class Server:
         self._listener = listener
         self._greet = greet
         self._answer = answer
-        self._put = put
+        self._quiet = quiet
         self._timeout_s = timeout_s
         self._max_connections = max_connections
         self._tasks: set[asyncio.Task[None]] = set()
         self._late = late
         self._accepts = True
-        self._entries: deque[tuple[float, MakeEntry]] = deque()  # of replies that are out, and since when
-        self._next_put: asyncio.TimerHandle | None = None
-        self._active = 0.0  # when something came or went, by the loop's clock
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -83,7 +71,6 @@ class Server:
         self._listener.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
-        self._put_all()
         if self._broken.done():
             self._broken.result()
 
@@ -106,7 +93,7 @@ class Server:
             self._throttle.warning(log, "accept-failed", error=error.strerror)
             self._loop.call_later(EXHAUSTED_PAUSE_S, self._watch)
             return
-        self._active = self._loop.time()
+        self._quiet.stir()
         task = self._loop.create_task(self._converse(connection))
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -117,7 +104,7 @@ class Server:
         self._tasks.discard(task)
         if len(self._tasks) == self._max_connections - 1:
             self._watch()
-        self._active = self._loop.time()
+        self._quiet.stir()
 
     async def _converse(self, connection: socket.socket) -> None:
         entry: MakeEntry | None = None
@@ -142,33 +129,7 @@ class Server:
                 reply, entry = await self._answer(request, peer.uid)
             await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
-            self._entries.append((self._loop.time(), entry))
-            if len(self._entries) > MOST_ENTRIES:
-                self._put(self._entries.popleft()[1])
-            self._put_later(AFTER_REPLY_S)
-
-    def _put_later(self, delay_s: float) -> None:
-        """See to the entries then; sooner, if that is meant already."""
-        if self._next_put is None:
-            self._next_put = self._loop.call_later(delay_s, self._put_due)
-
-    def _put_due(self) -> None:
-        """The oldest entry, if nobody would wait for it; the next once the loop has looked who has come. Then what else
-        is better done while nobody waits."""
-        self._next_put = None
-        oldest = self._entries[0][0] + AFTER_REPLY_S if self._entries else 0.0
-        wait_s = max(oldest, self._active + QUIET_S) - self._loop.time()
-        if wait_s > 0:
-            self._put_later(wait_s)
-        elif self._entries:
-            self._put(self._entries.popleft()[1])
-            self._put_later(0)
-        else:
-            garbage.collect()
-
-    def _put_all(self) -> None:
-        while self._entries:
-            self._put(self._entries.popleft()[1])
+            self._quiet.put(entry)
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
         try:

@@ -27,9 +27,9 @@ from matcher.entries import decision_entry, forwarded_entry, outcome_entry
 from matcher.errors import ProtocolError
 from matcher.eventlog import Throttle, line
 from matcher.explainer import Explainer
-from matcher.journal import MakeEntry
 from matcher.linkage.engine import Engine
 from matcher.metrics import Metrics
+from matcher.queue import Entry, MakeEntry
 from matcher.records import readable
 from reprise import __version__
 from reprise.config import Config
@@ -49,11 +49,13 @@ def new_decision_id(at: float) -> str:
 
 
 class Service:
-    """Answers requests; the configuration is loaded at first and on every `reload`."""
+    """Answers requests; the configuration is loaded at first and on every `reload`. `put` queues an entry that must be
+    written before its request is answered."""
 
     def __init__(
         self,
         load_config: Callable[[], Config],
+        put: Callable[[Entry], object],
         *,
         clock: Callable[[], float] = time.time,
         metrics: Metrics | None = None,
@@ -66,7 +68,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
         self._inline = True
-        self._put: Callable[[MakeEntry], object] = lambda _: None
+        self._put = put
         self._blocks = Blocks()
         self.reload()
         self._is_replica = self._config.replica.records is not None  # who becomes one, or none, is started anew
@@ -225,7 +227,7 @@ class Service:
         def refused(error: Exception) -> None:
             self._throttle.warning(log, "refused-row", error=error)
 
-        self._put(partial(forwarded_entry, forward, self.watch, refused=refused, done=done))
+        self._put(forwarded_entry(forward, self.watch, refused=refused, done=done))
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 if await written:
@@ -233,10 +235,6 @@ class Service:
         except TimeoutError:
             pass
         return protocol.error_reply("it cannot be written now; the log says why: send it again later")
-
-    def write_with(self, put: Callable[[MakeEntry], object]) -> None:
-        """What is to be written before it is answered goes there."""
-        self._put = put
 
     def _token(self, uid: int) -> dict[str, Any]:
         if self._is_replica:

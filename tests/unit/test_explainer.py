@@ -21,6 +21,7 @@ from matcher import cli, explain, explain_cli, explainer, hidden, lookup, protoc
 from matcher.client import ask, explain_request
 from matcher.explainer import Explainer
 from matcher.linkage import load
+from matcher.queue import Queue
 from matcher.service import Service
 from reprise.cli import reprise
 from reprise.config import load as load_config
@@ -188,7 +189,7 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
         return story.Story()
 
     monkeypatch.setattr(explainer, "of_job", slowly)
-    service = Service(lambda: load_config(daemon.config))
+    service = Service(lambda: load_config(daemon.config), Queue().put)
 
     async def both() -> tuple[str, str]:
         why = asyncio.create_task(service.answer(json.dumps(explain_request("12")).encode(), os.getuid()))

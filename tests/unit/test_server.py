@@ -26,6 +26,7 @@ from matcher.decide import Decided, answered
 from matcher.errors import ServiceError
 from matcher.linkage.engine import Engine
 from matcher.listener import listen
+from matcher.queue import Queue
 from reprise.config import SOCKET_PATH_LIMIT
 from reprise.config import load as load_config
 from tests.unit.matcher_daemon import ME, RULES, SCRIPT, Daemon, job, mine, record, request, text_of
@@ -297,7 +298,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
         return answered(*arguments)
 
     monkeypatch.setattr(service_module, "answered", decide_late)
-    service = service_module.Service(lambda: load_config(daemon.config))
+    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
     service.use_records([text_of(mine(id=1))])
 
     async def both() -> dict[str, Any]:
@@ -319,7 +320,7 @@ def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
     def link(*_: Any) -> None:
         clock[0] += next(steps, 1.0)
 
-    service = service_module.Service(lambda: load_config(daemon.config))
+    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
     with monkeypatch.context() as patch, caplog.at_level("INFO", "matcher"):
         patch.setattr(Engine, "link", link)
         patch.setattr(time, "perf_counter", lambda: clock[0])
@@ -331,7 +332,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
     def broken(*_: Any) -> Decided:
         raise ZeroDivisionError
 
-    service = service_module.Service(lambda: load_config(daemon.config))
+    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
     with monkeypatch.context() as patch:
         patch.setattr(service_module, "answered", broken)
         reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
@@ -341,7 +342,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
 
 
 def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
-    service = service_module.Service(lambda: load_config(daemon.config))
+    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
     wrong = [record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})]
     service.use_records(map(text_of, [mine(id=1), *wrong]))
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))

@@ -13,30 +13,38 @@ from pathlib import Path
 import pytest
 
 from database import Database
-from matcher import protocol, server
-from matcher.backlog import Entry
+from matcher import protocol, queue, quiet
 from matcher.peer import UnixPeer
+from matcher.queue import Entry, Queue
+from matcher.quiet import Quiet
 from matcher.server import Server
 
 
 class Site:
-    """A server that numbers its requests, in this loop; `made` has the entries that were made, `asked` counts."""
+    """A server that numbers its requests, in this loop; `asked` counts them."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
         listener.listen()
-        self.made: list[str] = []
+        self.queue = Queue()
+        self._made: list[str] = []
         self.asked = 0
         self.server = Server(
             listener,
             UnixPeer,
             self._answer,
-            lambda make: self.made.append(make().line),
+            Quiet(self.queue),
             max_connections=50,
             timeout_s=5.0,
         )
+
+    @property
+    def made(self) -> list[str]:
+        """The entries that were made so far."""
+        self._made += [entry.line for entry in self.queue.take()]
+        return self._made
 
     async def _answer(self, body: bytes, uid: int) -> tuple[dict[str, object], Callable[[], Entry]]:
         assert uid == os.getuid()
@@ -74,8 +82,8 @@ def numbers(count: int) -> list[str]:
 
 @pytest.mark.slow
 def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "QUIET_S", 0.2)  # the machine may be busy
-    monkeypatch.setattr(server, "MOST_ENTRIES", 100_000)
+    monkeypatch.setattr(quiet, "QUIET_S", 0.2)  # the machine may be busy
+    monkeypatch.setattr(queue, "MOST_UNMADE", 100_000)
 
     async def play() -> None:
         begun = time.monotonic()
@@ -89,8 +97,8 @@ def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPa
 
 
 def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "QUIET_S", 5.0)
-    monkeypatch.setattr(server, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(quiet, "QUIET_S", 5.0)
+    monkeypatch.setattr(queue, "MOST_UNMADE", 3)
 
     async def play() -> None:
         for _ in range(10):
@@ -99,7 +107,7 @@ def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: py
         assert site.made == numbers(7)
 
     site.run(play)
-    assert site.made == numbers(10), "the others when it ends"
+    assert len(site.queue) == 10, "the others are made when the daemon stops"
 
 
 def test_one_who_is_connected_and_silent_keeps_no_entry_waiting(site: Site) -> None:

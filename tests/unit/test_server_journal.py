@@ -9,7 +9,8 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from database.backup import back_up
 from database.decisions import DECISION
 from database.errors import CorruptedError, StorageError
 from database.model import RecordStatus, RecordText
-from matcher.backlog import BATCH, RETRY_S, Entry
 from matcher.journal import Journal
+from matcher.queue import Entry, Queue
+from matcher.writer import BATCH, RETRY_S
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
@@ -255,7 +257,7 @@ def ignore(changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: b
 
 
 def started(path: Path, **changes: Any) -> Journal:
-    journal = Journal(path, ignore, **{"version": "1", "retention_days": 1, **changes})
+    journal = Journal(path, Queue(), ignore, **{"version": "1", "retention_days": 1, **changes})
     journal.start()
     return journal
 
@@ -271,24 +273,24 @@ def test_the_daemons_run_is_noted_with_its_end(path: Path) -> None:
 def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path) -> None:
     journal = started(path)
     done: list[int] = []
-    journal.put(lambda: Entry("event=defect", lambda _database: 1 / 0))
-    journal.put(lambda: Entry("event=good", lambda _database: done.append(1)))
+    journal.queue.put(Entry("event=defect", lambda _database: 1 / 0))
+    journal.queue.put(Entry("event=good", lambda _database: done.append(1)))
     journal.stop()
-    assert done == [1] and journal.dropped == 1
+    assert done == [1] and journal.queue.dropped == 1
 
 
 def test_a_write_that_fails_costs_none_of_those_in_its_transaction(path: Path) -> None:
     journal = Journal(
-        path, ignore, version="1", retention_days=1, clock=lambda: 100.0
+        path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0
     )  # its thread does not run yet: all wait together
-    journal.put(lambda: Entry("event=first", lambda database: database.add_decision(decision("d-1"))))
-    journal.put(lambda: Entry("event=again", lambda database: database.add_decision(decision("d-1"))))
-    journal.put(lambda: Entry("event=last", lambda database: database.add_decision(decision("d-2"))))
+    journal.queue.put(Entry("event=first", lambda database: database.add_decision(decision("d-1"))))
+    journal.queue.put(Entry("event=again", lambda database: database.add_decision(decision("d-1"))))
+    journal.queue.put(Entry("event=last", lambda database: database.add_decision(decision("d-2"))))
     journal.start()
     journal.stop()
     with Database.open(path) as database:
         assert database.counts()["decision"] == 2
-    assert journal.dropped == 1
+    assert journal.queue.dropped == 1
 
 
 def test_an_entry_that_cannot_be_made_is_dropped_and_counted(path: Path) -> None:
@@ -296,13 +298,32 @@ def test_an_entry_that_cannot_be_made_is_dropped_and_counted(path: Path) -> None
         raise ZeroDivisionError
 
     journal = started(path)
-    journal.put(defect)
+    journal.queue.put_unmade(defect)
     journal.stop()
-    assert journal.dropped == 1
+    assert journal.queue.dropped == 1
+
+
+def test_entries_that_are_not_made_at_the_end_are_made_and_written_in_order(path: Path) -> None:
+    journal = started(path, clock=lambda: 100.0)
+    for name in "abc":
+        row = DECISION.encode(decision(name))
+        journal.queue.put_unmade(partial(Entry, f"event=decision id={name}", decision=row))
+    journal.stop()
+    assert names(path) == ["a", "b", "c"] and len(journal.queue) == 0
+
+
+def test_an_entry_waits_until_it_is_committed(path: Path) -> None:
+    journal = Journal(path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0)
+    seen: list[int] = []
+    for _ in range(3):
+        journal.queue.put(Entry("event=x", lambda _: seen.append(len(journal.queue))))
+    journal.start()
+    journal.stop()
+    assert seen == [3, 3, 3] and len(journal.queue) == 0
 
 
 def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
-    journal = Journal(path, ignore, version="1", retention_days=1, clock=lambda: 100.0)
+    journal = Journal(path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0)
     seen: list[int] = []
 
     def write(database: Database) -> None:
@@ -311,7 +332,7 @@ def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
             seen.append(other.counts()["decision"])
 
     for _ in range(3):
-        journal.put(lambda: Entry("event=x", write))
+        journal.queue.put(Entry("event=x", write))
     journal.start()
     journal.stop()
     assert seen == [0, 0, 0], "of a transaction, others see nothing before its end"
@@ -324,9 +345,9 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
     rows = [DECISION.encode(decision(f"d-{number}")) for number in range(100)]
     rows[50]["verdict"] = "perhaps"
     for row in rows:
-        journal.put(lambda row=row: Entry("event=decision", decision=row))  # type: ignore[misc]
+        journal.queue.put(Entry("event=decision", decision=row))
     journal.stop()
-    assert journal.dropped == 1
+    assert journal.queue.dropped == 1
     with Database.open(path) as database:
         assert database.counts()["decision"] == 99 and database.decision("d-99").user == "alice"
 
@@ -334,7 +355,7 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal tries again soon."""
-    monkeypatch.setattr("matcher.backlog.RETRY_S", 0.01)
+    monkeypatch.setattr("matcher.writer.RETRY_S", 0.01)
     monkeypatch.setattr("matcher.journal.POLL_S", 0.02)
 
 
@@ -347,7 +368,7 @@ def names(path: Path) -> list[str]:
 def decide(journal: Journal, *ids: str) -> None:
     for name in ids:
         row = DECISION.encode(decision(name))
-        journal.put(lambda row=row, name=name: Entry(f"event=decision id={name}", decision=row))  # type: ignore[misc]
+        journal.queue.put(Entry(f"event=decision id={name}", decision=row))
 
 
 @pytest.mark.usefixtures("eager")
@@ -371,7 +392,7 @@ def test_what_waits_while_the_file_is_gone_or_another_is_written_in_order_when_i
     path.with_name("kept.db").replace(path)
     wait_for("all of them", lambda: names(path) == ["a", "b", "c", "d"])
     journal.stop()
-    assert journal.dropped == 0 and journal.waiting() == 0
+    assert journal.queue.dropped == 0 and len(journal.queue) == 0
     assert caplog.text.count("event=writes-wait") == 1
 
 
@@ -388,24 +409,24 @@ def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path
             path.with_name("new.db").replace(path)
 
     told: list[int] = []
-    journal.put(lambda: Entry("event=x", write, written=lambda: told.append(len(names(path)))))
+    journal.queue.put(Entry("event=x", write, written=lambda: told.append(len(names(path)))))
     wait_for("the decision", lambda: told)
     journal.stop()
     assert names(path) == ["a"] and told == [1], "said once, when it is there"
 
 
-def failing(error: Exception, attempts: list[float]) -> Callable[[], Entry]:
+def failing(error: Exception, attempts: list[float]) -> Entry:
     def write(_: Database) -> None:
         attempts.append(time.monotonic())
         raise error
 
-    return lambda: Entry("event=x", write)
+    return Entry("event=x", write)
 
 
 @pytest.mark.slow
 def test_a_disk_that_stays_full_is_tried_again_with_a_pause(path: Path) -> None:
     journal, attempts = started(path), list[float]()
-    journal.put(failing(StorageError("full"), attempts))
+    journal.queue.put(failing(StorageError("full"), attempts))
     wait_for("some attempts", lambda: len(attempts) >= 4)
     assert attempts[3] - attempts[0] >= 3 * RETRY_S
     journal.stop()
@@ -415,46 +436,48 @@ def test_what_cannot_be_written_at_the_end_is_dropped_counted_and_said(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     journal = started(path, clock=lambda: 100.0)
-    journal.put(failing(StorageError("its file system is full"), []))
+    journal.queue.put(failing(StorageError("its file system is full"), []))
     decide(journal, *(f"d{number}" for number in range(BATCH + 10)))
     journal.stop()
-    assert (journal.dropped, journal.waiting()) == (BATCH + 11, 0)
+    assert (journal.queue.dropped, len(journal.queue)) == (BATCH + 11, 0)
     assert f'event=dropped total={BATCH + 11} error="its file system is full"' in caplog.text
 
 
 @pytest.mark.usefixtures("eager")
 def test_a_damaged_place_costs_what_needs_it_once_anything_else_can_be_written(path: Path) -> None:
     journal, attempts = started(path, clock=lambda: 100.0), list[float]()
-    journal.put(failing(CorruptedError("is damaged"), attempts))
+    journal.queue.put(failing(CorruptedError("is damaged"), attempts))
     wait_for("a second attempt", lambda: len(attempts) > 2)
-    assert (journal.dropped, journal.waiting()) == (0, 1), "it may be the whole file, which somebody will put back"
+    assert (journal.queue.dropped, len(journal.queue)) == (0, 1), (
+        "it may be the whole file, which somebody will put back"
+    )
     decide(journal, "a", "b")
     wait_for("the others", lambda: names(path) == ["a", "b"])
-    wait_for("it to be given up", lambda: journal.waiting() == 0)
+    wait_for("it to be given up", lambda: len(journal.queue) == 0)
     journal.stop()
-    assert journal.dropped == 1
+    assert journal.queue.dropped == 1
 
 
 @pytest.mark.usefixtures("eager")
 def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(path: Path) -> None:
     journal, told = started(path, clock=lambda: 100.0), list[bool]()
-    journal.put(failing(StorageError("full"), []))
+    journal.queue.put(failing(StorageError("full"), []))
     for _ in range(5):
-        journal.put(lambda: Entry("event=forwarded", lambda _: None, done=told.append))
+        journal.queue.put(Entry("event=forwarded", lambda _: None, done=told.append))
     wait_for("the answers", lambda: told == [False] * 5)
-    assert (journal.dropped, journal.waiting()) == (0, 1)
+    assert (journal.queue.dropped, len(journal.queue)) == (0, 1)
     journal.stop()
 
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matcher.journal.CAPACITY", 3)
-    journal = Journal(path, ignore, version="1", retention_days=1)  # its thread does not run yet
+    monkeypatch.setattr("matcher.queue.CAPACITY", 3)
+    journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # its thread does not run yet
     for _ in range(5):
-        journal.put(lambda: Entry("event=x", lambda _database: None))
-    assert journal.dropped == 2
+        journal.queue.put(Entry("event=x", lambda _database: None))
+    assert journal.queue.dropped == 2
     journal.start()
     journal.stop()
-    assert journal.dropped == 2
+    assert journal.queue.dropped == 2
 
 
 @pytest.mark.slow
@@ -465,7 +488,7 @@ def test_what_is_older_than_the_retention_is_purged(path: Path) -> None:
     seen: list[int] = []
     journal = started(path, clock=lambda: 102 * day)
     wait_for("the purge", lambda: journal._due["purge"] > 0)
-    journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
+    journal.queue.put(Entry("event=count", lambda database: seen.append(database.counts()["service_run"])))
     journal.stop()
     assert seen == [2], "the old run is gone"
 
@@ -479,7 +502,7 @@ def test_a_long_purge_lets_writes_through_and_goes_on(path: Path, monkeypatch: p
     seen: list[int] = []
     journal = started(path, clock=lambda: 1.7e9)
     wait_for("the purge", lambda: journal._forgotten > 0)
-    journal.put(lambda: Entry("event=count", lambda database: seen.append(database.counts()["decision"])))
+    journal.queue.put(Entry("event=count", lambda database: seen.append(database.counts()["decision"])))
     wait_for("the write", lambda: seen)
     assert 0 < seen[0] < 2000
     wait_for("the end of the purge", lambda: journal._forgetting is None, 60)
@@ -503,10 +526,10 @@ def test_a_purge_does_not_keep_the_daemon_from_its_end(path: Path, monkeypatch: 
 def run_once(path: Path, name: str, at: float) -> None:
     """A daemon that writes a decision, when its clock says `at`."""
     journal = started(path, clock=lambda: at)
-    journal.put(lambda: Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
+    journal.queue.put(Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
     wait_for("the purge", lambda: journal._due["purge"] > 0)
     journal.stop()
-    assert journal.dropped == 0
+    assert journal.queue.dropped == 0
 
 
 @pytest.mark.slow

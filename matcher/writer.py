@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be written to the database and is not yet: it waits, in order, while the database cannot take it."""
+"""Writes the oldest entries of the queue to the database. Those that it cannot take now stay in the queue, in order."""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 from database import Database
 from database.errors import (
@@ -23,8 +21,8 @@ from database.errors import (
     SchemaError,
     StorageError,
 )
-from database.rows import Cell
 from matcher.eventlog import Throttle
+from matcher.queue import Entry, Queue
 
 log = logging.getLogger(__name__)
 
@@ -43,23 +41,6 @@ PASSING = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
-    where a transaction fails, or its file was deleted or replaced meanwhile).
-
-    In the journal's thread, `written` is called once it is in the database, and `done` is told that it is written or
-    never will be (True), or that it could not be written now (False): who hears that has it still, and hands it over
-    again.
-    """
-
-    line: str
-    write: Callable[[Database], object] | None = None
-    decision: Mapping[str, Cell] | None = None
-    written: Callable[[], object] | None = None
-    done: Callable[[bool], object] | None = None
-
-
 Write = Callable[[Database, Sequence[Entry]], None]
 
 
@@ -71,53 +52,38 @@ class _NotNowError(Exception):
         self.why = why
 
 
-class Backlog:
-    """For the journal's thread, but for `len` and `drop`.
-
-    `current` gives the database, opened anew where its file was deleted or replaced; it raises a DatabaseError.
+class Writer:
+    """For the journal's thread. `current` gives the database, opened anew where its file was deleted or replaced; it
+    raises a DatabaseError.
     """
 
-    def __init__(self, current: Callable[[], Database], throttle: Throttle) -> None:
-        self.dropped = 0
+    def __init__(self, queue: Queue, current: Callable[[], Database]) -> None:
+        self._queue = queue
         self._current = current
-        self._throttle = throttle
-        self._entries: deque[Entry] = deque()
+        self._throttle = Throttle()
         self._retry_at = 0.0  # monotonic
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Have these written after all others."""
-        self._entries.extend(entries)
-
     def is_due(self) -> bool:
-        """Whether there is something to write, and the database may be able to take it again."""
-        return bool(self._entries) and time.monotonic() >= self._retry_at
+        """Whether entries were taken for writing, and the database may be able to take them again."""
+        return self._queue.taken > 0 and time.monotonic() >= self._retry_at
 
-    def write_some(self, also_waiting: int = 0) -> Exception | None:
-        """Write what has waited longest. None, or why nothing can be written: then all of it waits, with `also_waiting`
-        that are not here yet, and one line of the log in a while says so."""
-        entries = list(itertools.islice(self._entries, BATCH))
+    def write_some(self) -> Exception | None:
+        """Write the oldest entries. None, or why nothing can be written: all of them stay in the queue then, and one
+        line of the log in a while says so."""
+        entries = self._queue.oldest(BATCH)
         left, why = self._written(entries)
-        for _ in entries:
-            self._entries.popleft()
-        self._entries.extendleft(reversed(left))
+        self._queue.settle(len(entries), left)
         if why:
-            self._put_off(why, also_waiting)
+            self._put_off(why)
         return why
 
-    def drop(self, why: str, count: int = 1) -> None:
-        """Say that so many were given up."""
-        self.dropped += count
-        self._throttle.warning(log, "dropped", total=self.dropped, error=why)
-
     def give_up(self, why: str) -> None:
-        """Drop all that waits."""
-        if self._entries:
-            self.drop(why, len(self._entries))
-            self._tell(self._entries, done=False)
-            self._entries.clear()
+        """Drop all entries that were taken for writing."""
+        entries = self._queue.oldest()
+        if entries:
+            self._queue.settle(len(entries))
+            self._queue.drop(why, len(entries))
+            _tell(entries, done=False)
 
     def _written(self, entries: Sequence[Entry]) -> tuple[Sequence[Entry], Exception | None]:
         """Write all in one transaction. Returns what the database cannot take now, and why."""
@@ -146,13 +112,13 @@ class Backlog:
                     continue
                 if not isinstance(error, DatabaseError):
                     self._throttle.warning(log, "write-failed", trace=True, error=error)
-                self.drop(str(error))
-                self._tell([entry], done=True)
+                self._queue.drop(str(error))
+                _tell([entry], done=True)
         if damaged and not written:
             return [one for one, _ in damaged], damaged[0][1]
         for one, why in damaged:
-            self.drop(str(why))
-            self._tell([one], done=False)
+            self._queue.drop(str(why))
+            _tell([one], done=False)
         return (), None
 
     def _commit(self, entries: Sequence[Entry], write: Write) -> None:
@@ -168,7 +134,7 @@ class Backlog:
         for entry in entries:
             if entry.written:
                 entry.written()
-        self._tell(entries, done=True)
+        _tell(entries, done=True)
 
     def _usable(self) -> Database:
         try:
@@ -176,21 +142,22 @@ class Backlog:
         except Exception as error:  # of the database, or a defect in taking its records: no entry is at fault
             raise _NotNowError(error) from error
 
-    def _put_off(self, why: Exception, also_waiting: int) -> None:
-        theirs = [entry for entry in self._entries if entry.done]  # they come again, and would be here many times
-        self._entries = deque(entry for entry in self._entries if not entry.done)
-        self._tell(theirs, done=False)
-        waiting = len(self) + also_waiting
+    def _put_off(self, why: Exception) -> None:
+        entries = self._queue.oldest()
+        # those whose sender keeps them come again, and would be here many times
+        self._queue.settle(len(entries), [entry for entry in entries if not entry.done])
+        _tell(entries, done=False)
         if isinstance(why, BusyError):
-            self._throttle.warning(log, "database-locked", waiting=waiting, error=why)
+            self._throttle.warning(log, "database-locked", waiting=len(self._queue), error=why)
         else:
-            self._throttle.warning(log, "writes-wait", waiting=waiting, error=why)
+            self._throttle.warning(log, "writes-wait", waiting=len(self._queue), error=why)
         self._retry_at = time.monotonic() + RETRY_S
 
-    def _tell(self, entries: Iterable[Entry], *, done: bool) -> None:
-        for entry in entries:
-            if entry.done:
-                entry.done(done)
+
+def _tell(entries: Iterable[Entry], *, done: bool) -> None:
+    for entry in entries:
+        if entry.done:
+            entry.done(done)
 
 
 def _write(database: Database, entries: Sequence[Entry]) -> None:
