@@ -16,6 +16,8 @@ from database import Database
 from database.store import size_on_disk
 from matcher import garbage
 from matcher.background import Background
+from matcher.basis import Basis
+from matcher.benefit.watch import Watch
 from matcher.eventlog import line
 from matcher.journal import Journal
 from matcher.linkage.model import LinkageError
@@ -45,14 +47,15 @@ def run(load_config: Callable[[], Config]) -> None:
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage.tolerate()
-    config = load_config()
+    basis = Basis(load_config)
+    config = basis.config
     metrics = _metrics(config)
     queue = Queue()
-    service = Service(load_config, queue.put, metrics=metrics)
+    service = Service(basis, queue.put, metrics=metrics)
     journal = Journal(
         config.database.path,
         queue,
-        service.use_records,
+        basis.use_records,
         version=__version__,
         retention_days=config.matcher.retention_days,
         on_look=service.watch.look,
@@ -62,11 +65,11 @@ def run(load_config: Callable[[], Config]) -> None:
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     over_tcp = told = None
     try:
-        told = _telling(config, service, queue, metrics)
+        told = _telling(basis, service.watch, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
-            journal.start(service.load_records())
+            journal.start(basis.load_records())
             if told:
                 told.start()
             background = [Background(name, config.database.path, step) for name, step in _steps(config)]
@@ -99,8 +102,9 @@ def _metrics(config: Config) -> Metrics:
     return Counted()
 
 
-def _telling(config: Config, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
+def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> MetricsServer | None:
     """What serves the metrics, where they are wanted. Raises ServiceError."""
+    config = basis.config
     if not config.matcher.metrics:
         return None
     from matcher.prometheus import Counted, MetricsServer
@@ -122,15 +126,15 @@ def _telling(config: Config, service: Service, queue: Queue, metrics: Metrics) -
 
     metrics.look_up(
         Gauges(
-            records_known=service.known,
+            records_known=lambda: len(basis.knowledge),
             records=counted,
             rows=rows,
             newest=newest,
             writes_waiting=lambda: len(queue),
             writes_dropped=lambda: queue.dropped,
-            quarantines=lambda: service.watch.quarantines,
-            mode=lambda: service.config.matcher.mode,
-            holdout=lambda: service.config.matcher.holdout,
+            quarantines=lambda: watch.quarantines,
+            mode=lambda: basis.config.matcher.mode,
+            holdout=lambda: basis.config.matcher.holdout,
             database_bytes=lambda: size_on_disk(path),
         )
     )

@@ -7,7 +7,9 @@ grow, and after every 700 objects more it would look by itself.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+from collections.abc import Iterator
 
 DUE = 2_000
 """Objects more than there were, after which it looks when nobody waits (some 0.7 ms)."""
@@ -27,3 +29,15 @@ def collect() -> None:
     young, middle, old = gc.get_count()
     if young > DUE:
         gc.collect(0 if middle <= OLDER else 1 if old <= OLDER else 2)
+
+
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """Keep Python from looking for garbage, and never look through what is made within: among all records, that would
+    take longer than the rest."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -4,41 +4,33 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import logging
 import os
 import pwd
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from database.model import RecordText
-from matcher import protocol, tokens, workers
+from matcher import protocol, tokens
+from matcher.basis import Basis
 from matcher.benefit.blocks import Blocks
 from matcher.benefit.like import like
 from matcher.benefit.watch import Watch
-from matcher.configured import knowledge_of, model_of, policy_of
 from matcher.decide import Decided, Question, answered
 from matcher.entries import decision_entry, forwarded_entry, outcome_entry
 from matcher.errors import ProtocolError
-from matcher.eventlog import Throttle, line
+from matcher.eventlog import Throttle
 from matcher.explainer import Explainer
-from matcher.linkage.engine import Engine
 from matcher.metrics import Metrics
 from matcher.queue import Entry, MakeEntry
-from matcher.records import readable
 from reprise import __version__
-from reprise.config import Config
 
 log = logging.getLogger(__name__)
 
-INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
-LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
-INLINE_BYTES = 8192  # so does a request larger than this: its script takes long to read; seen: 20 ms for 128 KiB
+INLINE_BYTES = 8192  # a larger request is decided in a thread: its script takes long to read; seen: 20 ms for 128 KiB
 REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
 WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
 
@@ -49,83 +41,34 @@ def new_decision_id(at: float) -> str:
 
 
 class Service:
-    """Answers requests; the configuration is loaded at first and on every `reload`. `put` queues an entry that must be
-    written before its request is answered."""
+    """Answers requests from what `basis` holds. `put` queues an entry that must be written before its request is
+    answered."""
 
     def __init__(
         self,
-        load_config: Callable[[], Config],
+        basis: Basis,
         put: Callable[[Entry], object],
         *,
         clock: Callable[[], float] = time.time,
         metrics: Metrics | None = None,
     ) -> None:
-        self._load_config = load_config
+        self._basis = basis
         self._metrics = metrics or Metrics()
         self._clock = clock
         self._started = time.monotonic()
         self._names: dict[int, str] = {}
         self._throttle = Throttle()
         self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
-        self._inline = True
         self._put = put
         self._blocks = Blocks()
-        self.reload()
-        self._is_replica = self._config.replica.records is not None  # who becomes one, or none, is started anew
+        self._is_replica = basis.config.replica.records is not None  # who becomes one, or none, is started anew
         self.watch = Watch(clock, judges=not self._is_replica)
-        self._knowledge = knowledge_of((), self._model, self._config)
-        self._explainer = Explainer(self._config.database.path, self._config.site.cluster)
+        self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
 
     def reload(self) -> None:
-        """Read configuration and model again; the model is used with the next `use_records`.
-
-        Raises ConfigError or LinkageError and changes nothing then.
-        """
-        config = self._load_config()
-        self._model, self._policy, self._config = model_of(config), policy_of(config), config
+        """Reload the configuration and the model, and look users' names up again. Raises as `Basis.reload`."""
+        self._basis.reload()
         self._names.clear()
-
-    def use_records(self, changed: Iterable[RecordText], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
-        """Take records, in the journal's thread; requests go on with what was known until that is done.
-
-        With `all_of_them`, nothing is known of any before, and a new model is used.
-        """
-        with _nothing_is_garbage():
-            if all_of_them:
-                self._knowledge = knowledge_of(changed, self._model, self._config)
-            else:
-                self._knowledge.change(readable(changed), gone)
-        self._look_at_records()
-
-    @property
-    def config(self) -> Config:
-        """What is in force."""
-        return self._config
-
-    def known(self) -> int:
-        """How many records decisions are made by."""
-        return len(self._knowledge)
-
-    def load_records(self) -> int | None:
-        """All records by several processes, as `use_records`; the number of the last change that is among them. None:
-        that does not pay, or cannot be done, and nothing was.
-        """
-        plan = workers.plan(self._config.database.path)
-        if plan is None:
-            return None
-        with _nothing_is_garbage():
-            knowledge = knowledge_of((), self._model, self._config)
-            knowledge.take(plan.batches(knowledge.engine.prepare))
-            self._knowledge = knowledge
-        self._look_at_records()
-        return plan.number
-
-    def _look_at_records(self) -> None:
-        engine = self._knowledge.engine
-        took_ms = _linkage_ms(engine)
-        self._inline = took_ms <= INLINE_LIMIT_MS
-        count = len(self._knowledge)
-        log.info(line("records", count=count, model=engine.model.label, linkage_ms=took_ms, inline=self._inline))
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], MakeEntry | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
@@ -133,17 +76,17 @@ class Service:
         try:
             request = protocol.read_request(body)
             if isinstance(request, protocol.Decide):
-                return await self._decide(request, uid, begun, inline=self._inline and len(body) <= INLINE_BYTES)
+                return await self._decide(request, uid, begun, inline=self._basis.inline and len(body) <= INLINE_BYTES)
             if isinstance(request, protocol.Outcome):
                 return self._outcome(request, uid)
             if isinstance(request, protocol.Forward):
                 return await self._forward(request, uid), None
             if isinstance(request, protocol.Explain):
-                return await self._explainer.reply(request, uid, self._knowledge.engine.model), None
+                return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model), None
             if isinstance(request, protocol.Token):
                 return self._token(uid), None
             uptime = time.monotonic() - self._started
-            records = len(self._knowledge)
+            records = len(self._basis.knowledge)
             return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
         except ProtocolError as error:
             self._metrics.refused("request")
@@ -167,7 +110,7 @@ class Service:
             at=at,
             facts=request.job,
         )
-        arguments = (question, self._knowledge, self._policy, new_decision_id(at))
+        arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
         if inline:
             made = answered(*arguments)
         else:
@@ -182,7 +125,7 @@ class Service:
     def _dealt(self, made: Decided, question: Question) -> Decided:
         """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
         are given the same of the others."""
-        decision, share = made.decision, self._config.matcher.holdout
+        decision, share = made.decision, self._basis.config.matcher.holdout
         if decision.verdict != "apply" or not share or question.submission.command in REPORT_NO_END:
             return made
         record = self._blocks.one_of(made.used)
@@ -207,7 +150,7 @@ class Service:
             )
         failed = outcome.exit_status != 0 if outcome.state == "ended" else None
         self._metrics.reported(outcome.state, outcome.verdict, failed)
-        arguments = (outcome, self._policy.cluster, self._clock(), self.watch)
+        arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch)
         return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
 
     async def _forward(self, forward: protocol.Forward, uid: int) -> dict[str, Any]:
@@ -240,7 +183,7 @@ class Service:
         if self._is_replica:
             raise ProtocolError("token: this is a replica: the matcher that it stands in for makes tokens")
         try:
-            return protocol.token_reply(tokens.make(tokens.key_of(self._config), uid))
+            return protocol.token_reply(tokens.make(tokens.key_of(self._basis.config), uid))
         except tokens.TokenError as error:
             self._throttle.warning(log, "no-token", uid=uid, error=error)
             return protocol.error_reply("the matcher can make no token; its log says why")
@@ -254,27 +197,3 @@ class Service:
                 return str(uid)
             self._names[uid] = entry.pw_name
         return self._names[uid]
-
-
-@contextlib.contextmanager
-def _nothing_is_garbage() -> Iterator[None]:
-    """While records are taken: to look for garbage among them would take longer than the rest."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # nor are they looked through when requests leave some
-        gc.enable()
-
-
-def _linkage_ms(engine: Engine) -> float:
-    """How long a linkage takes when nothing else slows it down."""
-    latest = engine.latest()
-    if latest is None:
-        return 0.0
-    took = []
-    for _ in range(LINKAGES):
-        begun = time.perf_counter()
-        engine.link(latest.metadata)
-        took.append(time.perf_counter() - begun)
-    return min(took) * 1e3

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from database import Database
 from database.model import Outcome
 from matcher import cli, explain, explain_cli, explainer, hidden, lookup, protocol, report, script, slurm_job, story
+from matcher.basis import Basis
 from matcher.client import ask, explain_request
 from matcher.explainer import Explainer
 from matcher.linkage import load
@@ -189,7 +190,7 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
         return story.Story()
 
     monkeypatch.setattr(explainer, "of_job", slowly)
-    service = Service(lambda: load_config(daemon.config), Queue().put)
+    service = Service(Basis(lambda: load_config(daemon.config)), Queue().put)
 
     async def both() -> tuple[str, str]:
         why = asyncio.create_task(service.answer(json.dumps(explain_request("12")).encode(), os.getuid()))

@@ -21,6 +21,7 @@ import pytest
 
 from database import Database
 from matcher import service as service_module
+from matcher.basis import Basis
 from matcher.client import PING
 from matcher.decide import Decided, answered
 from matcher.errors import ServiceError
@@ -289,7 +290,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     if slow == "model":
-        monkeypatch.setattr(service_module, "INLINE_LIMIT_MS", -1.0)
+        monkeypatch.setattr("matcher.basis.INLINE_LIMIT_MS", -1.0)
     script = SCRIPT + "# a comment\n" * (1000 if slow == "script" else 0)
     others_are_served = threading.Event()
 
@@ -298,8 +299,9 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
         return answered(*arguments)
 
     monkeypatch.setattr(service_module, "answered", decide_late)
-    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
-    service.use_records([text_of(mine(id=1))])
+    basis = Basis(lambda: load_config(daemon.config))
+    service = service_module.Service(basis, Queue().put)
+    basis.use_records([text_of(mine(id=1))])
 
     async def both() -> dict[str, Any]:
         long = asyncio.create_task(service.answer(json.dumps(request(script)).encode(), os.getuid()))
@@ -320,11 +322,11 @@ def test_a_linkage_that_is_slow_by_chance_sends_no_decision_to_a_thread(
     def link(*_: Any) -> None:
         clock[0] += next(steps, 1.0)
 
-    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
+    basis = Basis(lambda: load_config(daemon.config))
     with monkeypatch.context() as patch, caplog.at_level("INFO", "matcher"):
         patch.setattr(Engine, "link", link)
         patch.setattr(time, "perf_counter", lambda: clock[0])
-        service.use_records([text_of(mine(id=1))])
+        basis.use_records([text_of(mine(id=1))])
     assert "linkage_ms=1 inline=True" in caplog.text
 
 
@@ -332,7 +334,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
     def broken(*_: Any) -> Decided:
         raise ZeroDivisionError
 
-    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
+    service = service_module.Service(Basis(lambda: load_config(daemon.config)), Queue().put)
     with monkeypatch.context() as patch:
         patch.setattr(service_module, "answered", broken)
         reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
@@ -342,8 +344,9 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
 
 
 def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
-    service = service_module.Service(lambda: load_config(daemon.config), Queue().put)
+    basis = Basis(lambda: load_config(daemon.config))
+    service = service_module.Service(basis, Queue().put)
     wrong = [record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})]
-    service.use_records(map(text_of, [mine(id=1), *wrong]))
+    basis.use_records(map(text_of, [mine(id=1), *wrong]))
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
     assert (reply["verdict"], reply["record"]) == ("apply", 1)
