@@ -42,21 +42,26 @@ root:
 # -- to try it ---------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: root all ## the main job, for real, on a virtual Slurm cluster (needs root; about 3 minutes)
+demo: root deps-cluster $(VENV)/.ready build ## the main job, for real, on a virtual Slurm cluster (needs root; about 3 minutes)
 	@$(PYTHON) -m demo
 
 .PHONY: cluster
-cluster: root all ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
+cluster: root deps-cluster $(VENV)/.ready build ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
 	@$(PYTHON) -m tests.cluster
 
 # -- to build and install ----------------------------------------------------------------------------------------------
 
 .PHONY: all
-all: deps $(VENV)/.ready build ## install what is missing and build everything
+all: deps-local $(VENV)/.ready build ## install what is missing and build everything
 
 .PHONY: deps
-deps: ## install the Debian packages that are missing
-	@tools/deps
+deps: $(filter-out deps-bench-%,$(shell sed -n 's/^\[\(.*\)\]/deps-\1/p' etc/packages.debian)) ## install the Debian packages of all groups but those of single benchmarks
+
+# deps-GROUP installs the missing packages of a group of etc/packages.debian, and fails where it cannot. Tests that need
+# no root skip what needs a missing program, and packages are built on other systems too: OPTIONAL.
+deps-%:
+	@tools/deps $(if $(filter $*,$(OPTIONAL)),--optional) $*
+OPTIONAL := check slow deb rpm
 
 .PHONY: build
 build: ## build the plugin, the accelerators and the MPI programs
@@ -156,12 +161,12 @@ install-python: ## install the command `reprise` in an environment of its own be
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
 
 .PHONY: deb
-deb: ## build the Debian packages for the Debian and the Slurm of this host, in build/deb (2 minutes; needs debhelper)
+deb: deps-deb ## build the Debian packages for the Debian and the Slurm of this host, in build/deb (2 minutes; needs debhelper)
 	@command -v dh >/dev/null || { echo "deb: debhelper is missing: apt-get install debhelper" >&2; exit 1; }
 	@packaging/deb build/deb
 
 .PHONY: rpm
-rpm: ## build the RPM packages likewise, in build/rpm (needs rpmbuild)
+rpm: deps-rpm ## build the RPM packages likewise, in build/rpm (needs rpmbuild)
 	@command -v rpmbuild >/dev/null || { echo "rpm: rpmbuild is missing: install it (Debian: apt-get install rpm)" >&2; exit 1; }
 	@packaging/rpm build/rpm
 
@@ -184,84 +189,84 @@ uninstall: ## remove what install put there (configuration and data stay)
 # -- to test -----------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: root all lint check test-slow test-cluster ## all tests, the ones on virtual clusters too (needs root)
+test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster ## all tests, the ones on virtual clusters too (needs root)
 
 .PHONY: check
-check: $(VENV)/.ready build ## the quick tests: no cluster, no root
+check: deps-check $(VENV)/.ready build ## the quick tests: no cluster, no root
 	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal --hypothesis-profile quick \
 	  -m "not slow" $(LOCAL_TESTS)  # some of them mostly wait
 
 .PHONY: test-slow
-test-slow: $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
+test-slow: deps-slow $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
 	@$(PYTEST) -n auto -m "slow or hypothesis" $(LOCAL_TESTS)
 
 .PHONY: test-cluster
-test-cluster: root all ## the tests on virtual clusters (needs root)
+test-cluster: root deps-test-cluster $(VENV)/.ready build ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -n 2 --dist loadfile -m cluster tests/cluster  # most of them mostly wait
 
 .PHONY: fuzz
-fuzz: deps $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
+fuzz: deps-fuzz $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz
 
 .PHONY: fuzz-corpus
-fuzz-corpus: deps $(VENV)/.ready ## the same, then make tests/fuzz/corpus anew: little that reaches all that was reached
+fuzz-corpus: deps-fuzz $(VENV)/.ready ## the same, then make tests/fuzz/corpus anew: little that reaches all that was reached
 	@$(PYTHON) -m tests.fuzz --keep
 
 .PHONY: sanitize-plugin
-sanitize-plugin: deps $(VENV)/.ready build ## the plugin's tests, with the sanitizers of two compilers and under valgrind
+sanitize-plugin: deps-fuzz $(VENV)/.ready build ## the plugin's tests, with the sanitizers of two compilers and under valgrind
 	@for cc in gcc clang; do SPANK_CC=$$cc $(PYTEST) -n auto tests/spank || exit 1; done
 
 .PHONY: test-matrix
-test-matrix: root all ## the plugin on three releases of Slurm, rules files on seven of Open MPI (needs root; 8 minutes)
+test-matrix: root deps-matrix $(VENV)/.ready build ## the plugin on three releases of Slurm, rules files on seven of Open MPI (needs root; 8 minutes)
 	@$(PYTHON) -m tests.matrix
 	@$(PYTHON) -m pytest -v -m matrix tests/matrix
 
 .PHONY: test-packages
-test-packages: root all ## build packages, install, upgrade and remove them on clean Debian 12 and 13, also booted (needs root; 12 minutes)
+test-packages: root deps-matrix $(VENV)/.ready build ## build packages, install, upgrade and remove them on clean Debian 12 and 13, also booted (needs root; 12 minutes)
 	@$(PYTHON) -m pytest -v -s -m packages tests/packages
 
 .PHONY: coverage-plugin
-coverage-plugin: $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained
+coverage-plugin: deps-check $(VENV)/.ready ## count which branches of spank/ its tests take; fails below 95 %, or where one is not explained
 	@$(PYTHON) -m tests.spank.coverage
 
 .PHONY: bench-match
-bench-match: $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
+bench-match: deps-python $(VENV)/.ready ## measure decisions over the socket, up to a million records (about 15 minutes)
 	@$(PYTHON) -m bench.match
 
 .PHONY: bench-plugin
-bench-plugin: root all ## measure what the plugin costs sbatch, and a storm, on a virtual cluster (needs root; 4 minutes)
+bench-plugin: root deps-cluster $(VENV)/.ready build ## measure what the plugin costs sbatch, and a storm, on a virtual cluster (needs root; 4 minutes)
 	@$(PYTHON) -m bench.plugin
 
 .PHONY: bench-apps
-bench-apps: root all ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
+bench-apps: root deps-cluster $(VENV)/.ready build ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
 	@$(PYTHON) -m bench.apps
 
 .PHONY: bench-sro
-bench-sro: $(VENV)/.ready build ## measure what the Small Read Optimizer gains and costs, and that programs see nothing of it (half an hour)
+bench-sro: deps-local $(VENV)/.ready build ## measure what the Small Read Optimizer gains and costs, and that programs see nothing of it (half an hour)
 	@$(PYTHON) -m bench.sro
 
 .PHONY: bench-collectives
-bench-collectives: root all ## measure campaigns over collectives beside an exhaustive search (needs root; an hour)
+bench-collectives: root deps-cluster $(VENV)/.ready build ## measure campaigns over collectives beside an exhaustive search (needs root; an hour)
 	@$(PYTHON) -m bench.collectives
 
 .PHONY: bench-scenario
-bench-scenario: root all ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
+bench-scenario: root deps-cluster $(VENV)/.ready build ## measure users' jobs that are matched with tuned ones, on a virtual cluster (needs root; 20 minutes)
 	@$(PYTHON) -m bench.scenario
 
 .PHONY: soak
-soak: root all ## run users, campaigns and faults on a virtual cluster for an hour (needs root; MINUTES=60)
+soak: root deps-cluster $(VENV)/.ready build ## run users, campaigns and faults on a virtual cluster for an hour (needs root; MINUTES=60)
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60)
 
 .PHONY: bench-ops
-bench-ops: $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
+bench-ops: deps-python $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
 	@$(PYTHON) -m bench.ops
 
 .PHONY: bench-web
-bench-web: root all ## measure pages over a million rows, in Chromium, and what it takes to install (needs root; 10 minutes)
+bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages over a million rows, in Chromium, and what it takes to install (needs root; 10 minutes)
 	@$(PYTHON) -m bench.web
 
 .PHONY: bench-mpiio
-bench-mpiio: root all ## measure MPI-IO tuned by running and by prediction, on a virtual cluster (needs root; an hour)
+bench-mpiio: root deps-cluster $(VENV)/.ready build ## measure MPI-IO tuned by running and by prediction, on a virtual cluster (needs root; an hour)
 	@$(PYTHON) -m bench.mpiio
 
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
@@ -274,26 +279,26 @@ $(PEERS)/.ready: bench/tuner-peers.lock
 	@touch $@
 
 .PHONY: bench-warm
-bench-warm: $(VENV)/.ready ## measure what a warm start saves, write docs/warm-start.md anew (5 minutes)
+bench-warm: deps-python $(VENV)/.ready ## measure what a warm start saves, write docs/warm-start.md anew (5 minutes)
 	@$(PYTHON) -m bench.warm
 
 .PHONY: bench-tuner
-bench-tuner: $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
+bench-tuner: deps-python $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
 	@$(PYTHON) -m bench.tuner
 
 .PHONY: bench-tuner-peers
-bench-tuner-peers: $(VENV)/.ready $(PEERS)/.ready ## play the peers' games anew and store them (hours)
+bench-tuner-peers: deps-python $(VENV)/.ready $(PEERS)/.ready ## play the peers' games anew and store them (hours)
 	@$(PYTHON) -m bench.tuner --fresh --store
 
 .PHONY: lint
-lint: $(VENV)/.ready ## formatting, lint and types of Python and C
+lint: deps-lint $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)
 	@$(VENV)/bin/ruff check --quiet $(PYTHON_DIRS)
 	@$(VENV)/bin/mypy --no-error-summary
 	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
 
 .PHONY: format
-format: $(VENV)/.ready ## format Python and C
+format: deps-lint $(VENV)/.ready ## format Python and C
 	@$(VENV)/bin/ruff format --quiet $(PYTHON_DIRS)
 	@$(VENV)/bin/ruff check --fix --quiet $(PYTHON_DIRS)
 	@clang-format -i $$(git ls-files '*.c' '*.h')
@@ -301,27 +306,27 @@ format: $(VENV)/.ready ## format Python and C
 # -- to maintain -------------------------------------------------------------------------------------------------------
 
 .PHONY: docs-evaluation
-docs-evaluation: $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
+docs-evaluation: deps-python $(VENV)/.ready ## write the numbers of docs/evaluation.md anew (half a minute)
 	@$(PYTHON) -m bench.evaluation_page
 
 .PHONY: docs-pictures
-docs-pictures: $(VENV)/.ready ## make the pictures of docs/web.md anew; look at them (half a minute)
+docs-pictures: deps-local deps-browser $(VENV)/.ready ## make the pictures of docs/web.md anew; look at them (half a minute)
 	@REPRISE_SCREENSHOTS=write $(PYTEST) tests/web/test_pictures.py
 
 .PHONY: landscapes
-landscapes: $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)
+landscapes: deps-python $(VENV)/.ready ## make the emulated landscapes below bench/landscapes anew (a minute)
 	@$(PYTHON) -m bench.emulated
 
 .PHONY: landscapes-measured
-landscapes-measured: root all ## measure the others on a virtual cluster anew (needs root; a quarter hour)
+landscapes-measured: root deps-cluster $(VENV)/.ready build ## measure the others on a virtual cluster anew (needs root; a quarter hour)
 	@$(PYTHON) -m bench.measured
 
 .PHONY: landscapes-sro
-landscapes-sro: $(VENV)/.ready build ## measure the Small Read Optimizer's on this machine's disk anew (a quarter hour)
+landscapes-sro: deps-local $(VENV)/.ready build ## measure the Small Read Optimizer's on this machine's disk anew (a quarter hour)
 	@$(PYTHON) -m bench.sro_landscapes
 
 .PHONY: docs-submissions
-docs-submissions: root all ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
+docs-submissions: root deps-test-cluster $(VENV)/.ready build ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
 	@$(PYTHON) -m tests.cluster.ways_measured
 
 .PHONY: lock

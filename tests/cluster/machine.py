@@ -3,7 +3,7 @@
 
 Everything lives in namespaces of its own (see `init.py`), so that any number run at once, nothing of the host's is
 changed and nothing stays behind, not even when this process is killed. Needs root, Linux with overlayfs, and the
-packages that `make deps` installs.
+packages that `make deps-cluster` installs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_host() -> None:
         raise ClusterError("a virtual cluster needs root (it makes namespaces and mounts): run this as root")
     missing = [name for name in NEEDED_COMMANDS if not shutil.which(name, path=PATH)]
     if missing:
-        raise ClusterError(f"a virtual cluster needs {', '.join(missing)}: install them with `make deps`")
+        raise ClusterError(f"a virtual cluster needs {', '.join(missing)}: install them with `make deps-cluster`")
     if "overlay" not in Path("/proc/filesystems").read_text():
         subprocess.run(["modprobe", "overlay"], capture_output=True, check=False)
         if "overlay" not in Path("/proc/filesystems").read_text():

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import debian
+
 SOURCE = Path(__file__).resolve().parents[2]
-PACKAGES = SOURCE / "etc" / "packages.debian"
-# The headings there of what a root needs.
-SECTIONS = frozenset(
-    ("Building the plugin", "Building the MPI programs", "Running: Slurm, munge", "The virtual cluster")
-)
+PACKAGES = debian.LIST
+# The groups there that a cluster's root needs.
+GROUPS = frozenset({"build", "slurm", "nodes"})
 CACHE = Path(os.environ.get("MATRIX_CACHE") or "/var/cache/reprise-matrix")
 MIRRORS = ("http://deb.debian.org/debian", "http://archive.debian.org/debian")  # the latter has what the former had
 STEP_TIMEOUT_S = 900.0
@@ -38,7 +38,7 @@ class Release:
     suite: str
     name: str
     slurm: str
-    sections: frozenset[str] = SECTIONS
+    groups: frozenset[str] = GROUPS
 
     def __str__(self) -> str:
         return f"{self.name}, Slurm {self.slurm}"
@@ -46,7 +46,7 @@ class Release:
     @property
     def root(self) -> Path:
         """Where it is kept, once it is whole. Another list of packages is another root: the old one may be in use."""
-        packages_key = hashlib.sha256(" ".join(wanted(self.sections)).encode()).hexdigest()[:8]
+        packages_key = hashlib.sha256(" ".join(wanted(self.groups)).encode()).hexdigest()[:8]
         return CACHE / f"{self.suite}-{packages_key}"
 
     @property
@@ -61,20 +61,9 @@ RELEASES = (
 )
 
 
-def packages(text: str, sections: frozenset[str] = SECTIONS) -> list[str]:
-    """The packages under these headings in the text of `etc/packages.debian`."""
-    heading, found = "", []
-    for line in text.splitlines():
-        if line.startswith("#"):
-            heading = line.lstrip("# ").strip()
-        elif heading in sections:
-            found += line.partition("#")[0].split()
-    return found
-
-
-def wanted(sections: frozenset[str] = SECTIONS) -> list[str]:
+def wanted(groups: frozenset[str] = GROUPS) -> list[str]:
     """The packages of a root."""
-    return packages(PACKAGES.read_text(), sections)
+    return debian.packages(PACKAGES.read_text(), sorted(groups))
 
 
 def fill(release: Release) -> Path:
@@ -113,7 +102,7 @@ def _make(release: Release) -> None:
     denied.chmod(0o755)
     apt = ["chroot", str(new), "apt-get", "-q", "-o", "Acquire::Check-Valid-Until=false"]  # an archive's is over
     _step(release, [*apt, "update"], env)
-    _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.sections)], env)
+    _step(release, [*apt, "install", "-y", "--no-install-recommends", *wanted(release.groups)], env)
     _step(release, [*apt, "clean"], env)
     new.rename(release.root)
 
@@ -131,7 +120,9 @@ def _step(release: Release, argv: Sequence[str], env: Mapping[str, str]) -> None
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RootError(f"{release.name}: {argv[0]}: {error}: `make deps`, and look into {release.log}") from error
+            raise RootError(
+                f"{release.name}: {argv[0]}: {error}: `make deps-matrix`, and look into {release.log}"
+            ) from error
     if done.returncode:
         words = release.log.read_text(errors="replace").strip().splitlines()
         raise RootError(f"{release.name}: {argv[0]} failed ({words[-1] if words else 'no reason'}): see {release.log}")

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.matrix.roots import RELEASES, SECTIONS, SOURCE, Release, fill, proxies
+from tests.matrix.roots import GROUPS, RELEASES, SOURCE, Release, fill, proxies
 
 WITH_PACKAGES = RELEASES[1:]  # Debian 11's Python is too old
-BUILDING = SECTIONS | {"Running: Python", "Building packages"}
-RUNNING = frozenset({"Running: Slurm, munge", "The virtual cluster"})  # what a site has, and nothing of ours
+BUILDING = GROUPS | {"deb", "rpm"}
+RUNNING = frozenset({"slurm", "nodes"})  # what a site has, and nothing of ours
 TIMEOUT_S = 900.0
 
 
@@ -81,10 +81,10 @@ class System:
 
 
 @contextmanager
-def system(release: Release, sections: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
+def system(release: Release, groups: frozenset[str], place: Path, name: str = "root") -> Iterator[System]:
     """A copy of the kept root with these packages, `name` among others of a place; gone afterwards."""
-    kept = fill(dataclasses.replace(release, sections=sections))
-    root = place / f"{release.suite}-{len(sections)}-{name}"
+    kept = fill(dataclasses.replace(release, groups=groups))
+    root = place / f"{release.suite}-{len(groups)}-{name}"
     subprocess.run(["cp", "-a", "--reflink=auto", str(kept), str(root)], check=True)
     for name in ("PIP_CERT", "SSL_CERT_FILE"):  # an index behind a proxy with a certificate of its own
         if (given := os.environ.get(name)) and Path(given).is_file():

@@ -115,7 +115,7 @@ def test_what_begins_like_a_request_is_text() -> None:
     assert manual.escaped(".TH x\n'quoted' -a `b` \\") == "\\&.TH x\n\\&\\(aqquoted\\(aq \\-a \\(gab\\(ga \\e"
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps`")
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps-check`")
 @pytest.mark.parametrize("name", PAGES)
 def test_groff_takes_a_page_without_a_word(name: str) -> None:
     command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
@@ -128,7 +128,7 @@ def test_a_shell_takes_its_completion(file: str, shell: str) -> None:
     text = manual.completions()[file]
     assert "reprise" in text
     if not shutil.which(shell):
-        pytest.skip(f"no {shell} here: `make deps`")
+        pytest.skip(f"no {shell} here: `make deps-check`")
     subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
 
 

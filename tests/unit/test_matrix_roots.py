@@ -8,22 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.matrix import roots
-from tests.matrix.roots import PACKAGES, RELEASES, SECTIONS, RootError
+from tests.matrix.roots import PACKAGES, RELEASES, RootError
 
 RELEASE = RELEASES[0]
 
 
-def test_a_root_gets_the_packages_of_the_sections_that_it_needs() -> None:
-    first = "# All of them\n# Building the plugin\ngcc\nmake  # of GNU\n\n"
-    text = f"{first}# Formatting\nclang-format\n# Running: Slurm, munge\nmunge\n"
-    assert roots.packages(text) == ["gcc", "make", "munge"]
-
-
-def test_the_sections_are_those_of_the_list_of_packages() -> None:
-    text = PACKAGES.read_text()
-    assert {line.lstrip("# ") for line in text.splitlines() if line.startswith("#")} >= SECTIONS
-    assert {"libslurm-dev", "libjson-c-dev", "slurmctld", "slurmd", "iproute2"} <= set(roots.packages(text))
-    assert "debootstrap" in text.split()
+def test_a_root_gets_what_builds_the_plugin_and_runs_a_cluster_and_no_browser() -> None:
+    found = set(roots.wanted())
+    assert {"gcc", "libslurm-dev", "libjson-c-dev", "munge", "slurmctld", "slurmd", "iproute2"} <= found
+    assert not {"chromium", "debootstrap", "python3-venv"} & found
 
 
 def test_the_mirror_is_the_one_of_this_machines_main_archive() -> None:
@@ -53,7 +46,7 @@ def test_a_release_that_no_mirror_has_is_said_in_one_line(tmp_path: Path, monkey
 def test_another_list_of_packages_is_another_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {release.root for release in RELEASES}
     more = tmp_path / "packages.debian"
-    more.write_text(f"{PACKAGES.read_text()}# The virtual cluster\nstrace\n")
+    more.write_text(PACKAGES.read_text().replace("[nodes]\n", "[nodes]\nstrace\n"))
     monkeypatch.setattr(roots, "PACKAGES", more)
     assert len(before | {release.root for release in RELEASES}) == 2 * len(RELEASES)
 

@@ -80,7 +80,7 @@ def rotation(tmp_path: Path) -> Path:
 
 def rotate(*arguments: str) -> str:
     if LOGROTATE is None:
-        pytest.skip("no logrotate here: `make deps`")
+        pytest.skip("no logrotate here: `make deps-check`")
     return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=True).stderr
 
 
@@ -149,7 +149,7 @@ def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
 def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
     """What stops them would leave them so, as nothing starts them again."""
     if not shutil.which("dh_installsystemd"):
-        pytest.skip("no debhelper here: `make deps`")
+        pytest.skip("no debhelper here: `make deps-deb`")
     shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
     units = tmp_path / "debian/reprise/lib/systemd/system"
     shutil.copytree(ROOT / "etc/systemd", units)
