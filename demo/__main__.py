@@ -17,7 +17,7 @@ from typing import Any
 
 from demo.show import Job, Shown, console, heading, injected, table, tell
 from tests.cluster.machine import ClusterError, VirtualCluster
-from tests.cluster.product import Daemon, install, seconds_of
+from tests.cluster.product import SOURCE, Daemon, install, seconds_of
 from tests.waiting import NotSeenError
 
 FILES = Path(__file__).parent / "files"
@@ -59,7 +59,7 @@ class Demo:
         fine = nodes == [f"node{index} idle" for index in range(NODES)] and "tbf" in links
         self.shown.expect(fine, f"{NODES} nodes are idle, their links are shaped")
         install(self.cluster)
-        self.cluster.run(["install", "-D", "/opt/reprise/source/demo/solver", APP])
+        self.cluster.run(["install", "-D", f"{SOURCE}/demo/solver", APP])
         self.put("alice-solve.sh", "/home/alice/solver/solve.sh", "alice")
         self.put("bob-mesh.sh", "/home/bob/projects/mesh/run.sh", "bob")
         self.put("carol-words.sh", "/home/carol/words.sh", "carol")

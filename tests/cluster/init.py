@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.cluster.configuration import add_users, configure_open_mpi, configure_slurm, write, write_hosts
 from tests.cluster.daemons import Daemons
-from tests.cluster.spec import HEAD, HEAD_ADDRESS, Spec, node_address, node_name
+from tests.cluster.spec import HEAD, HEAD_ADDRESS, SOURCE, Spec, node_address, node_name
 
 DIED = "/run/cluster/died"  # one line on the daemon without which the cluster could not go on
 DAEMONS = Daemons()
@@ -55,7 +55,7 @@ def enter_private_root(spec: Spec) -> None:
     mount("-t", "proc", "proc", str(root / "proc"))
     for path, mode in (("run", "755"), ("tmp", "1777"), ("home", "755"), ("dev/shm", "1777")):
         mount("-t", "tmpfs", "-o", f"mode={mode},size=2g", path, str(root / path))
-    source = root / "opt/reprise/source"
+    source = root / SOURCE.lstrip("/")
     source.mkdir(parents=True, exist_ok=True)
     mount("--rbind", spec.source, str(source))
     mount("-o", "remount,bind,ro", str(source))

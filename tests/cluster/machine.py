@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from tests.cluster import init, keeper
-from tests.cluster.spec import FIRST_UID, SERVICE_UID, Spec
+from tests.cluster.spec import FIRST_UID, SERVICE_UID, SOURCE, Spec
 from tests.waiting import wait_for
 
-SOURCE = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[2]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TERMINAL_STATES = frozenset(
     ["BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"]
@@ -66,9 +66,9 @@ def check_host() -> None:
 def check_source() -> None:
     """Raise ClusterError where the checkout cannot be read by the cluster's users (it was made with umask 077)."""
     for name in ("", "reprise", "reprise/__init__.py", ".venv", ".venv/pyvenv.cfg"):
-        path = SOURCE / name
+        path = CHECKOUT / name
         if path.exists() and not path.stat().st_mode & stat.S_IROTH:
-            raise ClusterError(f"{path}: the cluster's users cannot read it: run `chmod -R a+rX {SOURCE}`")
+            raise ClusterError(f"{path}: the cluster's users cannot read it: run `chmod -R a+rX {CHECKOUT}`")
 
 
 def only_child(pid: int) -> int:
@@ -101,7 +101,7 @@ class VirtualCluster:
             name="reprise",
             cpu_group=unique_name(keeper.GROUP_PREFIX),
             root=str(root),
-            source=str(SOURCE),
+            source=str(CHECKOUT),
             nodes=nodes,
             rate=rate,
             burst="64k",
@@ -181,7 +181,10 @@ class VirtualCluster:
     ) -> list[str]:
         """The host's argument list that runs `argv` on the cluster as `user`, with a fresh login's environment.
 
-        Raises ClusterError where the cluster has lost a daemon."""
+        Raises ClusterError where the cluster has lost a daemon, or where a word is a file of the checkout by its name
+        on the host: a cluster has a /tmp and a /home of its own, and may not see it there."""
+        if strays := [word for word in argv if word.startswith(f"{CHECKOUT}/") and not word.startswith(f"{SOURCE}/")]:
+            raise ClusterError(f"{strays[0]} is a file of the host's: on the cluster, the checkout is at {SOURCE}")
         self.check_daemons()
         uid = self.uid(user)
         home = "/root" if user == "root" else f"/home/{user}"

@@ -17,9 +17,9 @@ import yaml
 from matcher.client import PING, ask
 from matcher.errors import DaemonUnreachableError
 from tests.cluster.machine import ClusterError, VirtualCluster
+from tests.cluster.spec import SOURCE as SOURCE
 from tests.waiting import wait_for
 
-SOURCE = "/opt/reprise/source"
 BUILD = "/root/build"
 SOCKET = "/run/reprise/matcher.sock"
 PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cluster.machine import VirtualCluster
+from tests.cluster.spec import SOURCE
 from tests.waiting import wait_for
 
 CONF = "/etc/slurm/slurm.conf"
@@ -106,6 +107,6 @@ def install_scrontab(cluster: VirtualCluster) -> None:
     found = next(Path("/usr/lib").glob("*/slurm*/libslurmfull.so"), None)
     assert found, "libslurmfull.so is not where Debian has it"
     library = found.parent
-    source = "/opt/reprise/source/tests/cluster/scrontab.c"
+    source = f"{SOURCE}/tests/cluster/scrontab.c"
     words = ["cc", "-D_GNU_SOURCE", "-o", "/usr/local/bin/scrontab", source, f"-L{library}", "-lslurmfull"]
     cluster.run([*words, f"-Wl,-rpath,{library}"])

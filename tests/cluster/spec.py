@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 HEAD = "login"
+SOURCE = "/opt/reprise/source"  # where all machines of a cluster see the checkout, wherever it lies on the host
 FIRST_UID = 30001
 SERVICE_UID = 30000
 HEAD_ADDRESS = "10.99.0.254"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cluster.machine import JobEnd, VirtualCluster
 from tests.cluster.slurm_services import CONF
+from tests.cluster.spec import SOURCE
 from tests.spank.daemon import FakeDaemon, decision, say, say_nothing
 from tests.waiting import wait_for
 
@@ -29,7 +30,7 @@ SPOOL = "/var/spool/slurmd-%n"
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[VirtualCluster]:
     with VirtualCluster(nodes=2) as running:
-        running.run(["make", "-C", "/opt/reprise/source", "install-fallbacks"])
+        running.run(["make", "-C", SOURCE, "install-fallbacks"])
         running.run(["mkdir", "-p", "/run/reprise", "/etc/reprise"])
         running.run(["cp", f"{SHARE}/cli_filter.lua", "/etc/slurm/cli_filter.lua"])
         prolog = running.path(f"{SHARE}/task_prolog").read_text()

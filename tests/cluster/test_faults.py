@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.machine import VirtualCluster
+from tests.cluster.spec import SOURCE
 from tests.faults.test_peer import QUICK, SLOW, peer_at
 from tests.faults.test_reply import HOSTILE
 from tests.spank.daemon import FakeDaemon, decision, frame, say
@@ -49,7 +50,7 @@ class Seen:
 def machine() -> Iterator[VirtualCluster]:
     subprocess.run(["make", "-s", "-C", str(SPANK)], check=True, capture_output=True)
     with VirtualCluster(nodes=1, plugstack=PLUGSTACK) as running:
-        running.run(["make", "-C", "/opt/reprise/source/spank", "install"])
+        running.run(["make", "-C", f"{SOURCE}/spank", "install"])
         running.run(["mkdir", "-p", "/run/reprise", "/etc/reprise"])
         running.write("/home/alice/job.sh", SCRIPT, user="alice")
         yield running

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import keeper, machine
-from tests.cluster.machine import SOURCE, ClusterError, VirtualCluster
+from tests.cluster.machine import CHECKOUT, ClusterError, VirtualCluster
+from tests.cluster.spec import SOURCE
 from tests.nobody import as_nobody
 from tests.waiting import wait_for
 
@@ -98,7 +99,7 @@ def test_the_logs_of_a_cluster_are_shown_where_a_test_fails(tmp_path: Path, part
         "def test_it(cluster):\n    assert False\n"
     )
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
-    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert "1 failed" in done.stdout, done.stdout + done.stderr
     assert "logs of the virtual cluster" in done.stdout and "==> slurmctld.log <==" in done.stdout
@@ -143,7 +144,7 @@ def test_the_cluster_ends_when_its_owner_is_killed() -> None:
         "print(cluster.pid, cluster.spec.cpu_group, flush=True); input()"
     )
     owner = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=SOURCE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program], cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert owner.stdout
     words = owner.stdout.readline().split()
@@ -185,7 +186,13 @@ def test_without_root_one_line_says_what_is_needed() -> None:
 
 
 def test_a_checkout_that_users_cannot_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "SOURCE", tmp_path)
+    monkeypatch.setattr(machine, "CHECKOUT", tmp_path)
     tmp_path.chmod(0o700)
     with pytest.raises(ClusterError, match=f"chmod -R a.rX {tmp_path}"):
         VirtualCluster().start()
+
+
+def test_a_file_by_its_name_on_the_host_is_refused_as_a_cluster_may_not_see_it() -> None:
+    """A checkout below /tmp or /home is not there on the cluster."""
+    with pytest.raises(ClusterError, match=f"{CHECKOUT}/demo/solver is a file of the host's: .* at {SOURCE}"):
+        VirtualCluster().command(["install", "-D", f"{CHECKOUT}/demo/solver", "/srv/solver"], user="root")

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.machine import PATH, SOURCE, VirtualCluster
-from tests.cluster.product import Daemon
+from tests.cluster.machine import CHECKOUT, PATH, VirtualCluster
+from tests.cluster.product import SOURCE, Daemon
 from tests.matrix.roots import proxies
 from tests.quickstart import Block, blocks, shape
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-CHECKOUT = "/root/reprise"
+CLONE = "/opt/newcomer/reprise"
 SOLVER = "/srv/apps/solver/bin/solver"
 JOB = f"#!/bin/bash\n#SBATCH -J solve -N4 --ntasks-per-node=1\nmpirun {SOLVER} --size 4096 --iterations 90\n"
 RECORDS_S = 1.5  # after which a new record is in use: nobody types faster
@@ -63,7 +63,7 @@ class Newcomer:
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         enter = ["nsenter", "--target", str(self.cluster.pid), "--mount", "--uts", "--ipc", "--pid"]
         done = subprocess.run(
-            [*enter, "sh", "-c", f"cd {CHECKOUT} && {command} 2>&1"],
+            [*enter, "sh", "-c", f"cd {CLONE} && {command} 2>&1"],
             env={**kept, **proxies(), "PATH": PATH, "HOME": "/root"},
             capture_output=True,
             text=True,
@@ -100,10 +100,10 @@ class Newcomer:
 def newcomer() -> Iterator[Newcomer]:
     """A cluster of four nodes with nothing of ours but a checkout, and alice's application."""
     with VirtualCluster() as cluster:
-        files = subprocess.run(["git", "-C", str(SOURCE), "ls-files", "-z"], capture_output=True, check=True).stdout
-        copied = cluster.path(CHECKOUT)
+        files = subprocess.run(["git", "-C", str(CHECKOUT), "ls-files", "-z"], capture_output=True, check=True).stdout
+        copied = cluster.path(CLONE)
         copied.mkdir(parents=True)
-        subprocess.run(["sh", "-c", f"tar -C {SOURCE} --null -T - -c | tar -x -C {copied}"], input=files, check=True)
+        subprocess.run(["sh", "-c", f"tar -C {CHECKOUT} --null -T - -c | tar -x -C {copied}"], input=files, check=True)
         cluster.run(["install", "-D", f"{SOURCE}/demo/solver", SOLVER])
         cluster.write("/home/alice/solver/solve.sh", JOB, user="alice")
         cluster.write("/usr/local/bin/sudo", SUDO, mode=0o755)

@@ -10,8 +10,8 @@ import yaml
 
 from tests import fake_component
 from tests.cluster.machine import VirtualCluster, unique_name
+from tests.cluster.spec import SOURCE
 
-SOURCE = "/opt/reprise/source"
 REPRISE = [f"{SOURCE}/.venv/bin/python", "-m", "tests.fake_component"]
 ENVIRONMENT = {"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"}
 
