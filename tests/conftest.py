@@ -4,10 +4,24 @@
 from __future__ import annotations
 
 import gc
+import re
+from pathlib import Path
+
+import pytest
 
 from tests import examples
 
 examples.register()
+
+
+WHOLLY_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose tests are all slow is not imported where none is wanted: some import much."""
+    if config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+        return None
+    return True if WHOLLY_SLOW.search(collection_path.read_text()) else None
 
 
 def pytest_collection_finish() -> None:

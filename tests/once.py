@@ -4,17 +4,38 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+
+KEPT = Path(__file__).parents[1] / "build/tests"
+SYSTEM = ("/usr/include/slurm/slurm_version.h", "/usr/include/json-c/json_c_version.h", "/usr/include/munge.h")
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A directory of the session with this name, which `make` fills: the first process does, the others wait for it."""
     base = factory.getbasetemp()
-    directory = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    return _made(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, name, make)
+
+
+def built_once(name: str, compiler: str, sources: Iterable[Path], make: Callable[[Path], None]) -> Path:
+    """A directory of programs that `make` compiles, kept below build/ until a source, this compiler or a header of the
+    system is another. Whoever runs these tests again compiles nothing."""
+    parts = [path.name.encode() + path.read_bytes() for path in sorted(sources)]
+    for file in (shutil.which(compiler) or compiler, *SYSTEM):
+        if Path(file).exists():
+            parts.append(repr((os.path.realpath(file), Path(file).stat().st_mtime_ns)).encode())
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+    KEPT.mkdir(parents=True, exist_ok=True)
+    return _made(KEPT, f"{name}-{key}", make)
+
+
+def _made(place: Path, name: str, make: Callable[[Path], None]) -> Path:
+    directory = place / name
     directory.mkdir(exist_ok=True)
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

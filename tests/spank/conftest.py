@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.once import made_once
+from tests.once import built_once, made_once
 from tests.spank.daemon import FakeDaemon
 
 HERE = Path(__file__).parent
@@ -47,13 +47,16 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the programs that tests run, made once for all of pytest's processes.
+    """A directory with the programs that tests run, made once for all of pytest's processes, and kept.
 
     `stub` is the plugin in a stub Slurm, where calls can fail; `stub_oom` the same without sanitizers, where any
     allocation can fail; `probe` its pure functions, `reprise-ask` the program for sites without it, and
     `getopt_table.so` is for preloading into sbatch.
     """
-    return made_once(tmp_path_factory, "spank-programs", build_all)
+    if COVERAGE:  # counts are kept beside the programs
+        return made_once(tmp_path_factory, "spank-programs", build_all)
+    files = [*HERE.glob("*.[ch]"), *SPANK.glob("*.[ch]"), *(SPANK / "fallbacks").glob("*.[ch]"), Path(__file__)]
+    return built_once("spank-programs", COMPILER, files, build_all)
 
 
 def sources() -> list[Path]:

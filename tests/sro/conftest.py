@@ -16,26 +16,28 @@ from typing import Any
 
 import pytest
 
-from tests.once import made_once
+from tests.once import built_once
 
 HERE = Path(__file__).parent
 SRO = HERE.parents[1] / "accelerators" / "sro"
 FLAGS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
 FILE_BYTES = 24 << 20
 TMPFS = "tmpfs"
+COMPILER = os.environ.get("SPANK_CC", "cc")
 
 
 def build(target: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
-    words = [os.environ.get("SPANK_CC", "cc"), *FLAGS, *flags, *map(str, sources), "-o", str(target)]
+    words = [COMPILER, *FLAGS, *flags, *map(str, sources), "-o", str(target)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once for all of pytest's processes."""
-    return made_once(tmp_path_factory, "sro-programs", build_all)
+def programs() -> Path:
+    """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once and kept."""
+    files = [*HERE.glob("*.[ch]"), *SRO.glob("*.[ch]"), SRO / "Makefile", Path(__file__)]
+    return built_once("sro-programs", COMPILER, files, build_all)
 
 
 def build_all(directory: Path) -> None:

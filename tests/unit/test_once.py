@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that tests compile are kept until what they are made of is another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import once
+
+
+def test_programs_are_compiled_again_where_a_source_changed_and_only_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(once, "KEPT", tmp_path / "kept")
+    source, made = tmp_path / "a.c", list[Path]()
+    source.write_text("int one;")
+    first = [once.built_once("programs", "cc", [source], made.append) for _ in range(2)]
+    source.write_text("int two;")
+    other = once.built_once("programs", "cc", [source], made.append)
+    assert made == [first[0], other] and first[0] == first[1] != other
+
+
+def test_what_could_not_be_compiled_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(once, "KEPT", tmp_path)
+    made = list[Path]()
+
+    def fails(_directory: Path) -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        once.built_once("programs", "cc", [], fails)
+    assert once.built_once("programs", "cc", [], made.append) == made[0]
