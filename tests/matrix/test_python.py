@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quick tests on the newest Python that a Debian has, which is Debian 13's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from tests.matrix.roots import RELEASES
+from tests.packages.systems import System, system
+
+pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
+
+NEWEST = RELEASES[-1]
+PYTHON = "3.13"
+CLONE = "/opt/reprise"
+UNIT = "tests/unit/test_"
+# Of the other system's Slurm, Open MPI and tools, not of its Python: they know those of Debian 12, or need a disk.
+OF_THE_SYSTEM = [
+    f"{UNIT}{name}"
+    for name in (
+        "mpiio_kernels.py",
+        "bench_small_reads.py",
+        "fakeapp.py",
+        "submission_options.py",
+        "packaging_files.py",
+        "matrix_roots.py::test_a_release_that_no_mirror_has_is_said_in_one_line",
+        "server_tcp.py::test_an_address_serves_once_it_is_up",
+    )
+]
+COPY = f"""\
+mkdir {CLONE}
+cd /src
+git -c safe.directory=/src ls-files -z | tar --null -T - -c | tar -x --no-same-owner -C {CLONE}
+cd {CLONE} && git init -q && git add -A
+"""
+
+
+@pytest.fixture
+def newest() -> Iterator[System]:
+    """A system with what the quick tests need, and a clone in it."""
+    place = Path(mkdtemp(prefix="reprise-python-", dir="/var/tmp"))
+    place.chmod(0o755)
+    try:
+        with system(NEWEST, frozenset({"check"}), place) as one:
+            one.run(["sh", "-ec", COPY], source=True)
+            yield one
+    finally:
+        place.rmdir()
+
+
+def test_the_quick_tests_pass_on_the_newest_python(newest: System) -> None:
+    newest.run(["make", "-C", CLONE, "venv", "build"])
+    said = newest.run([f"{CLONE}/.venv/bin/python", "--version"]).stdout
+    assert said.startswith(f"Python {PYTHON}.")
+    quick = ["-n", "auto", "--dist", "worksteal", "--hypothesis-profile", "quick", "-m", "not slow"]
+    left_out = [f"--deselect={name}" for name in OF_THE_SYSTEM]
+    words = [".venv/bin/python", "-m", "pytest", "-q", *quick, *left_out, "tests/unit", "tests/web", "tests/faults"]
+    done = newest.run(["sh", "-c", f'cd {CLONE} && exec "$@"', "sh", *words], check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
