@@ -27,9 +27,9 @@ PYTEST := $(PYTHON) -m pytest -q
 # Kept, even where the environment says otherwise: three processes, and all that they start, compile their sources once.
 unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
-PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench
-C_DIRS := spank spank/fallbacks tuner/collectives/bench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
-  tuner/components/witness
+PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links
+C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
+  tuner/programs/witness
 
 .PHONY: help
 help: ## list what there is to do
@@ -80,7 +80,13 @@ $(VENV)/.locked: requirements.lock
 $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . \
 	  > $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
+	@$(ISOLATE) $(VENV)/bin/reprise
+	@$(PACKAGE_LINKS)
 	@touch $@
+
+# The command imports from its own environment alone: no PYTHONPATH, no user's site-packages, no current directory.
+ISOLATE := sed -i '1s|$$| -I|'
+PACKAGE_LINKS := $(PYTHON) tools/package-links
 
 .PHONY: install
 install: install-plugin install-accelerators install-tools install-etc install-python install-manual \
@@ -101,8 +107,8 @@ install-accelerators: ## install the accelerators that jobs can be given (activa
 
 .PHONY: install-tools
 install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
-	@$(MAKE) --no-print-directory --silent -C tuner/collectives/bench install
-	@$(MAKE) --no-print-directory --silent -C tuner/components/witness install
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/collbench install
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness install
 
 .PHONY: install-etc
 install-etc: ## install configuration and components (never over yours), and systemd units
@@ -132,7 +138,7 @@ PLACED = sed -e 's|/usr/local/lib\b\("\?\)$$|$(PRELOADDIR)\1|' -e 's|/usr/local/
 .PHONY: install-manual
 install-manual: ## install manual pages and completions, made by the command that is installed
 	@$(FOR_ALL) && made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
-	cd / && $(DESTDIR)$(PREFIX)/lib/reprise/bin/python -m reprise.manual "$$made" \
+	cd / && $(DESTDIR)$(PREFIX)/lib/reprise/bin/python -I -m reprise.cli.manual "$$made" \
 	  $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf && \
 	for page in "$$made"/man/*; do \
 	  install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} "$$page" || exit 1; done && \
@@ -156,6 +162,7 @@ install-python: ## install the command `reprise` in an environment of its own be
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
+	@$(ISOLATE) $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@sed -i '/^command = /d' $(DESTDIR)$(PREFIX)/lib/reprise/pyvenv.cfg
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise
@@ -174,8 +181,8 @@ rpm: deps-rpm ## build the RPM packages likewise, in build/rpm (needs rpmbuild)
 uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
-	@$(MAKE) --no-print-directory -C tuner/collectives/bench uninstall
-	@$(MAKE) --no-print-directory --silent -C tuner/components/witness uninstall
+	@$(MAKE) --no-print-directory -C tuner/programs/collbench uninstall
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise $(DESTDIR)$(DOCDIR)
@@ -294,8 +301,16 @@ bench-tuner-peers: deps-python $(VENV)/.ready $(PEERS)/.ready ## play the peers'
 lint: deps-lint $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/ruff format --check --quiet $(PYTHON_DIRS)
 	@$(VENV)/bin/ruff check --quiet $(PYTHON_DIRS)
+	@$(PACKAGE_LINKS)
 	@$(VENV)/bin/mypy --no-error-summary
+	@cd build/package && $(CURDIR)/$(VENV)/bin/lint-imports --no-logo $(CURDIR)/pyproject.toml > $(CURDIR)/build/imports.log || \
+	  { cat $(CURDIR)/build/imports.log >&2; exit 1; }
 	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+.PHONY: look
+look: $(VENV)/.ready ## print the rooms of the house and what each imports; fails on a circle, or an arrow that runs back up
+	@$(PACKAGE_LINKS)
+	@$(PYTHON) tools/look
 
 .PHONY: format
 format: deps-lint $(VENV)/.ready ## format Python and C

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from matcher.calibration.calibrate import Site, calibrate, site_of
-from matcher.evaluation.catalogue import SCENARIOS
-from matcher.evaluation.measure import HEADLINE, Measures, answers, measure
-from matcher.evaluation.scenario import Query, Scenario
-from matcher.linkage import LinkableRecord, Model, load
-from matcher.metadata import JobMetadata
+from reprise.matcher.calibration.calibrate import Site, calibrate, site_of
+from reprise.matcher.evaluation.measurement import HEADLINE, Measures, answers, measure
+from reprise.matcher.evaluation.scenario import Query, Scenario
+from reprise.matcher.evaluation.scenario_catalogue import SCENARIOS
+from reprise.matcher.linkage import LinkableRecord, Model, load
+from reprise.matcher.submission.metadata import JobMetadata
 
 SIZES = (1, 10, 40)
 UNLABELLED = {"thesis": 1, "hard": 10}

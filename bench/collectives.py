@@ -11,7 +11,7 @@ mean is the best point.
 
 Last, the best points, the default and what each campaign chose for jobs are measured anew, in turn and as often: of
 several that are alike the luckiest looks best, and that luck is not to be measured. A distance to the best point, in
-percent, counts where it is beyond noise: where the lower of its 95 % bounds (`tuner.statistics.paired_gain`) is over 0.
+percent, counts where it is beyond noise: where the lower of its 95 % bounds (`statistics.paired_gain`) is over 0.
 Times are those of the runs, without the proof of the file, which only a campaign has; `runs` counts launches.
 `time_vs_distinct` compares with one run for each of the points that behave differently. The last line is a JSON object.
 """
@@ -33,20 +33,20 @@ from typing import Any
 
 from bench import collectives_roundtrip
 from bench.measured import trials_of
-from database.model import Trial
 from reprise.config import Config
+from reprise.database.entities import Trial
+from reprise.tuner.errors import ObjectiveError
+from reprise.tuner.model.component import TrialOutput, Wanted
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.statistics import paired_gain
+from reprise.tuner.openmpi import collective_spaces
+from reprise.tuner.openmpi.benchmarks import ROUND
+from reprise.tuner.openmpi.collectives_campaign import campaign
+from reprise.tuner.openmpi.collectives_component import CollectivesComponent
+from reprise.tuner.openmpi.collectives_settings import read as read_settings
+from reprise.tuner.openmpi.installed_build import describe
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install, tune
-from tuner.collectives import spaces
-from tuner.collectives.benchmarks import ROUND
-from tuner.collectives.build import describe
-from tuner.collectives.campaign_file import campaign
-from tuner.collectives.component import CollectivesComponent
-from tuner.collectives.settings import read as read_settings
-from tuner.component import TrialOutput, Wanted
-from tuner.errors import ObjectiveError
-from tuner.space import Parametrization
-from tuner.statistics import paired_gain
 
 NODES = 4
 COLLECTIVES = "bcast,reduce,allreduce,allgather"
@@ -249,11 +249,11 @@ def _parts(points: Points) -> Iterator[list[tuple[str, Parametrization]]]:
 
 def chosen(found: Campaign) -> dict[str, Parametrization]:
     """What jobs get: the winners that have a rule, and the default elsewhere."""
-    given: dict[str, Parametrization] = {one["problem"]: spaces.DEFAULT for one in found.told["problems"]}
+    given: dict[str, Parametrization] = {one["problem"]: collective_spaces.DEFAULT for one in found.told["problems"]}
     for record in found.told["records"]:
         for rule in record["parametrization"]["rules"]:
             if rule["applied"]:
-                given[rule["problem"]] = {name: rule[name] for name in spaces.DEFAULT}
+                given[rule["problem"]] = {name: rule[name] for name in collective_spaces.DEFAULT}
     return given
 
 
@@ -291,7 +291,7 @@ def _gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float
 
 def slower(defaults: Times, taken: Times, points: Points) -> list[str]:
     """Problems whose rule is slower than the default beyond noise."""
-    ruled = [key for key, point in points.items() if point["algorithm"] != spaces.DEFAULT["algorithm"]]
+    ruled = [key for key, point in points.items() if point["algorithm"] != collective_spaces.DEFAULT["algorithm"]]
     return [key for key in ruled if _gain(defaults[key], taken[key])[2] < 0]
 
 
@@ -342,7 +342,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         exhaustive = bench.exhaust()
         first: dict[str, Points] = {f"leader {place}": one for place, one in enumerate(leaders(exhaustive), 1)}
         variants: dict[str, Points] = {name: chosen(one) for name, one in campaigns.items()}
-        variants[DEFAULT] = dict.fromkeys(variants[SHARED], spaces.DEFAULT)
+        variants[DEFAULT] = dict.fromkeys(variants[SHARED], collective_spaces.DEFAULT)
         variants[EXHAUSTIVE] = best_of(first, bench.measure(first, given.repeats))
         again = bench.measure(variants, given.repeats)
     if given.keep:

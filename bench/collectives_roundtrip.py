@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 from typing import get_args
 
-from tuner.collectives.catalogue import NAMES, UNITS
-from tuner.collectives.rules.model import (
+from reprise.tuner.openmpi.catalogue import NAMES, UNITS
+from reprise.tuner.openmpi.rules.rules_model import (
     ANY_NODES,
     RANKS_MAX,
     SIZE_MAX,
@@ -29,7 +29,7 @@ from tuner.collectives.rules.model import (
     SizeRule,
     Spread,
 )
-from tuner.collectives.rules.writing import Form, write
+from reprise.tuner.openmpi.rules.writing import Form, write
 
 CHUNK = 500
 SHOWN = 5

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tuner.emulators import sbb, sro
-from tuner.landscape import Landscape
+from bench.emulators import sbb, sro
+from reprise.tuner.model.landscape import Landscape
 
 DIRECTORY = Path(__file__).parent / "landscapes"
 SEED = 1

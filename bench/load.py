@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from matcher.protocol import HEADER_BYTES, REPLY_LIMIT
+from reprise.matcher.wire.protocol import HEADER_BYTES, REPLY_LIMIT
 
 PATIENCE_S = 10.0
 DECISION = b'"kind":"decision"'

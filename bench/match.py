@@ -33,13 +33,13 @@ import click
 from bench.load import quantile
 from bench.match_linkage import quality, speedup
 from bench.match_site import CLUSTER_NODES, Site, distinct
-from database import Database
-from database.model import Measurement, Record, Scope
-from matcher import protocol
-from matcher.client import PING, ask
-from matcher.errors import MatcherError
-from matcher.metadata import JobMetadata
-from matcher.submission.sketch import sketch
+from reprise.database import Database
+from reprise.database.entities import Measurement, Record, Scope
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.sketch import sketch
+from reprise.matcher.wire import protocol
+from reprise.matcher.wire.client import PING, ask
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.match_site import CLUSTER_NODES, Site
-from matcher.evaluation.catalogue import evaluate
-from matcher.evaluation.measure import HEADLINE
-from matcher.linkage import Engine, LinkableRecord, load
-from matcher.metadata import JobMetadata
+from reprise.matcher.evaluation.measurement import HEADLINE
+from reprise.matcher.evaluation.scenario_catalogue import evaluate
+from reprise.matcher.linkage import Engine, LinkableRecord, load
+from reprise.matcher.submission.metadata import JobMetadata
 
 QUICK_JOBS, SLOW_JOBS = 200, 5
 SEEDS = 10
@@ -25,7 +25,7 @@ def speedup(model: str, records: int) -> dict[str, Any]:
     Both have read the records before, and the engine has linked other jobs: what it keeps of them for the next job is
     what a daemon has. The reference compares each pair by a recordlinkage.Compare with jellyfish.
     """
-    from matcher.linkage.reference import Reference  # with recordlinkage, which takes 2 s
+    from reprise.matcher.linkage.reference_engine import Reference  # with recordlinkage, which takes 2 s
 
     rng = random.Random(records)  # noqa: S311 - a simulation
     site = Site(rng, max(50, min(1000, records // 100)))

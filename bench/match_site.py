@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from matcher.metadata import JobMetadata
+from reprise.matcher.submission.metadata import JobMetadata
 
 SYLLABLES = (
     "ba",

@@ -19,14 +19,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.emulated import path_of
-from database.facade import Database
-from database.model import Trial, TrialRole
+from reprise.database.entities import Trial, TrialRole
+from reprise.database.facade import Database
+from reprise.tuner.model.landscape import Landscape
+from reprise.tuner.model.space import Space
+from reprise.tuner.openmpi import collective_spaces
+from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install, tune
-from tuner.collectives import spaces
-from tuner.collectives.build import OpenMPIBuild, describe
-from tuner.landscape import Landscape
-from tuner.space import Space
 
 NODES = 4
 REPETITIONS = 3
@@ -44,7 +44,7 @@ class Measured:
     size: int
 
     def space(self, build: OpenMPIBuild) -> Space:
-        return spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
+        return collective_spaces.space(self.collective, self.size, NODES, build, SEGMENTS, FANOUTS, unsafe=True)
 
     def campaign(self, budget: int, seed: int) -> dict[str, object]:
         """A campaign file that tries every point of the space."""
@@ -105,7 +105,9 @@ def assemble(name: str, space: Space, trials: Sequence[Trial], source: str) -> L
     for trial in trials:
         if trial.value is not None and trial.role in (TrialRole.SEARCH, TrialRole.DEFAULT):
             found[space.key(trial.parametrization)].append(float(f"{trial.value:.6g}"))
-    return Landscape(name, space, spaces.DEFAULT, [found[space.key(point)] for point in space.points], "s", source)
+    return Landscape(
+        name, space, collective_spaces.DEFAULT, [found[space.key(point)] for point in space.points], "s", source
+    )
 
 
 def _source(build: OpenMPIBuild) -> str:

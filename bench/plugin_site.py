@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.match import fill, script_of
 from bench.match_site import CLUSTER_NODES, Site
-from database.facade import Database
-from matcher.metadata import JobMetadata
+from reprise.database.facade import Database
+from reprise.matcher.submission.metadata import JobMetadata
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOCKET, SOURCE, install
 from tests.cluster.spec import HEAD_ADDRESS, SERVICE_UID

@@ -26,17 +26,17 @@ from pathlib import Path
 from typing import Any
 
 from bench import scenario_page, scenario_site
+from bench.emulators.sro import DEFAULT
 from bench.scenario_numbers import Match, Result, is_slowed, summary
 from bench.scenario_oracle import oracle_gain
 from bench.scenario_plan import SCALES, Application, Job, Plan, plan
 from bench.small_reads import LIBRARY, ROOT, SmallReadsError, cold_run, machine, place_data
-from database.model import Decision, Record
-from matcher.linkage import Engine, LinkableRecord, load
-from matcher.metadata import JobMetadata
+from reprise.database.entities import Decision, Record
+from reprise.matcher.linkage import Engine, LinkableRecord, load
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.tuner.model.space import Parameter, Parametrization, Space
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import Daemon, install
-from tuner.emulators.sro import DEFAULT
-from tuner.space import Parameter, Parametrization, Space
 
 NODES = 4
 SPACE = Space(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tuner.statistics import paired_gain
+from reprise.tuner.model.statistics import paired_gain
 
 SCORE_STEPS = 5
 """Groups of jobs by score, about as many in each."""

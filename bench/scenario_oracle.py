@@ -7,8 +7,8 @@ import random
 import statistics
 from collections.abc import Callable
 
-from tuner.space import Parametrization, Space
-from tuner.statistics import paired_gain
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.model.statistics import paired_gain
 
 FINALISTS = 3
 ROUNDS = 2

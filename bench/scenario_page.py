@@ -9,8 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.scenario_numbers import Result
-from templates import render as rendered
-from tuner.report import plots
+from reprise.templates import render as rendered
+from reprise.tuner.report import plots
 
 THESIS_QUALITY = {
     (False, False): (0.73, 25.61, 13),

@@ -16,8 +16,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from matcher.evaluation.scenario import distinct_words
-from matcher.evaluation.thesis import ADJECTIVES
+from reprise.matcher.evaluation.scenario import distinct_words
+from reprise.matcher.evaluation.thesis_scenario import ADJECTIVES
 
 NODES = (1, 2, 4)
 PATTERNS = "abcd"

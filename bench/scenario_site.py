@@ -16,12 +16,12 @@ import yaml
 from bench.plugin_site import DATABASE
 from bench.scenario_plan import Application, Job, options, script
 from bench.small_reads import DATA, LIBRARY, PROGRAM, ROOT, VARIABLES
-from database.facade import Database
-from database.model import Decision, Record
+from reprise.database.entities import Decision, Record
+from reprise.database.facade import Database
+from reprise.tuner.model.space import Parametrization, Space
 from tests.cluster import product
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE
-from tuner.space import Parametrization, Space
 
 COMPONENT = "sro-scenario"
 TIME = r"^fakeapp: .* time ([0-9.]+) s$"

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.space import Parametrization
+from reprise.tuner.model.space import Parametrization
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "bench/fakeapp/fakeapp"

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.emulated import DIRECTORY
+from bench.emulators import sro
 from bench.small_reads import DATA, PATTERNS, SmallReadsError, cold_run, machine, place_data
-from tuner.emulators import sro
-from tuner.landscape import Landscape
-from tuner.space import Parameter, Parametrization, Space
+from reprise.tuner.model.landscape import Landscape
+from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 DEFAULT, FULL = sro.DEFAULT, sro.SPACE
 STORED = DIRECTORY / "disk"

@@ -35,8 +35,8 @@ from bench.tuner_games import ARENAS, FAR
 from bench.tuner_ours import POLICIES, SEARCHES
 from bench.tuner_peers import PEERS
 from bench.tuner_play import Task, play_all
-from tuner import search
-from tuner.space import Parameter, Space
+from reprise.tuner import search
+from reprise.tuner.model.space import Parameter, Space
 
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
 

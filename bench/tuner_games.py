@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from tuner.emulators.interference import PROFILES, Interference
-from tuner.landscape import Landscape
-from tuner.space import Parametrization, Space
+from bench.emulators.interference import PROFILES, Interference
+from reprise.tuner.model.landscape import Landscape
+from reprise.tuner.model.space import Parametrization, Space
 
 INITIAL = 10  # points of the initial design, of every method that has one
 NEAR = 1.05  # of the optimum's mean

@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from database.model import CampaignState, Trial
+from reprise.database.entities import CampaignState, Trial
 from tests import fake_component
 from tests.fake_slurm import FakeSlurm
 from tests.unit.tuner_site import Site

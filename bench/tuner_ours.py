@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from bench.tuner_games import INITIAL, Driver, Maker
-from tuner import noise, search
-from tuner.noise import Evaluation
-from tuner.space import Parametrization, Space
+from reprise.tuner import noise, search
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.noise import Evaluation
 
 MODEL = "gp-ei"  # the search that the resampling policies are measured with
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.tuner_games import INITIAL
-from tuner.space import Parameter, Parametrization, Space
+from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 
 class Peer:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 ENVIRONMENT = ROOT / "build/bench-tuner"  # of the peers
 LOCK = ROOT / "bench/tuner-peers.lock"
 STORED = ROOT / "bench/tuner-peers.json"
-RULES = ("bench/tuner_games.py", "tuner/emulators/interference.py")
+RULES = ("bench/tuner_games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner_ours.py", ROOT / "tuner/search", ROOT / "tuner/noise"
 SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # begun first, so that none of them is alone at the end
 

@@ -12,7 +12,7 @@ import warnings
 
 from bench.emulated import path_of
 from bench.tuner_games import ARENAS, Maker, distance_under_noise, evaluations_until_near
-from tuner.landscape import load
+from reprise.tuner.model.landscape import load
 
 
 def _maker(method: str) -> Maker:

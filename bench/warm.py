@@ -24,10 +24,10 @@ from typing import Any
 
 from bench.emulated import path_of
 from bench.tuner_games import FAR, INITIAL, evaluations_until_near
-from tuner import search
-from tuner.landscape import Landscape, load
-from tuner.space import Parametrization, Space
-from tuner.warm import nearest_point
+from reprise.tuner import search
+from reprise.tuner.model.landscape import Landscape, load
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.steps.warm_start import nearest_point
 
 PAGE = Path(__file__).parents[1] / "docs/warm-start.md"
 METHOD = "gp-ei"

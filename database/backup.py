@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from database import schema
-from database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate, translate_copying
-from database.facade import Database
-from database.model import CampaignState
-from database.service_runs import TOUCH_INTERVAL_S
-from database.store import FILE_MODE
+from reprise.database import schema
+from reprise.database.entities import CampaignState
+from reprise.database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate, translate_copying
+from reprise.database.facade import Database
+from reprise.database.service_runs import TOUCH_INTERVAL_S
+from reprise.database.store import FILE_MODE
 
 
 def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:

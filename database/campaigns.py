@@ -6,10 +6,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from database.errors import NotFoundError
-from database.model import Campaign, CampaignState, Json, Trial
-from database.rows import Table, to_json
-from database.store import Store
+from reprise.database.entities import Campaign, CampaignState, Json, Trial
+from reprise.database.errors import NotFoundError
+from reprise.database.row_codec import Table, to_json
+from reprise.database.store import Store
 
 CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on those before them
 TRIAL = Table("trial", Trial)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from database.model import Compared, LatelyCompared
-from database.store import Store
+from reprise.database.entities import Compared, LatelyCompared
+from reprise.database.store import Store
 
 # Tasks of a job array share a decision: the first of them that ended counts. A decision id comes from the job, so from
 # its user: another user's report is left alone. The index is named, since the planner takes another one, and with it

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from database.errors import NotFoundError
-from database.model import Decision
-from database.rows import Cell, Table
-from database.store import Store
+from reprise.database.entities import Decision
+from reprise.database.errors import NotFoundError
+from reprise.database.row_codec import Cell, Table
+from reprise.database.store import Store
 
 DECISION = Table("decision", Decision, finite=True)
 

@@ -7,11 +7,11 @@ import os
 import sqlite3
 from pathlib import Path
 
+from reprise.errors import RepriseError
 
-class DatabaseError(Exception):
+
+class DatabaseError(RepriseError):
     """The database cannot do what was asked."""
-
-    exit_status = 1
 
 
 class MissingError(DatabaseError):

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from database.backup import in_place_of
-from database.errors import AccessError, DatabaseError, InvalidValueError
-from database.facade import TABLES, Database
+from reprise.database.backup import in_place_of
+from reprise.database.errors import AccessError, DatabaseError, InvalidValueError
+from reprise.database.facade import TABLES, Database
 
 FORMAT = "reprise-database"
 VERSION = 1  # raised when a reader of the old one would be misled

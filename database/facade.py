@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from database.campaigns import CAMPAIGN, TRIAL, Campaigns
-from database.comparisons import Comparisons
-from database.decisions import DECISION, Decisions
-from database.jobs import Jobs
-from database.outcomes import OUTCOME, Outcomes
-from database.overview import Overview
-from database.predictions import PREDICTION, Predictions
-from database.records import ARTIFACT, RECORD, STATUS_CHANGE, Records
-from database.replicas import Replicas
-from database.service_runs import SERVICE_RUN, ServiceRuns
+from reprise.database.campaigns import CAMPAIGN, TRIAL, Campaigns
+from reprise.database.comparisons import Comparisons
+from reprise.database.decisions import DECISION, Decisions
+from reprise.database.job_search import Jobs
+from reprise.database.outcomes import OUTCOME, Outcomes
+from reprise.database.predictions import PREDICTION, Predictions
+from reprise.database.records import ARTIFACT, RECORD, STATUS_CHANGE, Records
+from reprise.database.replicas import Replicas
+from reprise.database.service_runs import SERVICE_RUN, ServiceRuns
+from reprise.database.totals import Overview
 
 _OVER = {
     "decision": "at < :before",

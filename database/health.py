@@ -7,9 +7,9 @@ import hashlib
 import stat
 from pathlib import Path
 
-from database.errors import DatabaseError
-from database.facade import Database
-from database.model import Artifact
+from reprise.database.entities import Artifact
+from reprise.database.errors import DatabaseError
+from reprise.database.facade import Database
 
 
 def examine(path: Path) -> list[str]:

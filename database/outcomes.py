@@ -11,9 +11,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from database.model import Decision, Outcome
-from database.rows import Table
-from database.store import Store
+from reprise.database.entities import Decision, Outcome
+from reprise.database.row_codec import Table
+from reprise.database.store import Store
 
 OUTCOME = Table("outcome", Outcome)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from database.errors import NotFoundError
-from database.model import Prediction
-from database.rows import Table
-from database.store import Store
+from reprise.database.entities import Prediction
+from reprise.database.errors import NotFoundError
+from reprise.database.row_codec import Table
+from reprise.database.store import Store
 
 PREDICTION = Table("prediction", Prediction, as_given=True)
 

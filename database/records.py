@@ -7,9 +7,8 @@ import dataclasses
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from database.campaigns import change_campaign
-from database.errors import NotFoundError
-from database.model import (
+from reprise.database.campaigns import change_campaign
+from reprise.database.entities import (
     Artifact,
     CampaignState,
     Json,
@@ -19,8 +18,9 @@ from database.model import (
     RecordText,
     StatusChange,
 )
-from database.rows import Table
-from database.store import Store
+from reprise.database.errors import NotFoundError
+from reprise.database.row_codec import Table
+from reprise.database.store import Store
 
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)

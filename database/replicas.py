@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from database import schema
-from database.decisions import DECISION
-from database.errors import AccessError, CorruptedError, SchemaError
-from database.records import RECORD
-from database.rows import Cell
-from database.store import FILE_MODE, Store
+from reprise.database import schema
+from reprise.database.decisions import DECISION
+from reprise.database.errors import AccessError, CorruptedError, SchemaError
+from reprise.database.records import RECORD
+from reprise.database.row_codec import Cell
+from reprise.database.store import FILE_MODE, Store
 
 COLUMNS = tuple(RECORD.columns())
 _ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
+from reprise.database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
 
 APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and we can tell whose database it is
 
@@ -30,7 +30,7 @@ class Migration:
 def load_migrations() -> Sequence[Migration]:
     """The steps that this program knows, in order, numbered from 1 without a gap."""
     found = []
-    for file in importlib.resources.files("database.migrations").iterdir():
+    for file in importlib.resources.files("reprise.database.migrations").iterdir():
         if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
             found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
     found.sort(key=lambda migration: migration.version)

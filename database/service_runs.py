@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from database.model import ServiceRun
-from database.rows import Table
-from database.store import Store
+from reprise.database.entities import ServiceRun
+from reprise.database.row_codec import Table
+from reprise.database.store import Store
 
 SERVICE_RUN = Table("service_run", ServiceRun)
 

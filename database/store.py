@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from database import schema
-from database.errors import (
+from reprise.database import schema
+from reprise.database.errors import (
     AccessError,
     CorruptedError,
     FileSystemError,
@@ -21,7 +21,7 @@ from database.errors import (
     translate,
     translate_copying,
 )
-from database.filesystem import network_type
+from reprise.database.filesystem import network_type
 
 FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
 DIRECTORY_MODE = 0o755  # artifacts live beside the database by default, and every job must reach them

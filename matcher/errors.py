@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from reprise.errors import RepriseError
 
-class MatcherError(Exception):
+
+class MatcherError(RepriseError):
     """The matcher cannot do what was asked."""
-
-    exit_status = 1
 
 
 class ProtocolError(MatcherError):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m reprise` is the command `reprise`."""
 
-from reprise.cli import main
+from reprise.cli.main import main
 
 main()

@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from reprise.errors import RepriseError
+
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
@@ -28,10 +30,8 @@ HOST_LIMIT = 253  # characters of a name in the DNS
 SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
 
-class ConfigError(Exception):
+class ConfigError(RepriseError):
     """The configuration cannot be used; the message names the file, the setting, the cause and the remedy."""
-
-    exit_status = 1
 
 
 def _known_zone(name: str) -> str:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+if __name__ != "reprise.templates":  # found in the current directory or on PYTHONPATH; it would be loaded twice
+    raise ImportError("this is reprise.templates: import it by that name")
+
 import shlex
 from functools import cache
 
@@ -12,7 +15,7 @@ import jinja2
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("templates", ""),
+        loader=jinja2.PackageLoader("reprise.templates", ""),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

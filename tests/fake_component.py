@@ -14,13 +14,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from database.model import Artifact
-from reprise.cli import main
+from reprise.cli.main import main
 from reprise.config import Config
-from tuner import registry
-from tuner.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan, Wanted
-from tuner.errors import ObjectiveError
-from tuner.space import Parameter, Parametrization, Space
+from reprise.database.entities import Artifact
+from reprise.tuner.definition import component_registry
+from reprise.tuner.errors import ObjectiveError
+from reprise.tuner.model.component import (
+    Comparison,
+    Problem,
+    Publication,
+    Runner,
+    Sample,
+    TrialOutput,
+    TrialPlan,
+    Wanted,
+)
+from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 FILE = """\
 name: fake
@@ -156,7 +165,7 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def register() -> None:
-    registry.KINDS["fake"] = "tests.fake_component"
+    component_registry.KINDS["fake"] = "tests.fake_component"
 
 
 if __name__ == "__main__":

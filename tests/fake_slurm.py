@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's commands without Slurm: jobs are processes of this host, kept in files, so that they outlive a coordinator.
 
-For `tuner.executors.slurm.SlurmCommands`. What goes wrong is up to `fault`.
+For `tuner.executors.slurm_commands.SlurmCommands`. What goes wrong is up to `fault`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tuner.executors.slurm import Answer, SlurmCommands
+from reprise.tuner.executors.slurm_commands import Answer, SlurmCommands
 
 # The wrapper of a job: a job is there once it has a process, and over once that has left an exit status.
 JOB = """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from database.schema import load_migrations
+from reprise.database.schema import load_migrations
 
 
 @contextlib.contextmanager

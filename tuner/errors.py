@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from reprise.errors import RepriseError
 
-class TunerError(Exception):
+
+class TunerError(RepriseError):
     """A campaign cannot go on."""
-
-    exit_status = 1
 
 
 class ObjectiveError(TunerError):

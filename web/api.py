@@ -9,14 +9,14 @@ from fastapi import APIRouter, Body, HTTPException, Path, Query, Request, Securi
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from database.jobs import EVER, Wanted
-from database.model import Verdict
-from database.overview import WantedRecords
-from matcher.benefit import summary
-from web import control, documents, forms
-from web.guard import BODY_LIMIT
-from web.live import WATCHERS, Watchers, events
-from web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
+from reprise.database.entities import Verdict
+from reprise.database.job_search import EVER, Wanted
+from reprise.database.totals import WantedRecords
+from reprise.matcher.support.jobs import site_summary
+from reprise.web import campaign_control, documents, forms
+from reprise.web.live import WATCHERS, Watchers, events
+from reprise.web.request_guard import BODY_LIMIT
+from reprise.web.site import BEARER, IN_COOKIE, STAFF, APerson, ASite, Operator, Site
 
 Number = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Text = Annotated[str | None, Query(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
@@ -142,7 +142,7 @@ def me(person: APerson) -> Me:
 @router.get("/overview")
 def overview(site: ASite, person: APerson) -> Overview:
     """How many jobs were given settings, what that saved, and what to tune next; `at` says when that was read."""
-    return Overview.model_validate(summary.document(site.overview.latest(), person.reader))
+    return Overview.model_validate(site_summary.document(site.overview.latest(), person.reader))
 
 
 @router.get("/jobs")
@@ -254,7 +254,7 @@ def start(
     site: ASite, person: Operator, definition: Annotated[dict[str, Any], Body(description="as in a campaign file")]
 ) -> Started:
     """Begin a campaign."""
-    return Started(campaign=control.start(site.config, site.path, definition, person.name))
+    return Started(campaign=campaign_control.start(site.config, site.path, definition, person.name))
 
 
 class Ask(BaseModel):
@@ -275,11 +275,11 @@ def act_on(site: Site, number: int, action: str, who: str) -> None:
     with site.database() as database:
         database.campaign(number)
     if action == "pause":
-        control.pause(site.config, number)
+        campaign_control.pause(site.config, number)
     elif action == "stop":
-        control.stop(site.config, number, who)
+        campaign_control.stop(site.config, number, who)
     else:
-        control.resume(site.config, site.path, number)
+        campaign_control.resume(site.config, site.path, number)
 
 
 def begun_definition(site: Site, component: str, decision: str | None) -> dict[str, Any]:

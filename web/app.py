@@ -18,20 +18,20 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from database.errors import DatabaseError, NotFoundError
-from matcher.errors import MatcherError, NothingKnownError
-from matcher.jobs.staff import StaffError
-from matcher.tokens import TokenError
 from reprise import __version__
 from reprise.config import Config
-from tuner.errors import TunerError
-from web import api, pages
-from web.drawing import library, style_sources
-from web.files import PLOTLY, STATIC
-from web.guard import Guard, is_api
-from web.overview import NotYetError
-from web.render import page
-from web.site import SignInError, Site
+from reprise.database.errors import DatabaseError, NotFoundError
+from reprise.matcher.errors import MatcherError, NothingKnownError
+from reprise.matcher.support.staff import StaffError
+from reprise.matcher.wire.tokens import TokenError
+from reprise.tuner.errors import TunerError
+from reprise.web import api, pages
+from reprise.web.drawing import library, style_sources
+from reprise.web.overview import NotYetError
+from reprise.web.rendering import page
+from reprise.web.request_guard import Guard, is_api
+from reprise.web.site import SignInError, Site
+from reprise.web.static_files import PLOTLY, STATIC
 
 log = logging.getLogger(__name__)
 

@@ -8,17 +8,17 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from database import Database, listing
-from database.jobs import EVER, Wanted
-from database.model import Campaign, ListedJob, Record
-from database.overview import WantedRecords
-from matcher import lookup
-from matcher.benefit import story as benefit
-from matcher.jobs import beside, listed
-from matcher.story import Story
 from reprise.config import Config
-from tuner import overview
-from web.people import Person
+from reprise.database import Database, record_listing
+from reprise.database.entities import Campaign, ListedJob, Record
+from reprise.database.job_search import EVER, Wanted
+from reprise.database.totals import WantedRecords
+from reprise.matcher.benefit import record_benefit as benefit
+from reprise.matcher.support import job_lookup
+from reprise.matcher.support.job_story import Story
+from reprise.matcher.support.jobs import job_listing, run_time_rank
+from reprise.tuner.report import campaign_overview
+from reprise.web.people import Person
 
 JSON_VERSION = 1
 PAGE = 50  # jobs, records or campaigns of one page
@@ -32,19 +32,19 @@ def jobs(database: Database, wanted: Wanted, person: Person) -> tuple[Sequence[L
     if not person.staff:
         wanted = dataclasses.replace(wanted, user=None, uid=None, only=person.uid)
     found = database.jobs(wanted)
-    return found, listed.document(found, person.reader, not person.staff)
+    return found, job_listing.document(found, person.reader, not person.staff)
 
 
 def job(
     database: Database, config: Config, name: str, cluster: str | None, person: Person
-) -> tuple[Story, beside.Beside | None]:
+) -> tuple[Story, run_time_rank.Beside | None]:
     """All of one job, as the reader may see it; only the staff may have Slurm asked. Raises NothingKnownError."""
-    told = lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
-    story = lookup.for_reader(told, person.reader, name)
-    return story, beside.of_story(database, story)
+    told = job_lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
+    story = job_lookup.for_reader(told, person.reader, name)
+    return story, run_time_rank.of_story(database, story)
 
 
-def job_document(story: Story, found: beside.Beside | None) -> dict[str, Any]:
+def job_document(story: Story, found: run_time_rank.Beside | None) -> dict[str, Any]:
     """What `reprise jobs show --json` prints."""
     return {"version": JSON_VERSION, "explanation": story.to_json(), "beside": found.to_json() if found else None}
 
@@ -76,7 +76,7 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
         "record": dataclasses.asdict(found),
         "production": production,
         "runs": runs,
-        "history": listing.history(database.status_changes(number)),
+        "history": record_listing.history(database.status_changes(number)),
     }
     return found, told
 
@@ -91,7 +91,7 @@ def campaigns(database: Database, config: Config, before: int | None) -> tuple[S
             "name": one.name,
             "component": one.component,
             "begun_at": one.created_at,
-            "state": str(overview.state_of(one, config)),
+            "state": str(campaign_overview.state_of(one, config)),
             "trials": counts.get(one.id, 0),
         }
         for one in found
@@ -101,7 +101,7 @@ def campaigns(database: Database, config: Config, before: int | None) -> tuple[S
 
 def campaign(database: Database, config: Config, number: int) -> dict[str, Any]:
     """What `reprise tune report --json` prints. Raises NotFoundError."""
-    return overview.describe(database, database.campaign(number), config, detailed=True)
+    return campaign_overview.describe(database, database.campaign(number), config, detailed=True)
 
 
 def progress(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def progress(described: Mapping[str, Any]) -> dict[str, Any]:
         "states": dict(described["states"]),
         "node_hours": described["node_hours"],
         "running": described["running"],
-        "last_words": overview.last_words(described),
+        "last_words": campaign_overview.last_words(described),
         "problems": [
             {
                 "problem": one["problem"],

@@ -9,14 +9,14 @@ from typing import Any
 
 import yaml
 
-from database.model import Decision
-from matcher.jobs import campaign
-from matcher.metadata import JobMetadata
-from matcher.slurm_job import slurm_says
 from reprise.config import Config
-from tuner import registry, yaml_text
-from tuner.campaign import CampaignError, check, read_mapping
-from tuner.errors import TunerError
+from reprise.database.entities import Decision
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.support.jobs import campaign_proposal
+from reprise.matcher.support.slurm_job import slurm_says
+from reprise.tuner.definition import component_registry, yaml_text
+from reprise.tuner.definition.campaign_definition import CampaignError, check, read_mapping
+from reprise.tuner.errors import TunerError
 
 HEAD = "# SPDX-License-Identifier: Apache-2.0\n# Look through it; `reprise tune plan FILE` shows what it would run.\n"
 
@@ -42,21 +42,21 @@ def components(config: Config) -> list[dict[str, Any]]:
             found.append({"name": path.stem, "problem": str(error)})
         else:
             keys = ("version", "description", "kind", "parameters")
-            about = {**{key: read.get(key) for key in keys}, "needs": campaign.needs(read)}
+            about = {**{key: read.get(key) for key in keys}, "needs": campaign_proposal.needs(read)}
             found.append({"name": path.stem, "problem": "", **about})
     return found
 
 
 def empty(config: Config, component: str) -> dict[str, Any]:
     """For a component, for nobody's job yet. Raises TunerError."""
-    return campaign.definition(JobMetadata("", "", ""), None, registry.read(component, config))
+    return campaign_proposal.definition(JobMetadata("", "", ""), None, component_registry.read(component, config))
 
 
 def for_job(config: Config, component: str, decision: Decision) -> dict[str, Any]:
     """For the job of a decision. Raises TunerError."""
-    described = registry.read(component, config)
+    described = component_registry.read(component, config)
     job = JobMetadata.from_json(decision.metadata)
-    return campaign.definition(job, campaign.script_of(decision, job, slurm_says), described)
+    return campaign_proposal.definition(job, campaign_proposal.script_of(decision, job, slurm_says), described)
 
 
 def as_text(definition: Mapping[str, Any]) -> str:
@@ -76,7 +76,7 @@ def fields_of(definition: Mapping[str, Any]) -> dict[str, str]:
             for name, value in settings.items()
         ),
         "name": definition.get("name", ""),
-        "script": "" if script == campaign.PLACEHOLDER else script,
+        "script": "" if script == campaign_proposal.PLACEHOLDER else script,
         "user": application.get("user", ""),
         "directory": application.get("directory", ""),
         "options": " ".join(application.get("options", [])),
@@ -110,8 +110,8 @@ def filled_in(fields: Mapping[str, str], config: Config) -> dict[str, Any]:
     if search:
         definition["search"] = search
     check(definition, "this campaign")
-    described = registry.read(definition["component"], config)
-    if left_open := campaign.missing(definition, described):
+    described = component_registry.read(definition["component"], config)
+    if left_open := campaign_proposal.missing(definition, described):
         raise CampaignError(f"this campaign lacks {'; '.join(left_open)}: add it")
     return definition
 

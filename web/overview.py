@@ -8,9 +8,9 @@ import threading
 import time
 from typing import Any
 
-from database import Database
-from matcher.benefit import summary
 from reprise.config import Config
+from reprise.database import Database
+from reprise.matcher.support.jobs import site_summary
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class NotYetError(Exception):
 
 
 class Overview:
-    """What `matcher.benefit.summary` reads, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
+    """What `site_summary` reads, anew every FRESH_S, or less often: it takes a REST'th of a processor."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -55,7 +55,7 @@ class Overview:
 
     def _read(self) -> dict[str, Any]:
         with Database.open(self._config.database.path, read_only=True) as database:
-            return summary.read(database, self._config, time.time())
+            return site_summary.read(database, self._config, time.time())
 
     def _keep(self) -> None:
         while True:

@@ -11,26 +11,25 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from database.model import VERDICTS, RecordStatus
-from database.overview import WantedRecords
-from matcher import explain
-from matcher.benefit import summary
-from matcher.jobs import beside as besides
-from matcher.jobs import listed, unmatched
-from matcher.linkage.result import PRIOR
-from matcher.shortfall import in_bits
-from matcher.story import JOB_ID, Explained, Story
-from matcher.tokens import TOKEN_LIMIT, TokenError
-from tuner import overview as campaigns_overview
-from tuner import search
-from tuner.report import page as report_page
-from tuner.report import words
-from web import control, documents, forms
-from web.api import AnId, Name, Number, Text, act_on, begun_definition, wanted_jobs
-from web.guard import REPORT_POLICY
-from web.people import Person
-from web.render import page
-from web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staff, operator_of
+from reprise.database.entities import VERDICTS, RecordStatus
+from reprise.database.totals import WantedRecords
+from reprise.matcher.linkage.linkage_result import PRIOR
+from reprise.matcher.support import explanation
+from reprise.matcher.support.job_story import JOB_ID, Explained, Story
+from reprise.matcher.support.jobs import job_listing, site_summary, unmatched_classes
+from reprise.matcher.support.jobs import run_time_rank as besides
+from reprise.matcher.support.shortfall import in_bits
+from reprise.matcher.wire.tokens import TOKEN_LIMIT, TokenError
+from reprise.tuner import search
+from reprise.tuner.report import campaign_overview as campaigns_overview
+from reprise.tuner.report import html_report as report_page
+from reprise.tuner.report import words
+from reprise.web import campaign_control, documents, forms
+from reprise.web.api import AnId, Name, Number, Text, act_on, begun_definition, wanted_jobs
+from reprise.web.people import Person
+from reprise.web.rendering import page
+from reprise.web.request_guard import REPORT_POLICY
+from reprise.web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staff, operator_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -73,8 +72,10 @@ def sign_out(request: Request) -> Response:
 
 @router.get("/")
 def overview(request: Request, site: ASite, person: APerson) -> HTMLResponse:
-    found = summary.document(site.overview.latest(), person.reader)
-    judged_by = [unmatched.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]]
+    found = site_summary.document(site.overview.latest(), person.reader)
+    judged_by = [
+        unmatched_classes.basis_text(row["of_program"], row["of_user"], row["in_vain"]) for row in found["classes"]
+    ]
     return page(request, "overview", person=person, found=found, judged_by=judged_by)
 
 
@@ -106,7 +107,7 @@ def jobs(
     )
     with site.database() as database:
         found, _ = documents.jobs(database, wanted, person)
-    rows = [(one, listed.row(one, person.reader, site.config.site.cluster)) for one in found]
+    rows = [(one, job_listing.row(one, person.reader, site.config.site.cluster)) for one in found]
     more = None
     if len(found) == documents.PAGE:
         words = {**{key: value for key, value in asked.items() if value}, "until": repr(found[-1].at)}
@@ -126,7 +127,7 @@ def job(request: Request, site: ASite, person: APerson, job: Name, cluster: Text
         job=_number(job, story),
         prior=PRIOR,
         decisions=[_decision(story, one) for one in story.decisions],
-        outcomes=[f"The job (uid {one.uid}): {explain.outcome_text(one)}" for one in story.outcomes],
+        outcomes=[f"The job (uid {one.uid}): {explanation.outcome_text(one)}" for one in story.outcomes],
         beside=list(besides.texts(beside)) if beside else [],
         hidden=bool(story.hidden) or any(one.hidden for one in story.decisions),
         more=story.more,
@@ -147,23 +148,25 @@ def _number(name: str, story: Story) -> str:
 def _decision(story: Story, one: Explained) -> dict[str, Any]:
     """What a page shows of a decision."""
     decision = one.decision
-    steps = [_shown(step) for step in explain.waterfall(decision.fields)]
+    steps = [_shown(step) for step in explanation.waterfall(decision.fields)]
     return {
         "id": decision.id,
         "verdict": decision.verdict,
-        "headline": explain.headline(decision),
-        "asked": f"Asked {explain.when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
+        "headline": explanation.headline(decision),
+        "asked": f"Asked {explanation.when(decision.at)} at {decision.point} by {decision.user} (uid {decision.uid}), "
         f"mode {decision.mode}, answered in {decision.elapsed_ms:.1f} ms",
-        "sources": list(explain.source_texts(story, decision)),
+        "sources": list(explanation.source_texts(story, decision)),
         "steps": steps,
         "bits": in_bits(decision.fields),
-        "score": explain.score_text(decision, story.model),
-        "shortfall": list(explain.shortfall_text(decision, one.shortfall)) if one.shortfall else [],
+        "score": explanation.score_text(decision, story.model),
+        "shortfall": list(explanation.shortfall_text(decision, one.shortfall)) if one.shortfall else [],
         "given": dict(decision.injected),
         "given_hidden": "injected" in one.hidden,
         "alternatives": list(decision.alternatives),
         "record": decision.record_id,
-        "metadata": {key: explain.value_text(value) for key, value in decision.metadata.items() if _is_shown(value)},
+        "metadata": {
+            key: explanation.value_text(value) for key, value in decision.metadata.items() if _is_shown(value)
+        },
         "chart": {
             "names": [step.name for step in steps if step.depth == 0],
             "adds": [step.contribution for step in steps if step.depth == 0],
@@ -172,7 +175,7 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
     }
 
 
-def _shown(step: explain.Step) -> explain.Step:
+def _shown(step: explanation.Step) -> explanation.Step:
     """A script's sketch by its beginning: nobody reads more of it than whether it is the same."""
     if step.name != SKETCHED:
         return step
@@ -212,7 +215,7 @@ def records(
 def record(request: Request, site: ASite, person: Staff, number: Number) -> HTMLResponse:
     with site.database() as database:
         found, told = documents.record(database, number)
-    about = explain.record_text(found)
+    about = explanation.record_text(found)
     return page(request, "record", person=person, record=found, about=about, told=told)
 
 
@@ -291,7 +294,7 @@ def campaign_file(
 
 
 def _started(request: Request, site: Site, person: Person, definition: dict[str, Any]) -> Response:
-    return _to(request, "campaign", number=control.start(site.config, site.path, definition, person.name))
+    return _to(request, "campaign", number=campaign_control.start(site.config, site.path, definition, person.name))
 
 
 @router.get("/campaigns/{number}")

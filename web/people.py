@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from matcher import tokens
-from matcher.errors import MatcherError
-from matcher.jobs.staff import Reader
 from reprise.config import Config
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.support.staff import Reader
+from reprise.matcher.wire import tokens
 
 REMEMBERED_S = 60.0  # a directory service is asked no more often; so long who leaves a group stays in it
 REMEMBERED = 1000  # people

@@ -9,7 +9,7 @@ import socket
 
 import uvicorn
 
-from matcher.notify import keep_watchdog_calm, notify
+from reprise.systemd import keep_watchdog_calm, notify
 
 
 class Watched(uvicorn.Server):

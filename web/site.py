@@ -11,13 +11,13 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from database import Database
-from matcher.errors import MatcherError
-from matcher.jobs.staff import StaffError
-from matcher.tokens import TokenError
 from reprise.config import Config
-from web.overview import Overview
-from web.people import People, Person
+from reprise.database import Database
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.support.staff import StaffError
+from reprise.matcher.wire.tokens import TokenError
+from reprise.web.overview import Overview
+from reprise.web.people import People, Person
 
 COOKIE = "reprise_token"
 BEARER = HTTPBearer(auto_error=False, description="A token of `reprise web token`")

@@ -32,9 +32,9 @@ import click
 import yaml
 
 from bench.apps.jobs import APPS, NODES, App, Run, place, readable, run
+from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon, install
-from tuner.statistics import paired_gain
 
 CLASS = "W"
 COLLECTIVES = ",".join(sorted({collective for app in APPS for collective, _ in app.calls}))

@@ -37,9 +37,9 @@ import yaml
 from bench.mpiio.plan import PARTS, Kernel, Size, all_sizes, campaign, kernels, script
 from bench.scenario_site import inside
 from bench.small_reads import ROOT
+from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import Daemon, install
-from tuner.statistics import paired_gain
 
 USER = "alice"
 NODES = 4

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from matcher.benefit.blocks import Blocks, Place
-from matcher.benefit.evidence import Evidence, Run
-from matcher.benefit.gain import gain
+from reprise.matcher.benefit.harm_test import Evidence, Run
+from reprise.matcher.benefit.production_gain import gain
+from reprise.matcher.decision.holdout_blocks import Blocks, Place
 
 HARM = math.log(1.1)
 """Of the run time's logarithm: jobs are 10 % slower."""

@@ -18,7 +18,7 @@ from typing import Any
 from bench.load import quantile
 from bench.match import fill, one_after_another, question, rss_mib, start
 from bench.match_site import Site
-from database import Database
+from reprise.database import Database
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon
 from tests.waiting import wait_for

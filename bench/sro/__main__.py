@@ -21,8 +21,8 @@ from typing import Any
 from bench.small_reads import SmallReadsError, place_data
 from bench.sro.overhead import Bench, overhead
 from bench.sro.patterns import patterns
+from reprise.tuner.model.landscape import LandscapeError
 from tests.sro.sequences import different, prepare
-from tuner.landscape import LandscapeError
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

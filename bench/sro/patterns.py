@@ -16,9 +16,9 @@ from typing import Any
 
 from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, machine, place_data
 from bench.sro_landscapes import path_of
-from tuner.landscape import load
-from tuner.space import Parametrization
-from tuner.statistics import paired_gain
+from reprise.tuner.model.landscape import load
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.statistics import paired_gain
 
 NONE, DEFAULT, TUNED = WAYS = ("none", "default", "tuned")
 BAR = 0.2

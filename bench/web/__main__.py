@@ -33,7 +33,7 @@ import httpx2 as httpx
 
 from bench.load import quantile
 from bench.small_reads import ROOT
-from database import Database
+from reprise.database import Database
 from tests.unit.database_values import decision, record
 from tests.unit.matcher_daemon import job
 from tests.waiting import wait_for

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from matcher.calibration import independent, logistic, made_up, prior, template
-from matcher.calibration import threshold as thresholds
-from matcher.calibration.logistic import Weights
-from matcher.calibration.pairs import Against, Levels, Pairs, together
-from matcher.errors import MatcherError
-from matcher.evaluation.measure import HEADLINE, Measures, measure
-from matcher.linkage.model import Model
-from matcher.linkage.result import LinkableRecord
-from matcher.metadata import JobMetadata
+from reprise.matcher.calibration import independent_weights, logistic_weights, made_up_pairs, match_prior, site_template
+from reprise.matcher.calibration import threshold_choice as thresholds
+from reprise.matcher.calibration.logistic_weights import Weights
+from reprise.matcher.calibration.pairs import Against, Levels, Pairs, together
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.evaluation.measurement import HEADLINE, Measures, measure
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_result import LinkableRecord
+from reprise.matcher.submission.metadata import JobMetadata
 
 FALSE_MATCHES = 0.01
 LEAST_JOBS = 20
@@ -75,7 +75,7 @@ def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = 
     rng = random.Random(seed)  # noqa: S311 - a choice
     numbers = rng.sample(range(len(jobs)), min(len(jobs), KNOWN))
     records = [LinkableRecord(number, jobs[number], 0.0, 0.0) for number in numbers]
-    against = Against(template.unweighted(), records, cluster_nodes=cluster_nodes, timezone=timezone)
+    against = Against(site_template.unweighted(), records, cluster_nodes=cluster_nodes, timezone=timezone)
     rows = [np.delete(against.levels(jobs[number]), place, axis=0) for place, number in enumerate(numbers[:ASKING])]
     every = np.concatenate(rows)
     pairs = together([Pairs(every, np.zeros(len(every)), np.ones(len(every)))])
@@ -87,46 +87,46 @@ def calibrate(
     *,
     weights: str = "logistic",
     false_matches: float = FALSE_MATCHES,
-    name: str = template.NAME,
-    version: int = template.VERSION,
+    name: str = site_template.NAME,
+    version: int = site_template.VERSION,
 ) -> Calibration:
     """A model for this site, or for any if None. Raises MatcherError where none can be made.
 
-    `weights`: "logistic" (matcher.calibration.logistic) or "ecm" (matcher.calibration.ecm: each part on its own, from
-    the site's pairs). `false_matches`: the share of jobs whose application was never tuned that may be matched.
+    `weights`: "logistic" (`logistic_weights`) or "ecm" (`ecm`: each part on its own, from the site's pairs).
+    `false_matches`: the share of jobs whose application was never tuned that may be matched.
     """
-    known = made_up.pairs()
-    lacking = prior.lacking(site.pairs, known) if site else []
+    known = made_up_pairs.pairs()
+    lacking = match_prior.lacking(site.pairs, known) if site else []
     if weights == "ecm" and lacking:
         raise MatcherError(
             f"too little is known of these jobs ({', '.join(_names(lacking))}) for weights by ecm, which learn from "
             "nothing else: take the weights `logistic`"
         )
     found = (
-        independent.fit(known, site.pairs if site else None)
+        independent_weights.fit(known, site.pairs if site else None)
         if weights == "ecm"
-        else logistic.fit(known, template.KNOTS)
+        else logistic_weights.fit(known, site_template.KNOTS)
     )
-    undecided = template.model(found, threshold=thresholds.LEAST, evidence={"text": "none"}, name=name)
+    undecided = site_template.model(found, threshold=thresholds.LEAST, evidence={"text": "none"}, name=name)
     threshold = _threshold(undecided, false_matches)
     decided = undecided.model_copy(update={"threshold": threshold})
-    measures = {scenario: measure(of_one, threshold) for scenario, of_one in made_up.held_out(decided).items()}
+    measures = {scenario: measure(of_one, threshold) for scenario, of_one in made_up_pairs.held_out(decided).items()}
     expected = None
     if site:
-        share = prior.share(site.pairs, site.jobs, known, found, lacking)
-        found = dataclasses.replace(found, prior=found.prior + prior.bits(share) - prior.bits(known.share))
+        share = match_prior.share(site.pairs, site.jobs, known, found, lacking)
+        found = dataclasses.replace(found, prior=found.prior + match_prior.bits(share) - match_prior.bits(known.share))
         expected = Expected(share, _names(lacking)) if lacking else _expected(site, found, share, threshold)
     evidence = _evidence(known, site, weights, false_matches, measures, expected)
-    model = template.model(found, threshold=threshold, evidence=evidence, name=name, version=version)
+    model = site_template.model(found, threshold=threshold, evidence=evidence, name=name, version=version)
     return Calibration(model, measures, expected)
 
 
 def _names(parts: Sequence[int]) -> tuple[str, ...]:
-    return tuple(template.FEATURES[part] for part in parts)
+    return tuple(site_template.FEATURES[part] for part in parts)
 
 
 def _threshold(model: Model, false_matches: float) -> float:
-    nearest = made_up.held_out(model.model_copy(update={"prefer": ()}))
+    nearest = made_up_pairs.held_out(model.model_copy(update={"prefer": ()}))
     unknown = [answer.score for of_one in nearest.values() for answer in of_one if answer.query.application is None]
     chosen = thresholds.choose(unknown, false_matches)
     if chosen > 1:
@@ -158,9 +158,9 @@ def _evidence(
         "weights": weights,
         "false_matches_stated": false_matches,
         "made_up": {
-            "scenarios": list(made_up.USED),
-            "seeds_fitted": [made_up.FITTED.start, made_up.FITTED.stop - 1],
-            "seeds_held_out": [made_up.HELD_OUT.start, made_up.HELD_OUT.stop - 1],
+            "scenarios": list(made_up_pairs.USED),
+            "seeds_fitted": [made_up_pairs.FITTED.start, made_up_pairs.FITTED.stop - 1],
+            "seeds_held_out": [made_up_pairs.HELD_OUT.start, made_up_pairs.HELD_OUT.stop - 1],
             "pairs": int(known.counts.sum()),
             "pairs_matched": int(known.matched.sum()),
         },

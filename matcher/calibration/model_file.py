@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from matcher.errors import MatcherError
-from matcher.linkage.model import LinkageError, Model, Part, load
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.linkage.linkage_model import LinkageError, Model, Part, load
 
 HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Made by `reprise match calibrate`; docs/linkage.md says what it means. A curve holds points [similarity, bits].

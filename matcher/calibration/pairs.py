@@ -14,12 +14,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from matcher.linkage.columns import View
-from matcher.linkage.features import FEATURES
-from matcher.linkage.model import Model
-from matcher.linkage.result import LinkableRecord
-from matcher.linkage.table import Table
-from matcher.metadata import JobMetadata
+from reprise.matcher.linkage.columns import View
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_result import LinkableRecord
+from reprise.matcher.linkage.record_table import Table
+from reprise.matcher.submission.metadata import JobMetadata
 
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int8]

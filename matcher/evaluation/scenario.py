@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from matcher.linkage import LinkableRecord
-from matcher.metadata import JobMetadata
+from reprise.matcher.linkage import LinkableRecord
+from reprise.matcher.submission.metadata import JobMetadata
 
 EPOCH = 1_700_000_000.0  # Unix seconds at which a scenario begins
 DAYS = 14

@@ -18,12 +18,20 @@ import numpy.typing as npt
 from rapidfuzz.distance import Hamming, Levenshtein
 from rapidfuzz.process import cdist
 
-from matcher.linkage import comparers, kernel
-from matcher.linkage.arrays import Codes, Growing, Ragged, Reals
-from matcher.linkage.features import FEATURES, Kind
-from matcher.linkage.model import Absolute, Circular, HammingPart, LevenshteinPart, Part, Ratio, SameSide
-from matcher.linkage.prepared import Items, Numbered, Values, items, preparation
-from matcher.submission.sketch import SIZE
+from reprise.matcher.linkage import comparers, kernel
+from reprise.matcher.linkage.arrays import Codes, Growing, Ragged, Reals
+from reprise.matcher.linkage.features import FEATURES, Kind
+from reprise.matcher.linkage.linkage_model import (
+    Absolute,
+    Circular,
+    HammingPart,
+    LevenshteinPart,
+    Part,
+    Ratio,
+    SameSide,
+)
+from reprise.matcher.linkage.prepared_record import Items, Numbered, Values, items, preparation
+from reprise.matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
 """Of `bounds` that are not exact."""

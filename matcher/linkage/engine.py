@@ -16,13 +16,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from matcher.linkage.model import Model
-from matcher.linkage.prepared import Preparation, Prepared
-from matcher.linkage.result import LinkableRecord, Linkage, Match
-from matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
-from matcher.linkage.table import Table, unpacked
-from matcher.linkage.waterfall import Layout, Waterfall
-from matcher.metadata import JobMetadata
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_result import LinkableRecord, Linkage, Match
+from reprise.matcher.linkage.prepared_record import Preparation, Prepared
+from reprise.matcher.linkage.record_table import Table, unpacked
+from reprise.matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
+from reprise.matcher.linkage.waterfall import Layout, Waterfall
+from reprise.matcher.submission.metadata import JobMetadata
 
 GARBAGE = 4096
 """Rows that removed records may leave behind, beyond as many as there are records, before the table is made anew."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from posixpath import join, normpath, splitext
 from typing import Any
 
-from matcher.metadata import JobMetadata
+from reprise.matcher.submission.metadata import JobMetadata
 
 
 class Kind(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcher.linkage.arrays import Codes, Indices, Reals
+from reprise.matcher.linkage.arrays import Codes, Indices, Reals
 
 RATIO: int
 ABSOLUTE: int

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcher.linkage import kernel
-from matcher.linkage.arrays import Codes, Indices, Reals
-from matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
-from matcher.linkage.model import Curve, Model
+from reprise.matcher.linkage import kernel
+from reprise.matcher.linkage.arrays import Codes, Indices, Reals
+from reprise.matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
+from reprise.matcher.linkage.linkage_model import Curve, Model
 
 TOTAL_DECIMALS = 12
 """Scores, and totals that are reckoned exactly, are rounded to this, so that equal jobs score exactly 1 and ties do not

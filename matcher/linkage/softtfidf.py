@@ -15,11 +15,11 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from matcher.linkage import comparers, kernel
-from matcher.linkage.arrays import Codes, Growing, Indices, Ragged, Reals
-from matcher.linkage.columns import BagColumn, Bounds, View
-from matcher.linkage.model import SoftTfIdfPart
-from matcher.linkage.prepared import Numbered, preparation
+from reprise.matcher.linkage import comparers, kernel
+from reprise.matcher.linkage.arrays import Codes, Growing, Indices, Ragged, Reals
+from reprise.matcher.linkage.columns import BagColumn, Bounds, View
+from reprise.matcher.linkage.linkage_model import SoftTfIdfPart
+from reprise.matcher.linkage.prepared_record import Numbered, preparation
 
 MOST_LIKES = 4096
 """Tokens of new jobs whose likes are kept: most have been seen before."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from matcher.linkage.features import FEATURES
-from matcher.linkage.model import Model
-from matcher.linkage.result import PRIOR, FieldScore, Match, PartScore
-from matcher.linkage.snapshot import Exact
-from matcher.metadata import JobMetadata
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_result import PRIOR, FieldScore, Match, PartScore
+from reprise.matcher.linkage.snapshot import Exact
+from reprise.matcher.submission.metadata import JobMetadata
 
 Value = Callable[[JobMetadata, tzinfo | None], Any]
 

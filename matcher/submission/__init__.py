@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A submission, turned into the metadata of a job."""
 
-from matcher.submission.clusters import named_clusters
-from matcher.submission.model import SCRIPT_LIMIT, JobFacts, Script, Submission
-from matcher.submission.parse import parse
+from reprise.matcher.submission.clusters import named_clusters
+from reprise.matcher.submission.parse import parse
+from reprise.matcher.submission.submitted import SCRIPT_LIMIT, JobFacts, Script, Submission
 
 __all__ = ["SCRIPT_LIMIT", "JobFacts", "Script", "Submission", "named_clusters", "parse"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 
-from matcher.submission.directives import read_directives
-from matcher.submission.model import ARGV_LIMIT, Submission
-from matcher.submission.options import TABLES, parse_options
-from matcher.submission.work import Work
+from reprise.matcher.submission.directives import read_directives
+from reprise.matcher.submission.slurm_options import TABLES, parse_options
+from reprise.matcher.submission.submitted import ARGV_LIMIT, Submission
+from reprise.matcher.submission.work_limit import Work
 
 _VARIABLES = {
     "sbatch": ("SBATCH_CLUSTERS", "SLURM_CLUSTERS"),

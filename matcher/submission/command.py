@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from posixpath import basename
 
-from matcher.submission import interpreters
-from matcher.submission.counts import positive
-from matcher.submission.launchers import LAUNCHERS, Launcher
-from matcher.submission.model import TEXT_LIMIT
-from matcher.submission.options import SRUN, parse_options
-from matcher.submission.shell import is_assignment
-from matcher.submission.utilities import PREPARATION, UTILITIES
-from matcher.submission.work import Work
-from matcher.submission.wrappers import RUNNERS, WRAPPERS, Runner
+from reprise.matcher.submission import interpreters
+from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
+from reprise.matcher.submission.shell_syntax import is_assignment
+from reprise.matcher.submission.size_options import positive
+from reprise.matcher.submission.slurm_options import SRUN, parse_options
+from reprise.matcher.submission.submitted import TEXT_LIMIT
+from reprise.matcher.submission.utilities import PREPARATION, UTILITIES
+from reprise.matcher.submission.work_limit import Work
+from reprise.matcher.submission.wrappers import RUNNERS, WRAPPERS, Runner
 
 _PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
 _COMMANDS = frozenset(LAUNCHERS) | frozenset(WRAPPERS) | frozenset(RUNNERS) | frozenset(interpreters.INTERPRETERS)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from matcher.submission.options import SBATCH, parse_options
-from matcher.submission.work import OutOfWorkError, Work
+from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
 HEAD_LIMIT = 32_768

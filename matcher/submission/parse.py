@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
-from matcher.metadata import JobMetadata
-from matcher.submission.arguments import read_options
-from matcher.submission.command import Program
-from matcher.submission.contents import read_contents
-from matcher.submission.counts import node_count, positive
-from matcher.submission.model import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
-from matcher.submission.options import TABLES, Parsed, parse_options
+from reprise.matcher.submission.command import Program
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_arguments import read_options
+from reprise.matcher.submission.script_contents import read_contents
+from reprise.matcher.submission.size_options import node_count, positive
+from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
+from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
 # Option to the variables that stand for it, the strongest first (what sbatch, srun and salloc 22.05 really read).
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {

@@ -12,11 +12,11 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from matcher.submission.command import Program, Rank, resolve
-from matcher.submission.execution import Execution, Started
-from matcher.submission.shell import WORD_LIMIT
-from matcher.submission.variables import Variables
-from matcher.submission.work import OutOfWorkError
+from reprise.matcher.submission.command import Program, Rank, resolve
+from reprise.matcher.submission.script_execution import Execution, Started
+from reprise.matcher.submission.shell_syntax import WORD_LIMIT
+from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.work_limit import OutOfWorkError
 
 _NESTING = 3
 """Levels of functions, of `eval` and of shells given code that are followed."""

@@ -16,7 +16,7 @@ import zlib
 from functools import lru_cache
 from itertools import islice
 
-from matcher.submission import minwise
+from reprise.matcher.submission import minwise
 
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from matcher.submission.wrappers import RUNNERS
+from reprise.matcher.submission.wrappers import RUNNERS
 
 # Shell builtins and commands that prepare a job; never the program.
 _PREPARATION = """

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from matcher.client import PING, ask
-from matcher.errors import DaemonUnreachableError
+from reprise.matcher.errors import DaemonUnreachableError
+from reprise.matcher.wire.client import PING, ask
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.spec import SOURCE as SOURCE
 from tests.waiting import wait_for
@@ -27,7 +27,7 @@ PLUGSTACK = "/etc/slurm/plugstack.conf.d/reprise.conf"
 # What `make install-python` would put there; the checkout's own environment saves making another one.
 COMMAND = f"""\
 #!/bin/sh
-PYTHONPATH={SOURCE} exec {SOURCE}/.venv/bin/python -m reprise "$@"
+PYTHONPATH={SOURCE}/build/package exec {SOURCE}/.venv/bin/python -P -m reprise "$@"
 """
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from bench.apps.jobs import APPS, CG, FILE, FT, NODES, SWITCH, App, Run, place, readable, run
+from reprise.tuner.openmpi.installed_build import describe
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE, Daemon
-from tuner.collectives.build import describe
 
 pytestmark = pytest.mark.cluster
 
@@ -22,8 +22,8 @@ BROKEN = {CG: RULES.replace("0 4 0 0", "0 13 0 0"), FT: RULES.replace("0 2 0 0",
 # A record for all MPI jobs of this shape; prints its id.
 RECORD = f"""
 from pathlib import Path
-from database import Database
-from database.model import Scope
+from reprise.database import Database
+from reprise.database.entities import Scope
 from tests.unit.matcher_daemon import record
 context = dict(cluster="reprise", nodes={NODES}, tasks_per_node=1, openmpi=["{{release}}"])
 environment = {{{{"{SWITCH}": "1", "{FILE}": "{PATH}"}}}}

@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 
 from reprise.config import Config
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import TrialOutput, TrialPlan
+from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.collectives_component import CollectivesComponent
+from reprise.tuner.openmpi.collectives_settings import read as read_settings
+from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
+from reprise.tuner.openmpi.rules.releases import family_of, read
+from reprise.tuner.openmpi.rules.rules_model import decide
 from tests.cluster.machine import VirtualCluster, unique_name
 from tests.unit.collectives_values import comparison
 from tests.unit.rules_corpus import BCAST, CALLS, CASES
-from tuner.collectives.build import OpenMPIBuild, describe
-from tuner.collectives.catalogue import compared_bytes
-from tuner.collectives.component import CollectivesComponent
-from tuner.collectives.rules.model import decide
-from tuner.collectives.rules.releases import family_of, read
-from tuner.collectives.settings import read as read_settings
-from tuner.component import TrialOutput, TrialPlan
-from tuner.errors import TunerError
 
 pytestmark = pytest.mark.cluster
 

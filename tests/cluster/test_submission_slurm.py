@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from matcher.metadata import JobMetadata
-from matcher.submission import Script, Submission, parse
+from reprise.matcher.submission import Script, Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
 from tests.cluster.machine import VirtualCluster
 
 pytestmark = pytest.mark.cluster

@@ -41,7 +41,7 @@ with socket.create_connection(("{HOST}", {PORT}), 10) as connection:
 # A job like that of SCRIPT has been tuned.
 TUNE = f"""
 from pathlib import Path
-from database import Database
+from reprise.database import Database
 from tests.unit.matcher_daemon import job, record
 context = dict(cluster="reprise", nodes=2, tasks_per_node=1, openmpi=["4.1.4"])
 with Database.open(Path("/var/lib/reprise/reprise.db")) as database:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from matcher.calibration import sacct
+from reprise.matcher.submission import sacct
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.slurm_services import ACCOUNT, FAR, MEMBER
 from tests.cluster.ways import WAYS, Tried

@@ -13,7 +13,7 @@ from tests.cluster.machine import VirtualCluster, unique_name
 from tests.cluster.spec import SOURCE
 
 REPRISE = [f"{SOURCE}/.venv/bin/python", "-m", "tests.fake_component"]
-ENVIRONMENT = {"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Site:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from database import Database
+from reprise.database import Database
 from tests.cluster import slurm_services
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import PLUGSTACK, Daemon, install

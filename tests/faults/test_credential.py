@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from matcher.munge import Munge
+from reprise.matcher.wire.munge import Munge
 from tests.faults.life import DEADLINE_MS, Job, assert_unharmed
 from tests.munged import Munged
 from tests.spank.daemon import decision

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from database import Database
+from reprise.database import Database
 from tests.faults.life import Job, assert_unharmed
 from tests.spank.conftest import Stub
 from tests.unit.matcher_daemon import Daemon, record
@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 # Runs what `python -m` would, after a line of Python.
 PATCHED = "import sys, runpy; sys.argv = sys.argv[3:]; {}; runpy.run_module('reprise', run_name='__main__')"
-DECIDING_FAILS = "import matcher.service as service; service.answered = lambda *_, **__: 1 / 0"
+DECIDING_FAILS = "import reprise.matcher.daemon.service as service; service.answered = lambda *_, **__: 1 / 0"
 CLOCK_JUMPS = (
     "import itertools, time; real, jump = time.time, itertools.cycle([0, 86_400, -86_400 * 400]).__next__; "
     "time.time = lambda: real() + jump()"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from database import Database
-from reprise import doctor_slurm
-from reprise.doctor_probes import Ran
-from reprise.doctor_report import Finding, Level
+from reprise.database import Database
+from reprise.doctor import slurm_checks
+from reprise.doctor.findings import Finding, Level
+from reprise.doctor.probes import Ran
 from tests.cluster.machine import JobEnd, VirtualCluster
 from tests.cluster.product import BUILD, SOCKET, install_plugin
 from tests.matrix.roots import RELEASES, Release, fill
@@ -68,9 +68,9 @@ def doctor(cluster: VirtualCluster) -> Finding:
         done = cluster.run(argv, check=False)
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    _, slurm = doctor_slurm.look(ask)
+    _, slurm = slurm_checks.look(ask)
     places = tuple(cluster.path(place) for place in slurm.plugin_directories)
-    return doctor_slurm.plugin(dataclasses.replace(slurm, plugin_directories=places), None)
+    return slurm_checks.plugin(dataclasses.replace(slurm, plugin_directories=places), None)
 
 
 def test_the_cluster_runs_this_release(cluster: VirtualCluster, release: Release) -> None:

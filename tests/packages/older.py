@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from tests.unit.test_database_stored import stored_database
+from tests.unit.database.test_stored import stored_database
 
 VERSION = 6
 """Of the schema, before comparisons, replicas and pages."""

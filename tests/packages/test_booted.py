@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from matcher.client import PING, ask
-from matcher.errors import DaemonUnreachableError
+from reprise.matcher.errors import DaemonUnreachableError
+from reprise.matcher.wire.client import PING, ask
 from tests.matrix.roots import Release
 from tests.packages.booted import Booted, booted
 from tests.packages.deb import newer, satisfy

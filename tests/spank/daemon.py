@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matcher.errors import ProtocolError
-from matcher.protocol import read_request
+from reprise.matcher.errors import ProtocolError
+from reprise.matcher.wire.protocol import read_request
 
 Message = dict[str, Any]
 Conversation = Callable[[socket.socket, Message], None]

@@ -10,8 +10,8 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from matcher.munge import CredentialError, Munge
-from matcher.protocol import NONCE_BYTES
+from reprise.matcher.wire.munge import CredentialError, Munge
+from reprise.matcher.wire.protocol import NONCE_BYTES
 from tests.munged import Munged
 from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly, serving
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from database.model import Decision
-from matcher.protocol import decision_reply
+from reprise.database.entities import Decision
+from reprise.matcher.wire.protocol import decision_reply
 from tests.spank.conftest import SPANK, Probe
 from tests.spank.daemon import decision
 

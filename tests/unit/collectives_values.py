@@ -7,14 +7,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from database.model import Measurement
-from tuner.collectives.build import OpenMPIBuild, parse
-from tuner.collectives.catalogue import compared_bytes
-from tuner.collectives.rules.model import Choice, Rules, decide
-from tuner.collectives.rules.releases import FAMILIES, read
-from tuner.component import Comparison, Runner, TrialOutput, TrialPlan
+from reprise.database.entities import Measurement
+from reprise.tuner.model.component import Comparison, Runner, TrialOutput, TrialPlan
+from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.installed_build import OpenMPIBuild, parse
+from reprise.tuner.openmpi.rules.releases import FAMILIES, read
+from reprise.tuner.openmpi.rules.rules_model import Choice, Rules, decide
+from tests.places import UNIT
 
-BUILD: OpenMPIBuild = parse((Path(__file__).parent / "data/ompi_info_4.1.4.txt").read_text())
+BUILD: OpenMPIBuild = parse((UNIT / "data/ompi_info_4.1.4.txt").read_text())
 
 
 def comparison(problem: str, algorithm: int, gain: float, low: float, high: float, segment: int = 0) -> Comparison:

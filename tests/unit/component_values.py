@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
-from tuner.component import TrialPlan
-from tuner.components.application import ApplicationComponent, Workload
-from tuner.components.read import read
-from tuner.executors.base import Begun, TrialResult
-from tuner.executors.local import LocalExecutor
+from reprise.tuner.components.application import ApplicationComponent, Workload
+from reprise.tuner.components.component_file import read
+from reprise.tuner.executors.executor import Begun, TrialResult
+from reprise.tuner.executors.local_executor import LocalExecutor
+from reprise.tuner.model.component import TrialPlan
+from tests.places import ROOT
 
-SHIPPED = Path(__file__).parents[2] / "etc" / "components"
+SHIPPED = ROOT / "etc" / "components"
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "sbb": {"targets": "/fs1/alice", "flavor": "small"},
     "lustre": {"target": "/lustre/alice/run"},

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from reprise.tuner.definition import component_registry
 from tests.unit.matcher_daemon import Daemon
 from tests.unit.tuner_site import Site
-from tuner import registry
 
 
 @pytest.fixture
@@ -36,5 +36,5 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     """Where campaigns of the fake component can be run."""
-    monkeypatch.setitem(registry.KINDS, "fake", "tests.fake_component")
+    monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
     return Site(tmp_path)

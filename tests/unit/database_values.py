@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from database.model import Artifact, Campaign, Decision, Measurement, Outcome, Record, Scope, Trial, TrialRole
+from reprise.database.entities import (
+    Artifact,
+    Campaign,
+    Decision,
+    Measurement,
+    Outcome,
+    Record,
+    Scope,
+    Trial,
+    TrialRole,
+)
 
 SHA = "0123456789abcdef" * 4
 

@@ -22,8 +22,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-IMPORTED = ("matcher.daemon", "matcher.cli", "matcher.munge", "multiprocessing.pool", "concurrent.futures.process")
+from tests.places import ROOT
+
+IMPORTED = (
+    "reprise.matcher.daemon.daemon",
+    "reprise.cli.match",
+    "reprise.matcher.wire.munge",
+    "multiprocessing.pool",
+    "concurrent.futures.process",
+)
 REQUEST_MAX = 200_000  # bytes: a command and its environment
 
 
@@ -130,9 +137,9 @@ def become(request: Mapping[str, Any], log: int) -> None:
 if __name__ == "__main__":
     import importlib
 
-    from reprise import cli
+    from reprise.cli import main
 
     for name in IMPORTED:
         importlib.import_module(name)
     serve(socket.socket(fileno=int(sys.argv[1])))
-    cli.main()
+    main.main()

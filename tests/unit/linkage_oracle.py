@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from matcher.linkage import LinkableRecord, Model, comparers
-from matcher.linkage.features import FEATURES
-from matcher.linkage.model import (
+from reprise.matcher.linkage import LinkableRecord, Model, comparers
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.linkage.linkage_model import (
     Absolute,
     Circular,
     Curve,
@@ -25,7 +25,7 @@ from matcher.linkage.model import (
     SameSide,
     SoftTfIdfPart,
 )
-from matcher.metadata import JobMetadata
+from reprise.matcher.submission.metadata import JobMetadata
 
 Scored = tuple[int, float, tuple[tuple[float, float], ...]]
 """A record's id, its score, and each part's similarity and contribution."""

@@ -15,20 +15,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from database import Database
-from database.model import Measurement, Record, RecordText, Scope
-from matcher import protocol
-from matcher.client import PING, ask
-from matcher.decide import Knowledge
-from matcher.errors import MatcherError
-from matcher.linkage.model import Model
-from matcher.metadata import JobMetadata
-from matcher.records import readable
-from matcher.submission import Submission, parse
+from reprise.database import Database
+from reprise.database.entities import Measurement, Record, RecordText, Scope
+from reprise.matcher.decision.decide import Knowledge
+from reprise.matcher.decision.known_records import readable
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.wire import protocol
+from reprise.matcher.wire.client import PING, ask
+from tests.places import ROOT
 from tests.unit.forked import Forked
 from tests.waiting import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 ME = pwd.getpwuid(os.getuid()).pw_name
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=lattice

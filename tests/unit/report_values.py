@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from database.facade import Database
-from database.model import Campaign, CampaignState, Measurement, Record, Scope, Trial, TrialRole, TrialState
+from reprise.database.entities import Campaign, CampaignState, Measurement, Record, Scope, Trial, TrialRole, TrialState
+from reprise.database.facade import Database
+from reprise.tuner.report import campaign_overview
 from tests.unit.tuner_site import Site
-from tuner import overview
 
 BEGUN = 1_000_000.0  # when campaigns of `Site.begin` begin
 DEFAULT = {"size": 0, "kind": "a"}
@@ -76,7 +76,7 @@ class Written:
         """As a report gets it."""
         site = self.site
         return site.read(  # type: ignore[no-any-return]
-            lambda database: overview.describe(database, self.campaign, site.config, now, detailed=True)
+            lambda database: campaign_overview.describe(database, self.campaign, site.config, now, detailed=True)
         )
 
 

@@ -12,14 +12,14 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tuner.collectives.catalogue import compared_bytes
-from tuner.collectives.rules.model import decide
-from tuner.collectives.rules.releases import family_of, read
+from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.rules.releases import family_of, read
+from reprise.tuner.openmpi.rules.rules_model import decide
+from tests.places import GOLDEN
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "rules_on_openmpi.json"
+THEIR_GOLDEN = GOLDEN / "rules_on_openmpi.json"
 RANKS = 4  # of the launches
 WITH_NEW_LIBRARY = ("5.0.7",)  # Debian 13's, built with glibc 2.41
 
@@ -269,7 +269,7 @@ Outcomes = dict[str, dict[str, dict[str, Any]]]
 def golden() -> Outcomes:
     """What the releases did: {"tuned", "overruns" or "han": {case: {release: outcome}}}."""
     found: Outcomes = {}
-    for kind, cases in json.loads(GOLDEN.read_text()).items():
+    for kind, cases in json.loads(THEIR_GOLDEN.read_text()).items():
         found[kind] = {
             case: {release: outcome for releases, outcome in groups for release in releases}
             for case, groups in cases.items()
@@ -292,4 +292,4 @@ def store(outcomes: Outcomes) -> None:
                     same.append(release)
             rows.append(f"  {json.dumps(case)}: [\n   " + ",\n   ".join(map(json.dumps, groups)) + "\n  ]")
         lines.append(f" {json.dumps(kind)}: {{\n" + ",\n".join(rows) + "\n }")
-    GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    THEIR_GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -4,7 +4,7 @@
 import math
 from collections.abc import Callable
 
-from tuner.space import Parameter, Parametrization, Space
+from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 SEGMENTS = (0, *(2**k for k in range(2, 21)))
 FANS = tuple(2**k for k in range(10))

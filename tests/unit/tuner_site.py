@@ -12,14 +12,15 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from database.facade import Database
-from database.model import Trial
-from reprise import cli
+from reprise.cli import main
 from reprise.config import Config
+from reprise.database.entities import Trial
+from reprise.database.facade import Database
+from reprise.tuner.campaign import session
+from reprise.tuner.definition.campaign_definition import check
+from reprise.tuner.report import campaign_overview
+from reprise.tuner.report.progress import LineReport
 from tests import fake_component
-from tuner import overview, session
-from tuner.campaign import check
-from tuner.progress import LineReport
 
 
 class Site:
@@ -90,7 +91,7 @@ class Site:
         """As a report gets it."""
         campaign = self.campaign(campaign_id)
         return self.read(  # type: ignore[no-any-return]
-            lambda database: overview.describe(database, campaign, self.config, detailed=True)
+            lambda database: campaign_overview.describe(database, campaign, self.config, detailed=True)
         )
 
     @staticmethod
@@ -110,4 +111,4 @@ class Command:
         self.path.write_text("\n".join(lines))
 
     def __call__(self, *arguments: str) -> Any:
-        return CliRunner().invoke(cli.reprise, ["--config", str(self.path), *arguments])
+        return CliRunner().invoke(main.reprise, ["--config", str(self.path), *arguments])

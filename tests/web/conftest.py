@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.testclient import TestClient
 
+from reprise.web.app import create
 from tests.web.site import WebSite
-from web.app import create
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

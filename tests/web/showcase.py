@@ -15,17 +15,18 @@ from typing import Any
 
 import yaml
 
-from database import Database
-from database.model import Decision, Measurement, Outcome, RecordStatus
-from matcher.benefit import story
-from matcher.benefit.evidence import SLOWER
-from matcher.client import PING, ask
-from matcher.configured import knowledge_of, model_of, policy_of
-from matcher.decide import Knowledge, Question, decide
-from matcher.errors import MatcherError
-from matcher.submission import Submission, parse
+from reprise.database import Database
+from reprise.database.entities import Decision, Measurement, Outcome, RecordStatus
+from reprise.matcher.benefit import record_benefit
+from reprise.matcher.benefit.harm_test import SLOWER
+from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
+from reprise.matcher.decision.decide import Knowledge, Question, decide
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.wire.client import PING, ask
+from tests.places import ROOT
 from tests.unit.forked import Forked
-from tests.unit.matcher_daemon import ROOT, RULES, record
+from tests.unit.matcher_daemon import RULES, record
 from tests.waiting import wait_for
 from tests.web.site import DAY, WebSite
 
@@ -267,7 +268,7 @@ class Showcase(WebSite):
 
     def _set_aside(self, database: Database, at: float) -> None:
         number = self.record_of["tomas"]
-        why = story.told(SLOWER, database.compared(number, since=0.0))
+        why = record_benefit.told(SLOWER, database.compared(number, since=0.0))
         database.set_record_status(number, RecordStatus.QUARANTINED, at=at, reason=why)
 
     @staticmethod

@@ -18,16 +18,17 @@ from typing import Any
 import httpx2 as httpx
 import yaml
 
-from database import Database
-from database.model import Decision, Outcome
-from matcher import tokens
-from matcher.configured import knowledge_of, model_of, policy_of
-from matcher.decide import Question, decide
-from matcher.metadata import JobMetadata
-from matcher.secrets import masked
-from matcher.submission import Submission
 from reprise.config import Config, load
-from tests.unit.matcher_daemon import ROOT, SCRIPT, job, record
+from reprise.database import Database
+from reprise.database.entities import Decision, Outcome
+from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
+from reprise.matcher.decision.decide import Question, decide
+from reprise.matcher.submission import Submission
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.secrets import masked
+from reprise.matcher.wire import tokens
+from tests.places import ROOT
+from tests.unit.matcher_daemon import SCRIPT, job, record
 from tests.waiting import wait_for
 
 GROUP = grp.getgrgid(os.getgid()).gr_name

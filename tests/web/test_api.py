@@ -19,10 +19,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from reprise.config import Config
+from reprise.web import campaign_control
+from reprise.web.app import create
+from reprise.web.request_guard import BODY_LIMIT
 from tests.web.site import WebSite
-from web import control
-from web.app import create
-from web.guard import BODY_LIMIT
 
 pytestmark = pytest.mark.slow
 EXAMPLES = int(os.environ.get("REPRISE_API_EXAMPLES", "40"))  # of requests to each operation
@@ -106,7 +106,7 @@ def test_so_they_are_to_those_who_may(
     """An operator's; no campaign really begins."""
     site = WebSite(tmp_path)
     site.run_campaign()
-    monkeypatch.setattr(control, "_begin", lambda *_words: 1)
+    monkeypatch.setattr(campaign_control, "_begin", lambda *_words: 1)
     operation = described(site.config, site.file)[label]
     headers = {"authorization": f"Bearer {site.token()}"}
     statuses = set()

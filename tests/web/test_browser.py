@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
-from database import Database
+from reprise.database import Database
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, WebSite
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from matcher.jobs import campaign
 from reprise.config import Config
+from reprise.matcher.support.jobs import campaign_proposal
+from reprise.tuner.components import component_file as components
+from reprise.tuner.definition import component_registry
+from reprise.tuner.definition.campaign_definition import CampaignError
+from reprise.tuner.openmpi import collectives_settings as collectives
+from reprise.web import forms
 from tests.unit.matcher_daemon import SCRIPT, job
-from tuner import registry
-from tuner.campaign import CampaignError
-from tuner.collectives import settings as collectives
-from tuner.components import read as components
-from web import forms
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "etc" / "components"
@@ -40,8 +40,8 @@ def script(tmp_path: Path) -> Path:
 
 def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str, Any]:
     """What the form of a component says for a job of alice's on four nodes, with what it asks for."""
-    described = registry.read(name, config)
-    content = campaign.definition(job("alice"), str(script), described)
+    described = component_registry.read(name, config)
+    content = campaign_proposal.definition(job("alice"), str(script), described)
     for key, value in content.get("settings", {}).items():
         content["settings"][key] = SAID.get(key) if value is None else value
     return forms.filled_in({**forms.fields_of(content), "component": name, **changes}, config)
@@ -50,20 +50,20 @@ def filled(config: Config, name: str, script: Path, **changes: str) -> dict[str,
 @pytest.mark.parametrize("name", NAMES)
 def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, config: Config, script: Path) -> None:
     definition = forms.from_text(forms.as_text(filled(config, name, script)))
-    described = registry.read(name, config)
-    assert campaign.missing(definition, described) == []
+    described = component_registry.read(name, config)
+    assert campaign_proposal.missing(definition, described) == []
     if described["kind"] == "collectives":
         read = collectives.read(described["defaults"], definition["settings"])
         assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "as the job has"
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
     else:
-        assert registry.build(described, definition["settings"], config).problems()
+        assert component_registry.build(described, definition["settings"], config).problems()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_component_needs_is_asked_for_and_missed(name: str, config: Config, script: Path) -> None:
-    needs = registry.read(name, config).get("needs", {})
+    needs = component_registry.read(name, config).get("needs", {})
     assert next(one for one in forms.components(config) if one["name"] == name)["needs"] == needs
     if needs:
         with pytest.raises(CampaignError, match=r"this campaign lacks settings\.\w+: .*: add it"):
@@ -78,8 +78,8 @@ def test_settings_that_are_no_mapping_are_refused_in_a_line(config: Config, scri
 
 def test_a_file_for_a_job_names_what_is_left_open(config: Config) -> None:
     described = yaml.safe_load((SHIPPED / "lustre.yaml").read_text())
-    content = campaign.definition(job("alice"), None, described)
-    assert [line.split(":")[0] for line in campaign.missing(content, described)] == [
+    content = campaign_proposal.definition(job("alice"), None, described)
+    assert [line.split(":")[0] for line in campaign_proposal.missing(content, described)] == [
         "application.script",
         "settings.target",
     ]

@@ -14,14 +14,14 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from database import Database
+from reprise.cli.web import MOST_REQUESTS
+from reprise.database import Database
+from reprise.tuner.campaign import session
+from reprise.tuner.definition.campaign_definition import check
+from reprise.web import api, live
+from reprise.web.app import create
 from tests.waiting import wait_for
 from tests.web.site import WebSite
-from tuner import session
-from tuner.campaign import check
-from web import api, live
-from web.app import create
-from web.cli import MOST_REQUESTS
 
 
 def told(look: Callable[[], dict[str, Any]], left_after: int = 10**9, lasting_s: float = 60.0) -> list[str]:

@@ -21,19 +21,20 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from database import Database
-from database.model import Outcome
-from matcher import slurm_job, tokens
+from reprise.database import Database
+from reprise.database.entities import Outcome
+from reprise.matcher.support import slurm_job
+from reprise.matcher.wire import tokens
+from reprise.tuner.campaign import session
+from reprise.tuner.definition.campaign_definition import check
+from reprise.web import campaign_control, documents, static_files
+from reprise.web.app import create, root_path
+from reprise.web.request_guard import HEADERS
+from reprise.web.site import COOKIE
 from tests.unit.database_values import campaign, decision, trial
-from tests.unit.test_tuner_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
+from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
-from tuner import session
-from tuner.campaign import check
-from web import control, documents, files
-from web.app import create, root_path
-from web.guard import HEADERS
-from web.site import COOKIE
 
 ALICE = 1000  # of the jobs; no such user is needed here
 PAGES = ("/", "/jobs", "/jobs/d-0000", "/records", "/records/1", "/campaigns", "/campaigns/new")
@@ -190,7 +191,7 @@ def test_who_is_staff_and_who_operator_is_told_by_groups(
     monkeypatch.setattr(grp, "getgrnam", lambda name: SimpleNamespace(gr_gid=groups[name]))
     monkeypatch.setattr(pwd, "getpwuid", {ALICE: entry}.__getitem__)
     monkeypatch.setattr(os, "getgrouplist", lambda _name, gid: [gid, *(groups[name] for name in others)])
-    monkeypatch.setattr(control, "_begin", lambda *_words: 1)
+    monkeypatch.setattr(campaign_control, "_begin", lambda *_words: 1)
     with TestClient(create(site.config, site.file), headers=as_user(site, ALICE)) as client:
         assert {"user": "alice", "staff": staff, "operator": operator}.items() <= client.get("/api/me").json().items()
         for path in ("/records", "/campaigns", "/api/records"):
@@ -264,7 +265,7 @@ def test_older_jobs_are_a_link_away(pages: TestClient, filled: WebSite) -> None:
 def test_an_overview_that_takes_long_for_the_first_time_is_asked_for_again(
     filled: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.overview.PATIENCE_S", 0.01)
+    monkeypatch.setattr("reprise.web.overview.PATIENCE_S", 0.01)
     client = TestClient(create(filled.config), headers=as_user(filled))  # nothing reads it: the app was not started
     page, api = client.get("/"), client.get("/api/overview")
     assert (page.status_code, api.status_code) == (503, 503)
@@ -388,11 +389,11 @@ def test_files_that_have_changed_are_loaded_anew_though_browsers_keep_them(
         assert re.fullmatch(r"/static/[a-z.]+\?v=[0-9a-f]{12}", address)
         assert pages.get(address).headers["cache-control"] == "max-age=86400"
     assert loaded() == before
-    for original in files.STATIC.iterdir():
+    for original in static_files.STATIC.iterdir():
         (tmp_path / original.name).write_bytes(original.read_bytes() + b"\n")
-    (tmp_path / files.PLOTLY).write_text("newer")
-    monkeypatch.setattr(files, "STATIC", tmp_path)
-    monkeypatch.setattr(files, "library", lambda: tmp_path / files.PLOTLY)
+    (tmp_path / static_files.PLOTLY).write_text("newer")
+    monkeypatch.setattr(static_files, "STATIC", tmp_path)
+    monkeypatch.setattr(static_files, "library", lambda: tmp_path / static_files.PLOTLY)
     after = loaded()
     assert not before & after
     assert {one.split("?")[0] for one in before} == {one.split("?")[0] for one in after}
@@ -565,7 +566,7 @@ def test_a_page_of_a_job_that_nobody_knows(pages: TestClient, filled: WebSite, m
 
 
 def test_what_says_nothing_within_its_time_is_said(empty: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "BEGUN_S", 0.0)
+    monkeypatch.setattr(campaign_control, "BEGUN_S", 0.0)
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
         assert answer.status_code == 409 and "has not begun within" in answer.json()["detail"]

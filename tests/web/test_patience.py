@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from reprise.cli.web import MOST_REQUESTS
+from reprise.web import patience
+from reprise.web.patience import REQUEST_S
+from reprise.web.request_guard import Guard
 from tests.waiting import wait_for
 from tests.web.site import WebSite
-from web import patience
-from web.cli import MOST_REQUESTS
-from web.guard import Guard
-from web.patience import REQUEST_S
 
 WAITED_S = 0.5
 ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -17,15 +17,15 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser
 
-from matcher.benefit import summary
-from matcher.jobs.staff import Reader
+from reprise.matcher.support.jobs import site_summary
+from reprise.matcher.support.staff import Reader
+from reprise.web.app import create
+from reprise.web.patience import Patient
+from reprise.web.people import People, Person
 from tests.waiting import wait_for
 from tests.web.showcase import Showcase
 from tests.web.site import DAY
 from tests.web.test_browser import Looked
-from web.app import create
-from web.patience import Patient
-from web.people import People, Person
 
 pytestmark = pytest.mark.slow
 
@@ -52,13 +52,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
 @contextmanager
 def pages(site: Showcase, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """In this process, to which the user is known, and where the matcher is older than it is."""
-    told = summary._matcher
+    told = site_summary._matcher
 
     def for_weeks(config: Any) -> dict[str, Any]:
         found = told(config)
         return {**found, "uptime_s": found["uptime_s"] + 23.3 * DAY}
 
-    patch.setattr(summary, "_matcher", for_weeks)
+    patch.setattr(site_summary, "_matcher", for_weeks)
     patch.setattr(People, "_look_up", lambda _self, uid: Person("dana", Reader(uid, True, ""), operator=True))
     config = uvicorn.Config(create(site.config, site.file), port=site.port, http=Patient, ws="none", log_level="error")
     server = uvicorn.Server(config)

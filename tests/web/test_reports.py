@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from matcher.benefit.gain import Gain
-from matcher.benefit.total import Given, saved_by, total
+from reprise.matcher.benefit.production_gain import Gain
+from reprise.matcher.benefit.total_saving import Given, saved_by, total
 from tests.web.site import HOSTILE, WebSite
 
 

@@ -16,8 +16,8 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from reprise.web.serving import Watched
 from tests.web.site import WebSite
-from web.serving import Watched
 
 READY, ALIVE, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
 PARENT = """

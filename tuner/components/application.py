@@ -10,21 +10,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from database.model import Measurement
-from matcher.submission import Submission, parse
 from reprise.config import Config
-from tuner.component import Comparison, Component, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
-from tuner.components import grid, objective, witness
-from tuner.components.model import ComponentParameter, Description, Via
-from tuner.components.parts import HINT_LIST, parts
-from tuner.components.publication import hints_file, publication, variables
-from tuner.components.read import read
-from tuner.components.script import sets, with_lines
-from tuner.errors import CampaignFailedError, TunerError
-from tuner.space import Parametrization
+from reprise.database.entities import Measurement
+from reprise.matcher.submission import Submission, parse
+from reprise.tuner.components import objective, parameter_grid, witness
+from reprise.tuner.components.component_file import read
+from reprise.tuner.components.described_component import ComponentParameter, Description, Via
+from reprise.tuner.components.publication import hints_file, publication, variables
+from reprise.tuner.components.trial_inputs import HINT_LIST, parts
+from reprise.tuner.components.user_script import sets, with_lines
+from reprise.tuner.errors import CampaignFailedError, TunerError
+from reprise.tuner.model.component import (
+    Comparison,
+    Component,
+    Problem,
+    Publication,
+    Runner,
+    Sample,
+    TrialOutput,
+    TrialPlan,
+)
+from reprise.tuner.model.space import Parametrization
 
 HINTS_FILE = "hints"
-APPLICATION = "application"  # the key under which a component's definition holds the job, see `tuner.registry`
+APPLICATION = "application"  # the key of the job in a component's definition, see `component_registry`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,8 +115,8 @@ class ApplicationComponent:
         self._tasks_per_node = description.tasks_per_node or per_node
         most = {"nodes": self._nodes, "tasks": self._nodes * self._tasks_per_node} if self._size_is_known else {}
         try:
-            parameters = grid.bounded(description.parameters, most)
-            self._space = grid.space(parameters, description.forbidden, self._default)
+            parameters = parameter_grid.bounded(description.parameters, most)
+            self._space = parameter_grid.space(parameters, description.forbidden, self._default)
         except ValueError as error:
             raise TunerError(f"component {self.name}: {error}") from error
 

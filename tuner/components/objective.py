@@ -14,9 +14,9 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tuner.component import Sample, TrialOutput
-from tuner.components.model import Objective
-from tuner.errors import ObjectiveError, TunerError
+from reprise.tuner.components.described_component import Objective
+from reprise.tuner.errors import ObjectiveError, TunerError
+from reprise.tuner.model.component import Sample, TrialOutput
 
 READ_LIMIT = 16 * 1024 * 1024  # characters of a file that are looked through
 CLOCKS_S = 2.0  # the clocks of two file systems may differ by this much

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.config import Section
-from tuner import settings as of_policies
-from tuner.noise import repeat, thesis
-from tuner.noise.base import Evaluation, Resampling, winner
-from tuner.noise.settings import RacingSettings
-from tuner.space import Space
+from reprise.tuner.model import method_settings as of_policies
+from reprise.tuner.model.space import Space
+from reprise.tuner.noise import repeat, thesis_filter
+from reprise.tuner.noise.noise_policy import Evaluation, Resampling, winner
+from reprise.tuner.noise.racing_settings import RacingSettings
 
 __all__ = ["DEFAULT", "POLICIES", "Evaluation", "Resampling", "build", "settings_of", "winner"]
 
@@ -26,7 +26,7 @@ class Policy:
 
 
 def _racing(space: Space, budget: int, seed: int, settings: RacingSettings) -> Resampling:
-    from tuner.noise.racing import Racing  # and scipy
+    from reprise.tuner.noise.racing import Racing  # and scipy
 
     return Racing(space, budget, seed, settings)
 
@@ -35,7 +35,7 @@ POLICIES: Mapping[str, Policy] = {
     "none": Policy(repeat.Never),
     "static": Policy(repeat.Static, repeat.StaticSettings),
     "sedr": Policy(repeat.Sedr, repeat.SedrSettings),
-    "thesis": Policy(thesis.Thesis),
+    "thesis": Policy(thesis_filter.Thesis),
     "racing": Policy(_racing, RacingSettings),
 }
 DEFAULT = "racing"

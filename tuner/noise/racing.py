@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tuner.algebra import one_thread
-from tuner.noise import model
-from tuner.noise.base import Evaluation, contenders, observed, sound, waiting, winner
-from tuner.noise.model import Array, Data, Posterior
-from tuner.noise.settings import RacingSettings
-from tuner.search.base import Key
-from tuner.search.encoding import encode
-from tuner.space import Parametrization, Space
+from reprise.tuner.model.algebra import one_thread
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.noise import noise_model
+from reprise.tuner.noise.noise_model import Array, Data, Posterior
+from reprise.tuner.noise.noise_policy import Evaluation, contenders, observed, sound, waiting, winner
+from reprise.tuner.noise.racing_settings import RacingSettings
+from reprise.tuner.search.encoding import encode
+from reprise.tuner.search.search_method import Key
 
 FEWEST = 5  # measured points that a model needs
 BOUND = 1.25  # deviations of a point's mean by which it may be better or worse than it looks
@@ -37,7 +37,7 @@ class Racing:
         self._space = space
         self._budget = budget
         self._settings = settings
-        self._fitted: tuple[list[Evaluation], Array] = [], model.PRIOR_MEAN
+        self._fitted: tuple[list[Evaluation], Array] = [], noise_model.PRIOR_MEAN
 
     def again(
         self,
@@ -91,10 +91,10 @@ class Racing:
     def _posterior(self, history: Sequence[Evaluation], keys: Sequence[Key], given: int = 0) -> Posterior:
         """`given`: how many runs of the leaders' share are spent, in vain if there is noise in spite of agreements."""
         data = self._data(history, keys)
-        if model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
-            return model.exact(data)
+        if noise_model.agreements(data) >= int(math.log2(2**AGREEMENTS + given)):
+            return noise_model.exact(data)
         with one_thread():
-            return model.on_average(data, model.posterior(data, self._parameters(history)))
+            return noise_model.on_average(data, noise_model.posterior(data, self._parameters(history)))
 
     def _data(self, history: Sequence[Evaluation], keys: Sequence[Key]) -> Data:
         """The measured runs; those that failed or were stopped are left out. Logarithms where all are positive."""
@@ -118,7 +118,7 @@ class Racing:
         if prefix != self._fitted[0]:
             measured = {key: point for key, point in observed(prefix, self._space).items() if point.values}
             enough = len(measured) >= FEWEST
-            theta = model.fit(self._data(prefix, list(measured))) if enough else model.PRIOR_MEAN
+            theta = noise_model.fit(self._data(prefix, list(measured))) if enough else noise_model.PRIOR_MEAN
             self._fitted = prefix, theta
         return self._fitted[1]
 

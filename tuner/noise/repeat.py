@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from reprise.config import Section
-from tuner.noise.base import Evaluation, observed, sound, waiting, winner
-from tuner.search.base import Observation
-from tuner.space import Parametrization, Space
-from tuner.statistics import measurement
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.model.statistics import measurement
+from reprise.tuner.noise.noise_policy import Evaluation, observed, sound, waiting, winner
+from reprise.tuner.search.search_method import Observation
 
 
 class Never:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from database.facade import Database
 from reprise.config import Config
-from tuner import registry
-from tuner.campaign import Definition
-from tuner.component import size_of
-from tuner.components.application import ApplicationComponent
-from tuner.errors import TunerError
-from tuner.predict import rows, train
-from tuner.predict.search import Found, Oracle, search
+from reprise.database.facade import Database
+from reprise.tuner.components.application import ApplicationComponent
+from reprise.tuner.definition import component_registry
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import size_of
+from reprise.tuner.predict import train, training_rows
+from reprise.tuner.predict.predicted_search import Found, Oracle, search
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Choice:
 def choose(database: Database, definition: Definition, config: Config) -> Choice:
     """The setting that models think best for the campaign's application. Raises TunerError where they must not be
     asked, or the campaign says no family or no parts."""
-    described = registry.read(definition.component, config, definition.application)
-    component = registry.build(described, definition.settings, config)
+    described = component_registry.read(definition.component, config, definition.application)
+    component = component_registry.build(described, definition.settings, config)
     problems = component.problems()
     family = definition.settings.get("family", "")
     if not isinstance(component, ApplicationComponent) or len(problems) != 1 or not family:
@@ -47,7 +47,7 @@ def choose(database: Database, definition: Definition, config: Config) -> Choice
     known = train.newest(database, family, component.name, component.version)
     size = size_of(component, problems)
     weights = {part.name: part.weight for part in parts}
-    oracle = Oracle(known, weights, rows.configuration(definition.settings, size))
+    oracle = Oracle(known, weights, training_rows.configuration(definition.settings, size))
     found = search(oracle, problem.space, problem.default)
     return Choice(found, [known[name].id for name, weight in weights.items() if weight])
 

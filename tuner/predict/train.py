@@ -5,43 +5,43 @@ from __future__ import annotations
 
 import dataclasses
 
-from database.facade import Database
-from database.model import Prediction
-from tuner.errors import TunerError
-from tuner.predict import gate, model, rows
+from reprise.database.entities import Prediction
+from reprise.database.facade import Database
+from reprise.tuner.errors import TunerError
+from reprise.tuner.predict import accuracy_gate, boosted_model, training_rows
 
 
 def train(database: Database, family: str, component: str | None, now: float, engine: str = "") -> list[Prediction]:
     """A new model for each part, stored with what it saw and how good it is. Raises TunerError where there is nothing
     to learn from."""
-    campaign, found = rows.collect(database, family, component)
+    campaign, found = training_rows.collect(database, family, component)
     if campaign is None:
         raise TunerError(
             f"family {family!r}: no campaign is of it: set `family` in the settings of campaigns that tune it"
         )
-    targets = rows.metrics_of(found)
+    targets = training_rows.metrics_of(found)
     if not targets:
         raise TunerError(
             f"family {family!r}: no trial tells what reading and writing took: set `objective.parts` in the settings "
             "of its campaigns"
         )
-    name = engine or model.engine()
+    name = engine or boosted_model.engine()
     made = []
     for target in targets:
-        quality = model.quality(found, target, name)
+        quality = boosted_model.quality(found, target, name)
         one = Prediction(
             family=family,
             component=campaign.component,
             component_version=campaign.component_version,
             target=target,
             created_at=now,
-            engine=model.version(name),
-            settings=dict(model.SETTINGS[name]),
-            rows=rows.to_json(found),
+            engine=boosted_model.version(name),
+            settings=dict(boosted_model.SETTINGS[name]),
+            rows=training_rows.to_json(found),
             configurations=len({row.key for row in found}),
             mdape=quality.mdape,
             r2=quality.r2,
-            refused=gate.refused(found, quality),
+            refused=accuracy_gate.refused(found, quality),
         )
         made.append(dataclasses.replace(one, id=database.add_prediction(one)))
     return made

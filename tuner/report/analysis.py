@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from database.model import Json, Trial, TrialRole, TrialState
-from tuner.rows import FINAL, Rows, measured, node_seconds
-from tuner.statistics import measurement, paired_gain
+from reprise.database.entities import Json, Trial, TrialRole, TrialState
+from reprise.tuner.model.statistics import measurement, paired_gain
+from reprise.tuner.model.trial_rows import FINAL, Rows, measured, node_seconds
 
 Point = tuple[tuple[str, Any], ...]
 
@@ -118,7 +118,7 @@ def _phase(known: Rows, over: bool) -> str:
 
 
 def _comparison(known: Rows) -> dict[str, Any] | None:
-    """As `tuner.comparison` compares: pairs by their number, those in which one failed left out, of the point that was
+    """As `final_comparison` compares: pairs by their number, those in which one failed left out, of the point that was
     compared last; of the winner where these say nothing."""
     both = zip(known.of(TrialRole.FINAL_DEFAULT), known.of(TrialRole.FINAL_TUNED), strict=False)
     points = [(point, list(of)) for point, of in groupby(both, lambda pair: pair[1].parametrization)]

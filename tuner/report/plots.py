@@ -18,8 +18,8 @@ from contextvars import ContextVar
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from database.model import Json
-from tuner.report import words
+from reprise.database.entities import Json
+from reprise.tuner.report import words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tuner.progress import percent
+from reprise.tuner.report.progress import percent
 
 LONG = 60  # characters of a single value that are shown
 

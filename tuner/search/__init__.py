@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from reprise.config import Section
-from tuner import settings as of_methods
-from tuner.search import annealing, genetic, gp, grid, plain, shared, tpe
-from tuner.search.base import Search
-from tuner.search.design import DESIGNS
-from tuner.space import Parametrization, Space
+from reprise.tuner.model import method_settings as of_methods
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.search import annealing, gaussian_process, genetic, grid_points, plain_search, shared_process, tpe
+from reprise.tuner.search.initial_design import DESIGNS
+from reprise.tuner.search.search_method import Search
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Method:
 
 
 METHODS: Mapping[str, Method] = {
-    "gp-ei": Method(gp.GaussianProcessSearch, gp.Settings),
-    "gp-shared": Method(shared.SharedSearch, gp.Settings, shares=True),
+    "gp-ei": Method(gaussian_process.GaussianProcessSearch, gaussian_process.Settings),
+    "gp-shared": Method(shared_process.SharedSearch, gaussian_process.Settings, shares=True),
     "tpe": Method(tpe.ParzenSearch, tpe.Settings),
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
-    "random": Method(lambda space, seed, opening, _: plain.random(space, seed, opening), learns=False),
-    "exhaustive": Method(lambda space, seed, opening, _: plain.exhaustive(space, seed, opening), learns=False),
+    "random": Method(lambda space, seed, opening, _: plain_search.random(space, seed, opening), learns=False),
+    "exhaustive": Method(lambda space, seed, opening, _: plain_search.exhaustive(space, seed, opening), learns=False),
 }
 
 
@@ -59,7 +59,7 @@ def build(
     one of `DESIGNS` up to `initial` in all.
     """
     known = METHODS[method]
-    opening = [space.canonical(point) for point in first if grid.holds(space, point)]
+    opening = [space.canonical(point) for point in first if grid_points.holds(space, point)]
     wanted = initial - len({space.key(point) for point in opening}) if known.learns else 0
     if wanted > 0:
         opening += DESIGNS[design](space, wanted, np.random.default_rng(seed))

@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from reprise.config import Section
-from tuner.search import grid
-from tuner.search.base import Key, OpenedSearch
-from tuner.space import Parametrization, Space
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.search import grid_points
+from reprise.tuner.search.search_method import Key, OpenedSearch
 
 
 class Settings(Section):
@@ -106,5 +106,5 @@ class AnnealingSearch(OpenedSearch):
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
         rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
         if self._stand is None:
-            return grid.free(self._space, taken, rng)
-        return grid.wander(self._space, self._told.observations[self._stand].point, taken, rng)
+            return grid_points.free(self._space, taken, rng)
+        return grid_points.wander(self._space, self._told.observations[self._stand].point, taken, rng)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tuner.space import Parameter, Parametrization, Space, Value
+from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
 Matrix = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int_]

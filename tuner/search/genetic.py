@@ -14,9 +14,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from reprise.config import Section
-from tuner.search import grid
-from tuner.search.base import Key, OpenedSearch
-from tuner.space import Parametrization, Space
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.search import grid_points
+from reprise.tuner.search.search_method import Key, OpenedSearch
 
 Vector = npt.NDArray[np.float64]
 
@@ -44,14 +44,14 @@ class GeneticSearch(OpenedSearch):
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
         rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
         if not self._told:
-            return grid.free(self._space, taken, rng)
+            return grid_points.free(self._space, taken, rng)
         values = np.array(self._told.pessimistic())
         points = [observation.point for observation in self._told.observations.values()]
         first, second = parents(values, self._settings, rng)
         child = crossed(self._space, points[first], points[second], self._settings, rng)
         if rng.random() < self._settings.mutation:
-            child = grid.walk(self._space, child, rng)
-        return child if self._space.key(child) not in taken else grid.wander(self._space, child, taken, rng)
+            child = grid_points.walk(self._space, child, rng)
+        return child if self._space.key(child) not in taken else grid_points.wander(self._space, child, taken, rng)
 
 
 def parents(values: Vector, settings: Settings, rng: np.random.Generator) -> tuple[int, int]:
@@ -100,4 +100,4 @@ def crossed(
         if number in cuts:
             giver, other = other, giver
         child[name] = giver[name]
-    return grid.snap(space, child)
+    return grid_points.snap(space, child)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.algebra import one_thread
+from reprise.tuner.model.algebra import one_thread
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]

@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from reprise.config import Section
-from tuner.search import grid
-from tuner.search.base import Key, OpenedSearch
-from tuner.space import Parametrization, Space
+from reprise.tuner.model.space import Parametrization, Space
+from reprise.tuner.search import grid_points
+from reprise.tuner.search.search_method import Key, OpenedSearch
 
 TRIES = 16  # suggestions that were told or are pending, after which a neighbour of the last one is asked
 
@@ -41,7 +41,7 @@ class ParzenSearch(OpenedSearch):
     def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
         rng = np.random.default_rng([self._seed, self._told.evaluations, len(pending)])
         if not self._told:
-            return grid.free(self._space, taken, rng)
+            return grid_points.free(self._space, taken, rng)
         study, axes = self._study(pending, int(rng.integers(2**31)))
         point = None
         for _ in range(TRIES):
@@ -50,7 +50,7 @@ class ParzenSearch(OpenedSearch):
             point = self._space.canonical(values)
             if self._space.key(point) not in taken:
                 return point
-        return grid.wander(self._space, point, taken, rng) if point else None
+        return grid_points.wander(self._space, point, taken, rng) if point else None
 
     def _study(self, pending: Sequence[Parametrization], seed: int) -> tuple[Any, Any]:
         """A study of all points, and the distributions of the axes with several values, as indexes."""
@@ -76,7 +76,7 @@ class ParzenSearch(OpenedSearch):
         known = self._told.pessimistic()
         points = [*(observation.point for observation in self._told.observations.values()), *pending]
         for point, value in zip(points, [*known, *[max(known)] * len(pending)], strict=True):
-            indexes = grid.indexes(self._space, point)
+            indexes = grid_points.indexes(self._space, point)
             params = {name: indexes[name] for name in axes}
             study.add_trial(optuna.trial.create_trial(params=params, distributions=axes, value=value))
         return study, axes

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs as support staff look for them: decisions with what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from reprise.database.entities import ListedJob, UnmatchedClass
+from reprise.database.store import Store
+
+EVER = 1e12  # later than any time here, in Unix seconds
+
+# An outcome names its decision itself, so it counts only where its user and cluster are the decision's.
+_OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
+
+_DECIDED = f"""
+SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
+       CASE WHEN o.id IS NULL THEN d.array_task ELSE o.array_task END AS array_task, d.uid, d.user, d.at, d.verdict,
+       d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id
+FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
+WHERE d.at >= :since AND d.at < :until
+"""  # noqa: S608 (this module's own words)
+_REPORTED = f"""
+SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
+       o.exit_status, NULL
+FROM outcome AS o
+WHERE o.started_at >= :since AND o.started_at < :until
+  AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
+"""  # noqa: S608 (this module's own words)
+_USED = """EXISTS (
+    SELECT 1 FROM json_each(d.alternatives)
+    WHERE json_extract(value, '$.used') AND json_extract(value, '$.{0}') = :{0})"""
+_OF_DECISIONS = {
+    "user": "d.user = :user",
+    "only": "d.uid = :only",
+    "verdict": "d.verdict = :verdict",
+    "record": f"(d.record_id = :record OR {_USED.format('record')})",
+    "main_record": "d.record_id = :main_record",
+    "component": _USED.format("component"),
+    "account": "json_extract(d.metadata, '$.account') = :account",
+    "partition": "json_extract(d.metadata, '$.partition') = :partition",
+    "failed": "o.exit_status <> 0",
+}
+_OF_REPORTS = {
+    "user": "o.uid = :uid",
+    "only": "o.uid = :only",
+    "verdict": "o.verdict = :verdict",
+    "failed": "o.exit_status <> 0",
+}
+_ONLY_DECISIONS = ("application", *(name for name in _OF_DECISIONS if name not in _OF_REPORTS))  # tell of these
+_OF_APPLICATION = (  # one after the other: each goes by an index
+    "json_extract(d.metadata, '$.program') = :application",
+    "json_extract(d.metadata, '$.job_name') = :application"
+    " AND json_extract(d.metadata, '$.program') IS NOT :application",
+)
+
+# Tasks of a job array share a decision: the first of them that ended counts, as where gains are measured.
+_ALIKE_SQL = """
+SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
+FROM decision AS d
+JOIN outcome AS o ON o.id = (
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  ORDER BY ended_at, id LIMIT 1
+)
+WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
+  AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
+"""
+
+_APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
+
+# Bare columns beside max(d.at) are of the newest decision (https://sqlite.org/lang_select.html#bareagg).
+_UNMATCHED_SQL = f"""
+SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
+  SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
+         sum(d.unmatched AND o.elapsed_s IS NOT NULL) AS jobs,
+         sum(CASE WHEN d.unmatched THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
+  FROM outcome AS o JOIN (
+    SELECT *, json_extract(metadata, '$.nodes') AS nodes,
+           {_APPLICATION.format("metadata")} AS application,
+           verdict = 'none' AND (score IS NULL OR score < threshold)
+             AND substr(reason, 1, length(:refused)) <> :refused AS unmatched
+    FROM decision
+  ) AS d ON {_OUTCOME_OF}
+  WHERE o.started_at >= :since
+  GROUP BY d.uid, d.user, application, nodes
+)
+WHERE unmatched AND node_hours > 0
+ORDER BY node_hours DESC, user, application, nodes
+"""  # noqa: S608 (this module's own words)
+
+_GAINS_SQL = f"""
+SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM record WHERE status = 'active' AND (?1 IS NULL OR component = ?1)
+"""  # noqa: S608 (this module's own words)
+_IN_VAIN_SQL = f"""
+SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
+FROM (SELECT id, json_extract(spec, '$.metadata') AS metadata FROM campaign
+      WHERE state = 'complete' AND (?1 IS NULL OR component = ?1)) AS c
+WHERE NOT EXISTS (SELECT 1 FROM record WHERE campaign_id = c.id)
+"""  # noqa: S608 (this module's own words)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which jobs; None: any. `user` is a name, and `uid` the user's id, without which jobs are not found of which only
+    the id is known; `application` a program or a job's name; `account` and `partition` are as submitted, and go by no
+    index: whatever was decided from `since` to `until`, in Unix seconds, is read; `record` and `component`: of what was
+    given or would have been, `main_record` the one that the score is of. `only`: of this user id, whatever else is
+    wanted."""
+
+    user: str | None = None
+    uid: int | None = None
+    application: str | None = None
+    verdict: str | None = None
+    record: int | None = None
+    main_record: int | None = None
+    component: str | None = None
+    account: str | None = None
+    partition: str | None = None
+    since: float = 0.0
+    until: float = EVER
+    failed: bool = False
+    only: int | None = None
+    limit: int = -1
+
+    def is_set(self, name: str) -> bool:
+        """Whether it must be looked at."""
+        return getattr(self, name) not in (None, False)
+
+
+def decided_sql(wanted: Wanted) -> str:
+    """The statement that finds decisions, with only the conditions that are asked for, so that indexes serve them."""
+    selects = [_having(_DECIDED, wanted, _OF_DECISIONS)]
+    if wanted.is_set("application"):
+        selects = [f"{selects[0]} AND {one}" for one in _OF_APPLICATION]
+    limited = (f"SELECT * FROM ({one} ORDER BY at DESC LIMIT :limit)" for one in selects)  # noqa: S608 (own words)
+    return f"{' UNION ALL '.join(limited)} ORDER BY at DESC LIMIT :limit"
+
+
+def reported_sql(wanted: Wanted) -> str:
+    """The same for jobs that reported without a decision."""
+    return f"{_having(_REPORTED, wanted, _OF_REPORTS)} ORDER BY at DESC LIMIT :limit"
+
+
+def _having(select: str, wanted: Wanted, conditions: Mapping[str, str]) -> str:
+    asked = [condition for name, condition in conditions.items() if wanted.is_set(name)]
+    return " AND ".join([select, *asked])
+
+
+class Jobs(Store):
+    """What support staff look for."""
+
+    def jobs(self, wanted: Wanted) -> Sequence[ListedJob]:
+        """Jobs, newest first: each start of each job (or array task) with its decision, decisions of jobs that reported
+        nothing, and jobs that reported without a decision, whose user's name is not known."""
+        with self.one_state():
+            found = [ListedJob(*row) for row in self._read(decided_sql(wanted), asdict(wanted))]
+            if not any(map(wanted.is_set, _ONLY_DECISIONS)):
+                if len(found) == wanted.limit:  # what is older is not shown: a million reports are not gone through
+                    wanted = replace(wanted, since=max(wanted.since, found[-1].at))
+                found += [ListedJob(*row) for row in self._read(reported_sql(wanted), asdict(wanted))]
+        found.sort(key=lambda one: one.at, reverse=True)
+        return found if wanted.limit < 0 else found[: wanted.limit]
+
+    def alike(self, record_id: int, nodes: int | None, *, but: str) -> tuple[Sequence[float], Sequence[float]]:
+        """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and
+        those that were held out. `but`: without that of this decision."""
+        rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but})
+        given, held_out = ([row["elapsed_s"] for row in rows if row["held_out"] == kind] for kind in (0, 1))
+        return given, held_out
+
+    def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
+        """Classes of jobs (same user, program or else job name, and number of nodes) whose newest decision gave nothing
+        because no record was near, most node-hours first, by what started since then (Unix seconds).
+
+        `refused`: how the reason begins of a decision that looked at no record.
+        """
+        rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
+        return [UnmatchedClass(*row) for row in rows]
+
+    def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str]]:
+        """Of each active record, of one component if given, its id, its measured gain, and the user and the application
+        (as for `unmatched`) that it was tuned for, "" where it is for none."""
+        return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
+
+    def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:
+        """User and application of each campaign that was complete, and there was no record, of one component if
+        given."""
+        return [(row[0], row[1]) for row in self._read(_IN_VAIN_SQL, (component,))]
+
+    def compared_records(self) -> Sequence[int]:
+        """The ids of records of which jobs were held out, or could have been."""
+        rows = self._read(
+            "SELECT DISTINCT compared_id FROM decision WHERE compared_id IS NOT NULL AND block IS NOT NULL"
+        )
+        return [row[0] for row in rows]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records as people and programs read them: a row of words, or JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reprise.database.entities import Record, Scope, StatusChange
+
+JSON_VERSION = (
+    1  # of the output of `reprise db records list --json`; raised when a reader of the old one would be misled
+)
+HEADINGS = ("id", "component", "scope", "application", "context", "gain", "samples", "status", "age")
+
+_AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def row(record: Record, now: float) -> tuple[str, ...]:
+    """The cells of a record under HEADINGS. `now` is in Unix seconds."""
+    return (
+        str(record.id),
+        f"{record.component} {record.component_version}",
+        record.scope.value,
+        _application(record),
+        ", ".join(f"{key}={_value(value)}" for key, value in record.context.items()) or "any",
+        f"{_percent(record.gain)} % ({_percent(record.gain_low)} to {_percent(record.gain_high)})",
+        f"{record.default.n} + {record.tuned.n}",
+        record.status.value,
+        age(now - record.created_at),
+    )
+
+
+def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
+    """Rows in aligned columns, headings first, one line each whatever the cells hold."""
+    lines = [tuple(headings), *(tuple(printable(cell) for cell in cells) for cells in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def document(records: Sequence[Record]) -> dict[str, Any]:
+    """Records as JSON-ready data."""
+    return {"version": JSON_VERSION, "records": [dataclasses.asdict(record) for record in records]}
+
+
+def age(seconds: float) -> str:
+    """A time span in its largest whole unit, e.g. "3 d"; spans under a second, or of the future, are "0 s"."""
+    for size, unit in _AGES:
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return "0 s"
+
+
+def printable(text: str) -> str:
+    """`text` without what could steer a terminal: job names are chosen by users."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _application(record: Record) -> str:
+    if record.scope is Scope.CLUSTER:
+        return "any"
+    parts = (record.metadata.get(key) for key in ("user", "job_name", "program"))
+    return " ".join(str(part) for part in parts if part) or "unknown"
+
+
+def _value(value: Any) -> str:
+    return "|".join(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def history(changes: Iterable[StatusChange]) -> list[dict[str, Any]]:
+    """The statuses that a record has had, for programs."""
+    return [{"at": one.at, "status": one.status, "reason": one.reason} for one in changes]

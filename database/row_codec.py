@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of `database.entities` to rows and back. What a column holds follows from the type of the dataclass's field.
+
+Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five columns,
+`<field>_mean` to `<field>_unit`; a truth is 0 or 1; everything else is one column as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from operator import itemgetter
+from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+
+import msgspec
+
+from reprise.database.entities import Measurement
+from reprise.database.errors import CorruptedError, InvalidValueError
+
+T = TypeVar("T")
+Cell = str | int | float | None
+
+SHARED_LIMIT = 256  # characters of JSON that more than one row may well hold
+AT_ONCE = (64, 8, 1)
+"""Rows that one statement inserts: each statement lets go of the interpreter, and waits to have it back."""
+MEASUREMENT_PARTS = tuple(field.name for field in dataclasses.fields(Measurement))
+
+
+class Table(Generic[T]):
+    """A table whose rows are values of one dataclass of the model. Ids that are numbers are given by SQLite.
+
+    `finite`: in its JSON there is no NaN and no infinity, for certain: not to look for them is quicker. `as_given`:
+    keys stay in the order that they came in, which means something; otherwise equal values are equal texts.
+    """
+
+    def __init__(self, name: str, row_type: type[T], *, finite: bool = False, as_given: bool = False) -> None:
+        self.name = name
+        self._row_type = row_type
+        hints = get_type_hints(row_type)
+        self._fields: dict[str, Any] = {field.name: hints[field.name] for field in dataclasses.fields(row_type)}  # type: ignore[arg-type]
+        given = [column for column in self.columns() if not (column == "id" and self._fields["id"] is int)]
+        names, places = ", ".join(given), ", ".join(f":{column}" for column in given)
+        self.insert_sql = f"INSERT INTO {name} ({names}) VALUES ({places})"  # noqa: S608 (names of this module's own)
+        self._cells = itemgetter(*given)
+        one = f"({', '.join('?' * len(given))})"
+        self._insert_sql = {
+            count: f"INSERT INTO {name} ({names}) VALUES {', '.join([one] * count)}"  # noqa: S608 (the same)
+            for count in AT_ONCE
+        }
+        self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
+        self._truths = {name for name, hint in self._fields.items() if hint is bool}
+        self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
+        self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
+        changes = ", ".join(f"{column} = :{column}" for column in given)
+        self.update_sql = f"UPDATE {name} SET {changes} WHERE id = :id"  # noqa: S608 (names of this module's own)
+
+    def columns(self) -> list[str]:
+        """Names of the columns, in the order of the dataclass's fields."""
+        names: list[str] = []
+        for name, hint in self._fields.items():
+            names += [f"{name}_{part}" for part in MEASUREMENT_PARTS] if hint is Measurement else [name]
+        return names
+
+    def insert(self, connection: sqlite3.Connection, rows: Sequence[Mapping[str, Cell]]) -> None:
+        """Insert rows that `encode` has made, by few statements."""
+        begin = 0
+        for count in AT_ONCE:
+            while len(rows) - begin >= count:
+                cells = [cell for row in rows[begin : begin + count] for cell in self._cells(row)]
+                connection.execute(self._insert_sql[count], cells)
+                begin += count
+
+    def encode(self, value: T) -> dict[str, Cell]:
+        """The row of a value, column to cell. Raises InvalidValueError for what cannot be stored faithfully."""
+        row: dict[str, Cell] = {}
+        for name, hint in self._fields.items():
+            cell = getattr(value, name)
+            if hint is Measurement:
+                row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
+            else:
+                row[name] = self._to_json(cell, f"{self.name}.{name}") if name in self._json else cell
+        for name in self._truths:
+            row[name] = int(getattr(value, name))
+        for name, cell in row.items():
+            if isinstance(cell, float) and not math.isfinite(cell):
+                raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")
+        return row
+
+    def decode(self, row: sqlite3.Row) -> T:
+        """The value of a row. Raises CorruptedError for a row that this program did not write."""
+        try:
+            return self._row_type(*[decode(row) for decode in self._decoders])
+        except (ValueError, TypeError, IndexError) as error:
+            key = row[0]
+            raise CorruptedError(
+                f"row {key!r} of table {self.name} is damaged ({error}): run `reprise db check`"
+            ) from error
+
+
+def to_json(value: Any, where: str) -> str:
+    """Canonical JSON (ASCII) of a mapping or sequence; raises InvalidValueError that names `where`."""
+    return _encoded(_ENCODER, value, where)
+
+
+def to_json_as_given(value: Any, where: str) -> str:
+    """The same with its keys in the order that they have."""
+    return _encoded(_ORDERED_ENCODER, value, where)
+
+
+def _encoded(encoder: json.JSONEncoder, value: Any, where: str) -> str:
+    try:
+        return encoder.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValueError(
+            f"{where}: cannot be stored as JSON ({error}): this is a defect of the caller"
+        ) from error
+
+
+def finite_to_json(value: Any, where: str) -> str:
+    """The same in a quarter of the time, where no number can be NaN or infinite: those would become null."""
+    try:
+        return _FAST_ENCODER.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):  # a lone surrogate, an integer of 65 bits
+        return to_json(value, where)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+_ORDERED_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
+_FAST_ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=_plain)
+
+
+def _is_json(hint: Any) -> bool:
+    return get_origin(hint) in (Mapping, Sequence)
+
+
+def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:
+    """How a field is read; the database may hold a million of them."""
+    if hint is Measurement:
+        columns = [f"{name}_{part}" for part in MEASUREMENT_PARTS]
+        return lambda row: Measurement(*[row[column] for column in columns])
+    if _is_json(hint):
+        return lambda row: _from_json(row[name])
+    if hint is bool:
+        return lambda row: bool(row[name])
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return lambda row: hint(row[name])
+    return itemgetter(name)
+
+
+def _from_json(text: str) -> Any:
+    """The value; equal short texts give the same object, which nobody changes: many rows hold the same few."""
+    return _shared(text) if len(text) <= SHARED_LIMIT else _parsed(text)
+
+
+def _parsed(text: str) -> Any:
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_shared = functools.lru_cache(maxsize=4096)(_parsed)

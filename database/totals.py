@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an overview shows of all decisions, jobs and records: sums, and one page of records at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from reprise.database.campaigns import CAMPAIGN
+from reprise.database.entities import Campaign, CampaignState, Record
+from reprise.database.records import RECORD
+from reprise.database.store import Store
+
+DAY_S = 86_400
+_OF_JOB = {  # one after the other: each goes by an index
+    key: f"json_extract(metadata, '$.{key}') = :job" for key in ("user", "program", "job_name")
+}
+_OF_RECORD = {
+    "status": "status = :status",
+    "component": "component = :component",
+    "before": "id < :before",
+}
+
+
+@dataclass(frozen=True)
+class WantedRecords:
+    """Which records; None: any. `job`: of this user, program or job's name. `before`: with smaller ids."""
+
+    status: str | None = None
+    component: str | None = None
+    job: str | None = None
+    before: int | None = None
+    limit: int = 50
+
+
+def records_sql(wanted: WantedRecords) -> str:
+    """The statement that finds them, newest first, by an index for what is asked for."""
+    asked = [condition for name, condition in _OF_RECORD.items() if getattr(wanted, name) is not None]
+    parts = []
+    for condition in _OF_JOB.values() if wanted.job is not None else ("",):
+        where = " AND ".join([*filter(None, [condition]), *asked]) or "1"
+        parts.append(f"SELECT * FROM (SELECT * FROM record WHERE {where} ORDER BY id DESC LIMIT :limit)")  # noqa: S608
+    return f"{' UNION '.join(parts)} ORDER BY id DESC LIMIT :limit"
+
+
+class Overview(Store):
+    """Sums over everything."""
+
+    def decisions_by_day(self, since: float, offset_s: float = 0.0) -> Sequence[tuple[int, str, int]]:
+        """How many decisions there were since then (Unix seconds) on each day with each verdict: rows of (day, verdict,
+        count). Days count from 1970-01-01 where clocks are `offset_s` before UTC's."""
+        sql = (
+            "SELECT CAST((at + :offset) / :day AS INTEGER) AS day, verdict, count(*) FROM decision"
+            " WHERE at >= :since GROUP BY day, verdict"
+        )
+        rows = self._read(sql, {"since": since, "offset": offset_s, "day": DAY_S})
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    def given_by_record(self, since: float) -> Mapping[int, tuple[int, float]]:
+        """Of each record, how many jobs that were given its settings have ended since then (Unix seconds), and the
+        node-hours that they took; where their nodes are not known, one each. A job that was given settings of several
+        records counts for the best."""
+        sql = (
+            "SELECT d.record_id, count(*),"
+            " sum(o.elapsed_s * coalesce(json_extract(d.metadata, '$.nodes'), 1)) / 3600"
+            " FROM outcome AS o JOIN decision AS d"
+            " ON d.id = o.decision_id AND d.uid = o.uid AND d.cluster = o.cluster"
+            " WHERE o.started_at >= ? AND o.verdict = 'apply' AND o.elapsed_s IS NOT NULL AND d.record_id IS NOT NULL"
+            " AND NOT (coalesce(d.held_out, 0) AND d.compared_id = d.record_id)"
+            " GROUP BY d.record_id"
+        )
+        return {row[0]: (row[1], row[2]) for row in self._read(sql, (since,))}
+
+    def about_rows(self) -> Mapping[str, int]:
+        """Rows of the tables that grow with jobs: from the lowest number of a row to the highest, since to count
+        them reads a whole index. Those that were forgotten in between, since they came late, are counted too."""
+        tables = "decision", "outcome"
+        span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
+        return {table: self._read(span.format(table))[0][0] for table in tables}
+
+    def some_records(self, wanted: WantedRecords) -> Sequence[Record]:
+        """A page of records, newest first."""
+        return [RECORD.decode(row) for row in self._read(records_sql(wanted), asdict(wanted))]
+
+    def some_campaigns(self, before: int | None, limit: int) -> Sequence[Campaign]:
+        """A page of campaigns, newest first, with smaller ids than `before`."""
+        sql = "SELECT * FROM campaign WHERE (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit"
+        return [CAMPAIGN.decode(row) for row in self._read(sql, {"before": before, "limit": limit})]
+
+    def trial_counts(self, campaigns: Sequence[int]) -> Mapping[int, int]:
+        """How many trials each of these campaigns has."""
+        places = ", ".join("?" * len(campaigns))
+        sql = f"SELECT campaign_id, count(*) FROM trial WHERE campaign_id IN ({places}) GROUP BY campaign_id"  # noqa: S608
+        return {row[0]: row[1] for row in self._read(sql, tuple(campaigns))}
+
+    def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
+        """The records that a campaign wrote, lowest id first."""
+        sql = "SELECT * FROM record WHERE campaign_id = ? ORDER BY id"
+        return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
+
+    def running_campaigns(self) -> int:
+        """How many campaigns run, by what the database says."""
+        return int(self._read("SELECT count(*) FROM campaign WHERE state = ?", (CampaignState.RUNNING,))[0][0])

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a record's jobs in production. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reprise.database.entities import Compared, Record
+from reprise.matcher.benefit.harm_test import FAILING, Evidence, Run
+from reprise.matcher.benefit.production_gain import Block, Gain, gain
+
+DAY_S = 86_400.0
+WAIT_S = 8 * DAY_S
+"""So long after its decision a job that has reported no end is not waited for: it never began, or its node was lost."""
+FILL_S = 60 * DAY_S
+"""So long after its first job a block is waited for that is not full: its daemon may have been restarted."""
+
+
+def since(record: Record) -> float:
+    """From when on its jobs count, in Unix seconds: who releases it has it begin anew."""
+    return record.status_at or 0.0 if record.status == "active" else 0.0
+
+
+def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
+    """The jobs of each block, in the order of the blocks' first jobs."""
+    found: dict[str, list[Compared]] = {}
+    for one in compared:
+        found.setdefault(one.block, []).append(one)
+    return sorted(found.values(), key=lambda runs: (runs[0].at, runs[0].decision_id))
+
+
+def waits_until(block: Sequence[Compared]) -> float:
+    """When no job of a block is waited for any more (Unix seconds); 0 where none is now.
+
+    Which of its jobs are held out has no part in that, or those that are looked at would not be a matter of chance.
+    """
+    if len(block) < block[0].size:
+        return block[0].at + FILL_S
+    return max((run.at + WAIT_S for run in block if run.elapsed_s is None), default=0.0)
+
+
+def add(evidence: Evidence, block: Iterable[Compared]) -> None:
+    """A block of which no job is waited for."""
+    kinds: tuple[list[Run], list[Run]] = ([], [])
+    for one in block:
+        if one.elapsed_s is not None:
+            kinds[one.held_out].append(Run(one.elapsed_s, bool(one.failed)))
+    evidence.add(*kinds)
+
+
+def measured(compared: Iterable[Compared]) -> Gain:
+    """What the record gains: of jobs that succeeded, each compared with those of its block."""
+    return gain(map(_seconds, blocks(compared)))
+
+
+def told(verdict: str, compared: Sequence[Compared]) -> str:
+    """Why a record is set aside, in a line."""
+    if verdict == FAILING:
+        ended, failed = _counts(compared)
+        return (
+            f"its jobs fail more: {failed['given']} of {ended['given']}, and {failed['held_out']} of "
+            f"{ended['held_out']} that were held out"
+        )
+    found = measured(compared)
+    if found.gain is None or found.low is None or found.high is None:
+        return "its jobs take longer than those that were held out"
+    return (
+        f"its jobs take longer: gain {found.gain:.1%} (95 %: {found.low:.1%} to {found.high:.1%}) of {found.given} "
+        f"jobs over {found.held_out} that were held out"
+    )
+
+
+def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
+    """All of it, for `reprise db records show --json`. `slower` and `failing` are evidence, 1 being nothing and `limit`
+    what it takes."""
+    evidence = Evidence()
+    for block in blocks(compared):
+        if waits_until(block) <= now:
+            add(evidence, block)
+    ended, failed = _counts(compared)
+    return {
+        **_gain(measured(compared)),
+        "by_nodes": [{"nodes": nodes, **_gain(gain(some))} for nodes, some in _by_nodes(compared)],
+        "ended": ended,
+        "failed": failed,
+        "blocks": evidence.blocks,
+        "slower": evidence.slower,
+        "failing": evidence.failing,
+        "limit": evidence.limit,
+    }
+
+
+def _gain(found: Gain) -> dict[str, Any]:
+    return {
+        "gain": found.gain,
+        "gain_low": found.low,
+        "gain_high": found.high,
+        "given": found.given,
+        "held_out": found.held_out,
+    }
+
+
+def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
+    """The blocks of each number of nodes, unknown ones first."""
+    found: dict[int | None, list[Block]] = {}
+    for block in blocks(compared):
+        found.setdefault(block[0].nodes, []).append(_seconds(block))
+    return sorted(found.items(), key=lambda one: one[0] or 0)
+
+
+def _seconds(block: Iterable[Compared]) -> Block:
+    """Of its jobs that succeeded."""
+    kinds: tuple[list[float], list[float]] = ([], [])
+    for one in block:
+        if one.elapsed_s is not None and one.failed is False:
+            kinds[one.held_out].append(max(one.elapsed_s, 1e-3))
+    return kinds
+
+
+def _counts(compared: Iterable[Compared]) -> tuple[dict[str, int], dict[str, int]]:
+    """Jobs that ended, and of these that failed, given and held out."""
+    ended, failed = {"given": 0, "held_out": 0}, {"given": 0, "held_out": 0}
+    for one in compared:
+        if one.failed is not None:
+            kind = "held_out" if one.held_out else "given"
+            ended[kind] += 1
+            failed[kind] += one.failed
+    return ended, failed

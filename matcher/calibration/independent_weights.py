@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of parts that are taken to be independent of each other: those of Fellegi and Sunter (1969), by ECM.
+
+They need no pair of which anybody knows whether it matches. But what hangs together counts several times, and the two
+classes that are found need not be those of one application and of several (docs/linkage.md, "Calibration").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reprise.matcher.calibration import ecm, logistic_weights, site_template
+from reprise.matcher.calibration.logistic_weights import Weights
+from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
+
+
+def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
+    """Fitted to `unlabelled` (None: to `known`, without being told which match), with `known` to start from.
+
+    Curves are made to rise, through the levels that occur. The sum of their bits is turned into a probability by a
+    logistic regression on `known` (Platt 1999), since what counts several times claims too much.
+    """
+    pairs = unlabelled or known
+    found = ecm.fit(
+        pairs.patterns.astype(np.int64),
+        counts=pairs.counts,
+        start_matched=_shares(known, known.matched),
+        start_others=_shares(known, known.others),
+        start_share=known.share,
+    )
+    curves = tuple(_rising(found.bits(part), pairs, part) for part in range(len(site_template.KNOTS)))
+    raw = Weights(found.prior, site_template.KNOTS, curves, (0.0,) * len(curves))
+    slope, offset = logistic_weights.line(raw.total(known.patterns), known)
+    curves = tuple(slope * curve for curve in curves)
+    unknown = tuple(float(min(0.0, curve[-1])) for curve in curves)  # never worth more than what is equal
+    return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
+
+
+def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
+    """How often each level occurs, in each part."""
+    columns = [pairs.patterns[:, part] for part in range(pairs.patterns.shape[1])]
+    seen = [np.bincount(one[one >= 0], counts[one >= 0], minlength=len(LEVELS)) for one in columns]
+    return [(one + ecm.PSEUDO_PAIRS).tolist() for one in seen]
+
+
+def _rising(bits: Floats, pairs: Pairs, part: int) -> Floats:
+    from sklearn.isotonic import IsotonicRegression  # takes 2 s, and only weights by ECM need it
+
+    levels = pairs.patterns[:, part]
+    seen = np.bincount(levels[levels >= 0], pairs.counts[levels >= 0], minlength=len(LEVELS))
+    occurs = seen > 0
+    if not occurs.any():
+        return np.zeros(len(site_template.KNOTS[part]))
+    smooth = IsotonicRegression(out_of_bounds="clip").fit(LEVELS[occurs], bits[occurs], seen[occurs])
+    return np.asarray(smooth.predict(site_template.KNOTS[part]), np.float64)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work of the daemon's that may hang, in a thread and with a connection of its own, so that nothing waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from reprise.database import Database
+from reprise.database.errors import DatabaseError
+from reprise.eventlog import Throttle
+from reprise.matcher.errors import MatcherError
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+STOP_S = 5.0
+
+
+class Background:
+    """Calls `step` once a second. What it raises is said in the log, and it is called again."""
+
+    def __init__(self, name: str, path: Path, step: Callable[[Database], object]) -> None:
+        self._path = path
+        self._step = step
+        self._name = name
+        self._stopping = threading.Event()
+        self._throttle = Throttle()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Go on in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the step that goes on; not for long, it may hang."""
+        self._stopping.set()
+        self._thread.join(STOP_S)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(POLL_S):
+            try:
+                with Database.open(self._path) as database:
+                    self._step(database)
+            except (DatabaseError, MatcherError) as error:
+                self._throttle.warning(log, "background-failed", work=self._name, error=error)
+            except Exception as error:  # a defect must not end the thread
+                self._throttle.warning(log, "background-failed", trace=True, work=self._name, error=error)

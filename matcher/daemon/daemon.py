@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise serve`: sockets, service and journal put together, from the first line of the log to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from reprise import __version__
+from reprise.config import Config, ConfigError
+from reprise.database import Database
+from reprise.database.store import size_on_disk
+from reprise.eventlog import line
+from reprise.matcher.daemon import garbage
+from reprise.matcher.daemon.background import Background
+from reprise.matcher.daemon.basis import Basis
+from reprise.matcher.daemon.harm_watch import Watch
+from reprise.matcher.daemon.journal import Journal
+from reprise.matcher.daemon.listener import listen, listen_tcp, remove_socket
+from reprise.matcher.daemon.metrics import Gauges, Metrics
+from reprise.matcher.daemon.peer import Peer, UnixPeer, munge_greeter
+from reprise.matcher.daemon.quiet_time import Quiet
+from reprise.matcher.daemon.replica import Publisher, Replica
+from reprise.matcher.daemon.server import Server
+from reprise.matcher.daemon.service import Service
+from reprise.matcher.daemon.write_queue import Queue
+from reprise.matcher.linkage.linkage_model import LinkageError
+from reprise.systemd import keep_watchdog_calm, notify, passed_listener
+
+if TYPE_CHECKING:
+    from reprise.matcher.daemon.prometheus import MetricsServer
+
+log = logging.getLogger(__name__)
+
+# For a request, the thread that reads records must let go of the interpreter soon: it is asked for it up to ten times.
+SWITCH_INTERVAL_S = 0.00005
+
+
+def run(load_config: Callable[[], Config]) -> None:
+    """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
+    _log_to_stderr()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    garbage.tolerate()
+    basis = Basis(load_config)
+    config = basis.config
+    metrics = _metrics(config)
+    queue = Queue()
+    service = Service(basis, queue.put, metrics=metrics)
+    journal = Journal(
+        config.database.path,
+        queue,
+        basis.use_records,
+        version=__version__,
+        retention_days=config.matcher.retention_days,
+        on_look=service.watch.look,
+    )
+    passed = passed_listener(os.environ, (socket.AF_UNIX,))
+    listener = passed or listen(config.matcher.socket)
+    inode = config.matcher.socket.stat().st_ino if passed is None else None
+    over_tcp = told = None
+    try:
+        told = _telling(basis, service.watch, queue, metrics)
+        over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
+        with asyncio.Runner() as runner:
+            # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
+            journal.start(basis.load_records())
+            if told:
+                told.start()
+            background = [Background(name, config.database.path, step) for name, step in _steps(config)]
+            for one in background:
+                one.start()
+            try:
+                runner.run(_serve(config, service, journal, Quiet(queue), metrics, listener, over_tcp))
+            finally:
+                for one in background:
+                    one.stop()
+                journal.stop()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        listener.close()
+        if over_tcp:
+            over_tcp.close()
+        if told:
+            told.stop()
+        if inode is not None:  # a passed socket is the manager's
+            remove_socket(config.matcher.socket, inode)
+
+
+def _metrics(config: Config) -> Metrics:
+    """What counts; only who wants it told loads what tells it."""
+    if not config.matcher.metrics:
+        return Metrics()
+    from reprise.matcher.daemon.prometheus import Counted
+
+    return Counted()
+
+
+def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> MetricsServer | None:
+    """What serves the metrics, where they are wanted. Raises ServiceError."""
+    config = basis.config
+    if not config.matcher.metrics:
+        return None
+    from reprise.matcher.daemon.prometheus import Counted, MetricsServer
+
+    assert isinstance(metrics, Counted)  # noqa: S101
+    path = config.database.path
+
+    def counted() -> Mapping[tuple[str, str], int]:
+        with Database.open(path, read_only=True) as database:
+            return database.record_counts()
+
+    def rows() -> Mapping[str, int]:
+        with Database.open(path, read_only=True) as database:
+            return database.about_rows()
+
+    def newest() -> float | None:
+        with Database.open(path, read_only=True) as database:
+            return database.newest_record_at()
+
+    metrics.look_up(
+        Gauges(
+            records_known=lambda: len(basis.knowledge),
+            records=counted,
+            rows=rows,
+            newest=newest,
+            writes_waiting=lambda: len(queue),
+            writes_dropped=lambda: queue.dropped,
+            quarantines=lambda: watch.quarantines,
+            mode=lambda: basis.config.matcher.mode,
+            holdout=lambda: basis.config.matcher.holdout,
+            database_bytes=lambda: size_on_disk(path),
+        )
+    )
+    return MetricsServer(config.matcher.metrics, metrics.registry)
+
+
+def _steps(config: Config) -> Iterator[tuple[str, Callable[[Database], object]]]:
+    """What is done once a second beside serving."""
+    if config.matcher.publish:
+        yield "publisher", Publisher(config.matcher.publish).step
+    if config.replica.records:
+        yield "replica", Replica(config, config.replica.records).step
+
+
+async def _serve(
+    config: Config,
+    service: Service,
+    journal: Journal,
+    quiet: Quiet,
+    metrics: Metrics,
+    listener: socket.socket,
+    over_tcp: socket.socket | None,
+) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def begin_stop() -> None:
+        notify(os.environ, "STOPPING=1")
+        stop.set()
+
+    def reload() -> None:
+        try:
+            service.reload()
+            log.info(line("reloaded"))
+        except (ConfigError, LinkageError) as error:
+            log.warning(line("reload-failed", error=error))
+        journal.reload()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, begin_stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, reload))
+
+    def server(on: socket.socket, greet: Callable[[socket.socket], Peer]) -> Server:
+        return Server(
+            on,
+            greet,
+            service.answer,
+            quiet,
+            max_connections=config.matcher.max_connections,
+            timeout_s=config.matcher.request_timeout_s,
+            late=metrics.late,
+        )
+
+    servers = [server(listener, UnixPeer)]
+    if over_tcp:
+        servers.append(server(over_tcp, munge_greeter(config.matcher.munge_socket)))
+        log.info(line("serving-tcp", address=config.matcher.listen, uid=os.geteuid()))
+    watchdog = asyncio.create_task(keep_watchdog_calm(os.environ))
+    log.info(line("serving", version=__version__, socket=listener.getsockname(), database=config.database.path))
+    notify(os.environ, "READY=1")
+    await asyncio.gather(*(server.serve(stop) for server in servers))
+    watchdog.cancel()
+
+
+class _EachLine(logging.Formatter):
+    """Each line with its level: what the journal wrote at once is one message of many lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_EachLine())
+    logger = logging.getLogger("reprise")
+    logger.handlers = [handler]
+    logger.setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))
+    logger.propagate = False

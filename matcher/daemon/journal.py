@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon's side of the database: one thread owns the connection, writes the queue to it, and watches for new
+records. Requests never wait for it. Entries that the database cannot take now, since it is locked, damaged or gone or
+its disk is full, stay in the queue until it can.
+
+Entries that are made within LINGER_S are written in one transaction, since to wake the thread and to sync the disk for
+each decision costs as much as to make it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from reprise.database import Database
+from reprise.database.entities import RecordText
+from reprise.database.errors import BusyError, DatabaseError
+from reprise.database.service_runs import TOUCH_INTERVAL_S
+from reprise.eventlog import Throttle, line
+from reprise.matcher.daemon.queue_writer import BATCH, Writer
+from reprise.matcher.daemon.write_queue import Queue
+
+log = logging.getLogger(__name__)
+
+BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
+LINGER_S = 0.05  # for more writes to come; what is answered is written so much later, and lost if killed before
+POLL_S = 0.5  # how often new records are looked for; they are in use within a second
+PURGE_S = 86_400.0
+PURGE_ROWS = 2_000  # of each table in one transaction (some 0.1 s), after which others have their turn
+DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
+
+
+class OnRecords(Protocol):
+    def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
+        """Take records that are new or have changed, or all there are, and forget those with the ids `gone`."""
+
+
+class Journal:
+    """Writes the entries of `queue` to the database, in order. `on_records` gets records as they change; `on_look` is
+    called with the database from time to time, in the journal's thread.
+
+    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay entries, and
+    cost those that do not fit the queue or are left at the end; they never cost a request.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        queue: Queue,
+        on_records: OnRecords,
+        *,
+        version: str,
+        retention_days: int,
+        on_look: Callable[[Database], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._path = path
+        self._on_records = on_records
+        self._on_look = on_look
+        self._version = version
+        self._retention_s = retention_days * 86_400.0
+        self._clock = clock
+        self.queue = queue
+        self._stopping = threading.Event()
+        self._reload = threading.Event()
+        self._throttle = Throttle()
+        self._writer = Writer(queue, self._current)
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._database: Database | None = None
+        self._identity: tuple[int, int] | None = None
+        self._seen: int | None = None  # number of the last change of the records; None: not read yet
+        self._service_run = 0
+        self._forgetting: float | None = None  # what is older is to be purged
+        self._forgotten = 0  # rows, in the purge that is under way
+        self._known_time = 0.0  # by the clock, at the purge before; at first, when a daemon was last there
+        self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
+
+    def start(self, seen: int | None = None) -> None:
+        """Open the database, hand out the records, note the daemon's start, and go on in a thread.
+
+        `seen`: the number of the last change of the records that is known already; None: no record is.
+        """
+        self._open(seen)
+        self._thread.start()
+
+    def reload(self) -> None:
+        """Have the records handed out again, changed or not."""
+        self._reload.set()
+
+    def stop(self) -> None:
+        """Write what is left, note the daemon's end, and close the database."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            if self.queue.new.wait(0.0 if self._writer.is_due() else POLL_S / 2):
+                if self.queue.made - self.queue.taken < BATCH:
+                    self._stopping.wait(LINGER_S)
+                self._take()
+            if self._writer.is_due():
+                self._writer.write_some()
+            self._guarded(self._tend)
+        self._drain(time.monotonic() + DRAIN_S)
+
+    def _drain(self, deadline: float) -> None:
+        """A lock may end in time. Who is to make room or to put a file back will not come so soon."""
+        while self.queue.unmade_since() is not None:
+            self.queue.make_oldest()
+        self._take()
+        while self.queue.taken:
+            why = self._writer.write_some()
+            late = time.monotonic() > deadline
+            if late or (why and not isinstance(why, BusyError)):
+                self._writer.give_up("the daemon had to stop" if late else str(why))
+        if self._database:
+            database = self._database
+            self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
+            self._guarded(database.close)
+
+    def _take(self) -> None:
+        entries = self.queue.take()
+        if entries:
+            log.info("\n".join(entry.line for entry in entries))
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except DatabaseError as error:
+            self._throttle.warning(log, "database-failed", error=error)
+        except Exception as error:  # a defect must not end the thread that does all the rest
+            self._throttle.warning(log, "database-failed", trace=True, error=error)
+
+    # --- what is done from time to time
+
+    def _tend(self) -> None:
+        if not self._is_due("poll", POLL_S):
+            return
+        database = self._current()
+        self._on_look(database)
+        self._look_for_records(database)
+        if self._is_due("touch", TOUCH_INTERVAL_S):
+            database.touch_service_run(self._service_run, self._clock())
+        if self._is_due("purge", PURGE_S):
+            self._begin_purge()
+        if self._forgetting is not None:
+            self._purge_some(database, self._forgetting)
+
+    def _begin_purge(self) -> None:
+        """Forget what is over the retention now, and was so by the clock at the purge before: nothing is lost where it
+        jumps ahead for less than a day."""
+        now = self._clock()
+        self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
+        self._known_time = now
+
+    def _purge_some(self, database: Database, before: float) -> None:
+        """Until nothing is left to forget, or there is something to write; then it goes on at the next poll."""
+        count = PURGE_ROWS
+        while count >= PURGE_ROWS:
+            count = database.purge(before, PURGE_ROWS)
+            self._forgotten += count
+            if self.queue.new.is_set() or self._stopping.is_set():
+                break
+        if count < PURGE_ROWS:
+            log.info(line("purged", rows=self._forgotten))
+            self._forgetting = None
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        now = time.monotonic()
+        if now < self._due[what]:
+            return False
+        self._due[what] = now + every_s
+        return True
+
+    def _look_for_records(self, database: Database) -> None:
+        if self._reload.is_set():
+            self._reload.clear()  # before they are read, so that being asked again meanwhile counts
+            self._seen = None
+        changes = database.record_changes(self._seen)
+        if changes:
+            self._on_records(changes.changed, changes.gone, all_of_them=changes.all_of_them)
+            self._seen = changes.number
+
+    def _open(self, seen: int | None = None) -> Database:
+        identity = _identity(self._path)
+        database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
+        try:
+            self._seen = seen
+            self._look_for_records(database)
+            now = self._clock()
+            last, _ = database.service_runs_around(now)
+            self._known_time = (last.stopped_at or last.seen_at) if last else now
+            self._service_run = database.begin_service_run(self._version, now)
+        except BaseException:
+            database.close()
+            raise
+        self._database, self._identity = database, identity
+        return database
+
+    def _current(self) -> Database:
+        """The database; opened anew where the file was deleted or replaced, since what is written to the old one would
+        be lost without a word. Raises a DatabaseError."""
+        if self._database and self._identity == _identity(self._path):
+            return self._database
+        if self._database:
+            log.warning(line("database-replaced", path=self._path))
+            database, self._database = self._database, None
+            database.close()
+        database = self._open()
+        log.warning(line("database-reopened", path=self._path))
+        return database
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

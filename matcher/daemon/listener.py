@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sockets that the daemon listens on: how they come to be, and how they go."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from reprise.config import SOCKET_PATH_LIMIT, host_and_port
+from reprise.eventlog import line
+from reprise.matcher.errors import ServiceError
+
+log = logging.getLogger(__name__)
+
+# ip(7), and ipv6(7) of Linux 4.15; Python 3.11 has no names for them.
+FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
+BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
+
+
+def listen(path: Path) -> socket.socket:
+    """Bind `path`, mode 0666, in place of what a killed daemon left there.
+
+    Raises ServiceError where a daemon already serves it, or where somebody else could put a socket in its place.
+    """
+    if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
+        raise ServiceError(f"{path}: is longer than the {SOCKET_PATH_LIMIT} bytes of a socket's path: shorten it")
+    try:
+        with _locked(path.parent):
+            _remove_stale(path)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.bind(str(path))
+            path.chmod(0o666)
+            listener.listen(BACKLOG)
+            return listener
+    except OSError as error:
+        raise ServiceError(
+            f"{path}: cannot listen there ({error.strerror}): create {path.parent} for the user that runs the matcher, "
+            "or set matcher.socket to another path"
+        ) from error
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Keep two daemons that start at once from removing each other's socket."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise ServiceError(
+                f"{directory}: everyone may write there, and so replace the socket: run `chmod o-w {directory}`"
+            )
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise ServiceError(f"{path}: is in the way and not a socket: remove it, or set matcher.socket to another path")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except BlockingIOError:  # its backlog is full: somebody listens
+            pass
+    raise ServiceError(f"{path}: another matcher serves this socket: stop it first (`systemctl stop reprise-matcher`)")
+
+
+def listen_tcp(address: str) -> socket.socket:
+    """Bind `host:port`, as `bind` does. Raises ServiceError where that cannot be."""
+    host, port = host_and_port(address)
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        with contextlib.ExitStack() as unless_bound:
+            listener = unless_bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            bind(listener, host, port)
+            listener.listen(BACKLOG)
+            unless_bound.pop_all()
+        return listener
+    except OSError as error:
+        raise ServiceError(
+            f"{address}: cannot listen there ({error.strerror}): set matcher.listen to an address of this host and a "
+            "free port, or to ''"
+        ) from error
+
+
+def bind(listener: socket.socket, host: str, port: int) -> None:
+    """Bind a socket for TCP; where this host has no such address, for when it has one, and say so: networks come up
+    after the daemon, and what it serves beside must not wait for them. Raises OSError."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        listener.setsockopt(*FREEBIND[listener.family], 1)
+        listener.bind((host, port))
+        log.warning(line("address-missing", address=f"{host}:{port}"))
+
+
+def remove_socket(path: Path, inode: int) -> None:
+    """Remove the daemon's own socket; one that another daemon has put there since is left alone."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_ino == inode:
+            path.unlink()
+    log.info(line("stopped", socket=path))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics in the text format of Prometheus, over HTTP, from threads of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+from reprise import __version__
+from reprise.config import host_and_port
+from reprise.database.errors import DatabaseError
+from reprise.matcher.daemon.listener import bind
+from reprise.matcher.daemon.metrics import Gauges, Metrics
+from reprise.matcher.errors import ServiceError
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+MODES = ("on", "observe", "off")
+CLIENT_S = 10.0
+"""A client that says nothing for so long is left."""
+
+
+class Counted(Metrics):
+    """Counts, and serves what it has counted."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        names = (
+            "reprise_decisions_total",
+            "reprise_requests_refused_total",
+            "reprise_outcomes_total",
+            "reprise_answers_late_total",
+        )
+        self._decisions = Counter(names[0], "Decisions by verdict.", ["verdict"], registry=self.registry)
+        self._seconds = Histogram(
+            "reprise_decision_seconds", "Time from a request to its decision.", buckets=BUCKETS, registry=self.registry
+        )
+        self._refused = Counter(names[1], "Requests that were not answered.", ["why"], registry=self.registry)
+        self._late = Counter(names[3], "Answers whose client had gone.", registry=self.registry)
+        self._reported = Counter(names[2], "Reports of jobs by state.", ["state"], registry=self.registry)
+        self._ended = Counter(
+            "reprise_jobs_ended_total", "Jobs that ended, by verdict.", ["verdict", "failed"], registry=self.registry
+        )
+        ProcessCollector(registry=self.registry)
+
+    def decided(self, verdict: str, seconds: float) -> None:
+        self._decisions.labels(verdict).inc()
+        self._seconds.observe(seconds)
+
+    def refused(self, why: str) -> None:
+        self._refused.labels(why).inc()
+
+    def late(self) -> None:
+        self._late.inc()
+
+    def reported(self, state: str, verdict: str, failed: bool | None) -> None:
+        self._reported.labels(state).inc()
+        if failed is not None:
+            self._ended.labels(verdict, str(failed).lower()).inc()
+
+    def look_up(self, gauges: Gauges) -> None:
+        """Have these told too."""
+        self.registry.register(_LookedUp(gauges))
+
+
+class _LookedUp(Collector):
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def describe(self) -> list[Metric]:
+        return []  # not looked up yet
+
+    def collect(self) -> Iterator[Metric]:
+        of = self._gauges
+        yield GaugeMetricFamily("reprise_records_known", "Records that decisions are made by.", of.records_known())
+        records = GaugeMetricFamily("reprise_records", "Records in the database.", labels=["component", "status"])
+        with contextlib.suppress(DatabaseError):  # what cannot be read is not told, and the rest is
+            for (component, status), count in sorted(of.records().items()):
+                records.add_metric([component, status], count)
+            newest = of.newest()
+            if newest is not None:
+                age = max(0.0, time.time() - newest)
+                yield GaugeMetricFamily("reprise_newest_record_age_seconds", "Since a record was made.", age)
+        yield records
+        rows = GaugeMetricFamily("reprise_rows", "About how many rows a table has.", labels=["table"])
+        with contextlib.suppress(DatabaseError):
+            for table, count in of.rows().items():
+                rows.add_metric([table], count)
+        yield rows
+        yield GaugeMetricFamily("reprise_writes_waiting", "Writes to the database that wait.", of.writes_waiting())
+        yield CounterMetricFamily("reprise_writes_dropped", "Writes that were given up.", of.writes_dropped())
+        yield CounterMetricFamily("reprise_quarantines", "Records that were set aside.", of.quarantines())
+        mode = GaugeMetricFamily("reprise_mode", "1 for the mode that is set.", labels=["mode"])
+        for name in MODES:
+            mode.add_metric([name], float(of.mode() == name))
+        yield mode
+        yield GaugeMetricFamily("reprise_holdout_ratio", "Share of matched jobs that are held out.", of.holdout())
+        with contextlib.suppress(OSError):
+            yield GaugeMetricFamily("reprise_database_bytes", "Size of the database's files.", of.database_bytes())
+        build = GaugeMetricFamily("reprise_build_info", "1, with the version.", labels=["version"])
+        build.add_metric([__version__], 1.0)
+        yield build
+
+
+class MetricsServer:
+    """Serves `/metrics`."""
+
+    def __init__(self, address: str, registry: CollectorRegistry) -> None:
+        """Raises ServiceError where it cannot listen there."""
+        host, port = host_and_port(address)
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = CLIENT_S
+
+            def do_GET(self) -> None:
+                found = self.path.split("?")[0] == "/metrics"
+                body = generate_latest(registry) if found else b"see /metrics\n"
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4 if found else "text/plain")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Not in the daemon's log."""
+
+        class Listening(ThreadingHTTPServer):
+            daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+            def server_bind(self) -> None:
+                bind(self.socket, host, port)
+                self.server_address = self.socket.getsockname()
+
+            def handle_error(self, *_: object) -> None:
+                """A client that has gone is nobody's business."""
+
+        try:
+            self._server = Listening((host, port), Handler)
+        except OSError as error:
+            raise ServiceError(
+                f"{address}: metrics cannot be served there ({error.strerror or error}): set matcher.metrics to an "
+                "address of this host and a free port, or to ''"
+            ) from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+
+    def start(self) -> None:
+        """Go on in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+        self._server.server_close()

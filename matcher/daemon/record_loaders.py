@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All records, at the daemon's start, by several processes: each reads, checks and prepares a share of them.
+
+What is left to do with a record takes a seventh of that time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reprise.database import Database, DatabaseError
+from reprise.eventlog import line
+from reprise.matcher.decision.known_records import readable
+from reprise.matcher.decision.record_batch import Batch, batch
+from reprise.matcher.linkage.prepared_record import Preparation
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+log = logging.getLogger(__name__)
+
+MINIMUM = 20_000  # records; with fewer, to start processes takes as long as they save
+PIECE = 2048  # records that a process takes at once, and hands over as some 1.5 MiB
+WORKERS = 4  # at most: the process that takes what they hand over would not keep up with many more
+AHEAD = 2  # pieces more than workers that are under way, so that none waits for work, and memory is bounded
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the records of the database at `path` are shared out: by the first and the last id of each piece.
+
+    `number` is that of the last change of records before they are read: later ones may be among what is read or not.
+    """
+
+    path: Path
+    number: int
+    pieces: Sequence[tuple[int, int]]
+    workers: int
+
+    def batches(self, prepare: Preparation) -> Iterator[Batch]:
+        """All records, in order. What the other processes fail to do is done in this one, and that is logged."""
+        done = 0
+        try:
+            for some in self._by_workers(prepare):
+                done += 1
+                yield some
+            return
+        except Exception as error:  # whatever it is, it must not keep the daemon from starting
+            log.warning(line("workers-failed", left=len(self.pieces) - done, error=error or type(error).__name__))
+        with Database.open(self.path, read_only=True) as database:
+            for first, last in self.pieces[done:]:
+                yield batch(readable(database.record_texts(first, last)), prepare)
+
+    def _by_workers(self, prepare: Preparation) -> Iterator[Batch]:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        pool = ProcessPoolExecutor(self.workers, get_context("fork"), _begin, (os.getpid(), self.path, prepare))
+        waiting: deque[Future[Batch]] = deque()
+        try:
+            for piece in self.pieces:
+                waiting.append(pool.submit(_batch, *piece))
+                if len(waiting) >= self.workers + AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def plan(path: Path) -> Plan | None:
+    """None where other processes do not pay, or must not be made: a fork of a process with threads may hang.
+
+    Nor may one inherit an open database: the caller has none open yet.
+    """
+    processors = len(os.sched_getaffinity(0))
+    if processors < 2 or threading.active_count() > 1:
+        return None
+    try:
+        with Database.open(path, read_only=True) as database:
+            number, ids = database.last_record_change(), database.record_ids()
+    except DatabaseError:
+        return None  # whoever opens it to write says what is wrong
+    if len(ids) < MINIMUM:
+        return None
+    pieces = [(ids[first], ids[min(first + PIECE, len(ids)) - 1]) for first in range(0, len(ids), PIECE)]
+    return Plan(path, number, pieces, min(processors, WORKERS))
+
+
+# --- in the other processes
+
+_path: Path
+_prepare: Preparation
+
+
+def _begin(parent: int, path: Path, prepare: Preparation) -> None:
+    global _path, _prepare
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # they wait for work, and do not see their parent's end
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent gets it too
+    gc.disable()
+    _path, _prepare = path, prepare
+
+
+@cache
+def _database() -> Database:
+    return Database.open(_path, read_only=True)
+
+
+def _batch(first: int, last: int) -> Batch:
+    return batch(readable(_database().record_texts(first, last)), _prepare)

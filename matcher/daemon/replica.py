@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matchers that stand in for one another. The primary publishes its records; a replica takes them from there, and sends
+what it decides and hears to the primary. What cannot be sent waits in the replica's database."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from reprise.database import Database
+from reprise.endpoint import parse
+from reprise.eventlog import line
+from reprise.matcher.errors import ProtocolError, ServiceError
+from reprise.matcher.wire import protocol
+from reprise.matcher.wire.client import ask_in_order
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 5.0
+MESSAGES = 256
+BYTES = protocol.REQUEST_LIMIT - 1024  # of messages in a request
+
+
+class Publisher:
+    """Of a primary."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._done: int | None = None  # the last change of the records that is published
+
+    def step(self, database: Database) -> None:
+        """Publish the records, if they have changed."""
+        last = database.last_record_change()
+        if last != self._done or not self._path.exists():
+            count = database.publish_records(self._path)
+            self._done = last
+            log.info(line("published", path=self._path, records=count))
+
+
+class Replica:
+    """What makes a matcher a replica. `records` is the file that the primary publishes."""
+
+    def __init__(self, config: Config, records: Path) -> None:
+        self._config = config
+        self._copy = records
+        self._seen: tuple[int, int, int] | None = None
+
+    def step(self, database: Database) -> None:
+        """Take the records where they were published anew, and send what waits. Raises a MatcherError."""
+        try:
+            self._take(database)
+        finally:
+            self._send(database)
+
+    def _take(self, database: Database) -> None:
+        try:
+            status = self._copy.stat()
+            found = status.st_ino, status.st_mtime_ns, status.st_size
+            if found == self._seen:
+                return
+            data = self._copy.read_bytes()
+        except OSError as error:
+            raise ServiceError(
+                f"{self._copy}: cannot be read ({error.strerror}): set [matcher] publish on the primary to a file that "
+                "this host sees under this path"
+            ) from error
+        changed = database.take_published(self._copy, data)
+        self._seen = found
+        log.info(line("copy-taken", path=self._copy, changed=changed))
+
+    def _send(self, database: Database) -> None:
+        endpoints = [one for one in map(parse, self._config.replica.primary) if one]
+        settings = self._config.matcher
+        while waiting := database.oldest_out(MESSAGES):
+            last, request = batched(waiting)
+            answers = ask_in_order(
+                endpoints,
+                request,
+                matcher_uid=settings.uid,
+                munge_socket=str(settings.munge_socket or ""),
+                timeout_s=TIMEOUT_S,
+            )
+            _, reply = next(answers)
+            if reply.get("kind") != "ok":
+                raise ProtocolError(f"the primary refuses what it is sent: {reply.get('reason')}")
+            database.drop_out(last)
+
+
+def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any]]:
+    """As many messages as one request holds, and the number of the last. One that alone does not fit is left out."""
+    entries: list[Any] = []
+    size, last = 0, 0
+    for number, text in waiting:
+        length = len(text.encode()) + 1
+        if length <= BYTES:
+            size += length
+            if size > BYTES:
+                break
+            entries.append(json.loads(text))
+        last = number
+    return last, {"v": protocol.VERSION, "kind": "forward", "entries": entries}

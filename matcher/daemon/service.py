@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matcher without its socket: a request and the caller's uid go in, a reply and a journal entry come out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pwd
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from reprise import __version__
+from reprise.eventlog import Throttle
+from reprise.matcher.daemon.basis import Basis
+from reprise.matcher.daemon.entries import decision_entry, forwarded_entry, outcome_entry
+from reprise.matcher.daemon.harm_watch import Watch
+from reprise.matcher.daemon.metrics import Metrics
+from reprise.matcher.daemon.write_queue import Entry, MakeEntry
+from reprise.matcher.decision.decide import Decided, Question, answered
+from reprise.matcher.decision.holdout_blocks import Blocks
+from reprise.matcher.decision.like_jobs import like
+from reprise.matcher.errors import ProtocolError
+from reprise.matcher.support.explainer import Explainer
+from reprise.matcher.wire import protocol, tokens
+
+log = logging.getLogger(__name__)
+
+INLINE_BYTES = 8192  # a larger request is decided in a thread: its script takes long to read; seen: 20 ms for 128 KiB
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
+WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
+
+
+def new_decision_id(at: float) -> str:
+    """Unique, and in the order of time; the hyphen tells it from a job id."""
+    return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
+
+
+class Service:
+    """Answers requests from what `basis` holds. `put` queues an entry that must be written before its request is
+    answered."""
+
+    def __init__(
+        self,
+        basis: Basis,
+        put: Callable[[Entry], object],
+        *,
+        clock: Callable[[], float] = time.time,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._basis = basis
+        self._metrics = metrics or Metrics()
+        self._clock = clock
+        self._started = time.monotonic()
+        self._names: dict[int, str] = {}
+        self._throttle = Throttle()
+        self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
+        self._put = put
+        self._blocks = Blocks()
+        self._is_replica = basis.config.replica.records is not None  # who becomes one, or none, is started anew
+        self.watch = Watch(clock, judges=not self._is_replica)
+        self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
+
+    def reload(self) -> None:
+        """Reload the configuration and the model, and look users' names up again. Raises as `Basis.reload`."""
+        self._basis.reload()
+        self._names.clear()
+
+    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], MakeEntry | None]:
+        """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
+        begun = time.perf_counter()
+        try:
+            request = protocol.read_request(body)
+            if isinstance(request, protocol.Decide):
+                return await self._decide(request, uid, begun, inline=self._basis.inline and len(body) <= INLINE_BYTES)
+            if isinstance(request, protocol.Outcome):
+                return self._outcome(request, uid)
+            if isinstance(request, protocol.Forward):
+                return await self._forward(request, uid), None
+            if isinstance(request, protocol.Explain):
+                return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model), None
+            if isinstance(request, protocol.Token):
+                return self._token(uid), None
+            uptime = time.monotonic() - self._started
+            records = len(self._basis.knowledge)
+            return protocol.pong_reply(version=__version__, records=records, uptime_s=uptime), None
+        except ProtocolError as error:
+            self._metrics.refused("request")
+            self._throttle.warning(log, "bad-request", uid=uid, error=error)
+            return protocol.error_reply(str(error)), None
+        except Exception:  # a defect costs this one answer, and the job runs with defaults
+            self._metrics.refused("defect")
+            self._throttle.warning(log, "failed", trace=True, uid=uid)
+            return protocol.error_reply("the matcher failed; its log says why"), None
+
+    async def _decide(
+        self, request: protocol.Decide, uid: int, begun: float, *, inline: bool
+    ) -> tuple[dict[str, Any], MakeEntry]:
+        at = self._clock()
+        question = Question(
+            submission=request.submission,
+            user=await self._user(uid),
+            uid=uid,
+            point=request.point,
+            mode=request.mode,
+            at=at,
+            facts=request.job,
+        )
+        arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
+        if inline:
+            made = answered(*arguments)
+        else:
+            made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
+        made = self._dealt(made, question)
+        elapsed_ms = (time.perf_counter() - begun) * 1e3
+        self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
+        return protocol.decision_reply(made.decision), partial(
+            decision_entry, made, elapsed_ms, forward=self._is_replica
+        )
+
+    def _dealt(self, made: Decided, question: Question) -> Decided:
+        """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
+        are given the same of the others."""
+        decision, share = made.decision, self._basis.config.matcher.holdout
+        if decision.verdict != "apply" or not share or question.submission.command in REPORT_NO_END:
+            return made
+        record = self._blocks.one_of(made.used)
+        others = frozenset(one.id for one in made.used if one is not record)
+        job = decision.metadata
+        alike = like(
+            record.scope,
+            nodes=job.get("nodes"),
+            tasks=job.get("tasks"),
+            user=decision.user,
+            application=job.get("program") or job.get("job_name") or "",
+        )
+        in_doubt = self.watch.in_doubt(record.id)
+        place = self._blocks.place((record.id, others, alike), decision.id, share, in_doubt=in_doubt)
+        self.watch.dealt(record.id)
+        return made.placed(place, record)
+
+    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
+        if uid not in (0, outcome.job.uid):
+            raise ProtocolError(
+                f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
+            )
+        failed = outcome.exit_status != 0 if outcome.state == "ended" else None
+        self._metrics.reported(outcome.state, outcome.verdict, failed)
+        arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch)
+        return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
+
+    async def _forward(self, forward: protocol.Forward, uid: int) -> dict[str, Any]:
+        """Written before it is answered: the replica forgets it then."""
+        if uid not in (0, os.geteuid()):
+            raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[bool] = loop.create_future()
+
+        def settle(succeeded: bool) -> None:
+            if not written.done():
+                written.set_result(succeeded)
+
+        def done(succeeded: bool) -> None:
+            loop.call_soon_threadsafe(settle, succeeded)
+
+        def refused(error: Exception) -> None:
+            self._throttle.warning(log, "refused-row", error=error)
+
+        self._put(forwarded_entry(forward, self.watch, refused=refused, done=done))
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                if await written:
+                    return protocol.ok_reply()
+        except TimeoutError:
+            pass
+        return protocol.error_reply("it cannot be written now; the log says why: send it again later")
+
+    def _token(self, uid: int) -> dict[str, Any]:
+        if self._is_replica:
+            raise ProtocolError("token: this is a replica: the matcher that it stands in for makes tokens")
+        try:
+            return protocol.token_reply(tokens.make(tokens.key_of(self._basis.config), uid))
+        except tokens.TokenError as error:
+            self._throttle.warning(log, "no-token", uid=uid, error=error)
+            return protocol.error_reply("the matcher can make no token; its log says why")
+
+    async def _user(self, uid: int) -> str:
+        """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
+        if uid not in self._names:
+            try:
+                entry = await asyncio.to_thread(pwd.getpwuid, uid)
+            except KeyError:
+                return str(uid)
+            self._names[uid] = entry.pw_name
+        return self._names[uid]

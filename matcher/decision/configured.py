@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model, the policy and the knowledge that a configuration asks for."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+
+from reprise.config import Config
+from reprise.database.entities import RecordText
+from reprise.matcher.decision.decide import Knowledge
+from reprise.matcher.decision.guards import Policy
+from reprise.matcher.decision.known_records import readable
+from reprise.matcher.decision.site_access import access_of
+from reprise.matcher.linkage.linkage_model import Model, load
+
+OMPI_INFO_TIMEOUT_S = 10.0
+
+
+def model_of(config: Config) -> Model:
+    """The configured model, with the configured threshold. Raises LinkageError."""
+    return load(config.matcher.model, config.matcher.threshold)
+
+
+def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) -> Knowledge:
+    """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
+    return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+
+
+def policy_of(config: Config) -> Policy:
+    """The configuration's rules for decisions."""
+    return Policy(
+        config.site.cluster,
+        config.matcher.mode,
+        _openmpi_releases(config),
+        access_of(config.access),
+        config.matcher.predicted,
+    )
+
+
+def _openmpi_releases(config: Config) -> tuple[str, ...]:
+    """The Open MPI releases that jobs may load: as configured, else the one that `ompi_info` names, else none."""
+    if config.openmpi.releases:
+        return tuple(config.openmpi.releases)
+    command = shutil.which(config.openmpi.ompi_info)
+    if command is None:
+        return ()
+    try:
+        told = subprocess.run(
+            [command, "--version"], capture_output=True, text=True, timeout=OMPI_INFO_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    first = (told.stdout.splitlines() or [""])[0]  # Open MPI v4.1.4
+    return (first.removeprefix("Open MPI v"),) if first.startswith("Open MPI v") else ()

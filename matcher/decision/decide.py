@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decision: what a job gets, and why. A pure function of the question and of what is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.database.entities import Decision, Record
+from reprise.matcher.decision.guards import Policy, refusal
+from reprise.matcher.decision.holdout_blocks import Place
+from reprise.matcher.decision.known_records import Known, Terms
+from reprise.matcher.decision.record_batch import Batch, batches
+from reprise.matcher.decision.refusal import Refusal
+from reprise.matcher.decision.user_choices import chosen_names, hides_names
+from reprise.matcher.linkage.engine import Asked, Engine
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_result import Linkage, Match
+from reprise.matcher.linkage.prepared_record import Prepared
+from reprise.matcher.submission import JobFacts, Submission, named_clusters, parse
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.secrets import masked
+from reprise.matcher.wire.protocol import environment_problem
+
+NEAREST = 5  # records that a decision tells of
+BY_THE_SITE = "the site "  # how the reason begins where no record was looked at
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a job gets, asked at `point` ("submit", "start") by `user` at `at` (Unix seconds).
+
+    `mode` is the user's ("on", "observe", "explain"); `facts` are known once the job runs.
+    `metadata`: of a job of the past, whose submission tells less than accounting does.
+    """
+
+    submission: Submission
+    user: str
+    uid: int
+    point: str
+    mode: str
+    at: float
+    facts: JobFacts | None = None
+    metadata: JobMetadata | None = None
+
+
+class Knowledge:
+    """The records and the model. Records come and go while others decide by it; each decision sees them as they were
+    at one time.
+    """
+
+    def __init__(
+        self, records: Iterable[tuple[int, Known | None]], model: Model, *, cluster_nodes: int, timezone: str = ""
+    ) -> None:
+        """`records` as for `change`."""
+        self.cluster_wide: Sequence[Known] = ()
+        self.alike: dict[Hashable, Known] = {}  # one record for each of the terms there are
+        self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
+        self.change(records)
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return len(self.engine) + len(self.cluster_wide)
+
+    def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
+        """Take records, by their ids, that are new or not as they were. Those that are None are left out, as are those
+        with the ids `removed`. To be called by one thread at a time.
+        """
+        self.take(batches(records, self.engine.prepare), removed)
+
+    def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
+        """The same with records in batches that `engine.prepare` has prepared."""
+        gone = list(removed)
+        cluster_wide = {record.id: record for record in self.cluster_wide}
+
+        def linkable() -> Iterator[Prepared]:
+            for batch in batches:
+                gone.extend(batch.left_out)
+                cluster_wide.update({record.id: record for record in batch.cluster_wide})
+                for record in batch.alike:
+                    self.alike.setdefault(record.terms, record)  # before it can be found
+                yield batch.linkable
+
+        self.engine.take(linkable(), gone)
+        for number in gone:
+            cluster_wide.pop(number, None)
+        self.cluster_wide = sorted(cluster_wide.values(), key=lambda r: (-r.created_at, -r.gain, r.id))
+
+
+OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be seen", until_start=True)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage."""
+
+    record: Known
+    score: float | None
+    refusal: Refusal | None
+    match: Match | None = None
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
+
+    That is given how many milliseconds the decision took. `used` are the records that the settings are of.
+    """
+
+    decision: Decision
+    explained: Callable[[float], Decision]
+    used: Sequence[Known] = ()
+
+    def placed(self, place: Place, record: Known) -> Decided:
+        """The same for a job that is compared with others: without the record's settings, where it is held out."""
+        changes: dict[str, Any] = {
+            "block": place.block,
+            "block_size": place.size,
+            "compared_id": record.id,
+            "held_out": place.held_out,
+        }
+        if place.held_out:
+            injected = {name: value for name, value in self.decision.injected.items() if name not in record.names}
+            changes["injected"] = injected
+            if injected:
+                changes["reason"] = (
+                    f"{self.decision.reason}; those of record {record.id} ({record.component}) are held out, to see "
+                    "what others gain by them"
+                )
+            else:
+                changes["verdict"] = "holdout"
+                changes["reason"] = f"held out, to see what others gain; would be given {self.decision.reason}"
+        return Decided(
+            dataclasses.replace(self.decision, **changes),
+            lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
+            self.used,
+        )
+
+
+def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decision:
+    """Answer a question in full; `elapsed_ms` of the result is 0."""
+    return answered(question, knowledge, policy, decision_id).explained(0.0)
+
+
+def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
+    """As `decide`, but what only the log needs is not reckoned yet: it takes a tenth of the time."""
+    job = masked(
+        question.metadata
+        or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
+    )
+    model = knowledge.engine.model
+    asked = knowledge.engine.ask(job)
+    nearest, similar = asked.nearest_and_similar(NEAREST)
+    looked_at: list[_Candidate] = []
+    used: list[_Candidate] = []
+    started_on = question.facts.cluster if question.facts else None
+    clusters = started_on or named_clusters(question.submission)
+    if policy.mode == "off":
+        verdict, reason = "none", f"{BY_THE_SITE}has switched the matcher off"
+    elif denied := policy.access.refusal(job, question.uid, started=question.point == "start"):
+        verdict = "defer" if denied.until_start and _asks_again(question) else "none"
+        reason = f"{BY_THE_SITE}{denied.why}"
+    elif (missing := _not_visible_yet(question, clusters)) is not None:
+        verdict, reason = "defer", missing
+    else:
+        check = _checker(question, job, dataclasses.replace(policy, cluster=clusters or policy.cluster))
+        looked_at = _candidates(knowledge, check, nearest, asked, similar)
+        used = _chosen(looked_at, model.threshold)
+        verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
+    best = used[0].match if used and used[0].match else nearest.best
+    applies = verdict in ("apply", "observe")
+    decision = Decision(
+        id=decision_id,
+        at=question.at,
+        point=question.point,
+        cluster=started_on or policy.cluster,
+        uid=question.uid,
+        user=question.user,
+        mode=question.mode,
+        verdict=verdict,
+        reason=reason,
+        model=model.label,
+        threshold=model.threshold,
+        metadata=job.to_json(),
+        score=best.score if best else None,
+        record_id=used[0].record.id if applies else None,
+        injected=_environment(used) if applies else {},
+        job_id=question.facts.id if question.facts else None,
+        array_task=question.facts.array_task if question.facts else None,
+    )
+
+    waterfall = asked.waterfall(best) if best else None
+
+    def explained(elapsed_ms: float) -> Decision:
+        told = waterfall.explained() if waterfall else None
+        return dataclasses.replace(
+            decision,
+            fields=[field.to_json() for field in told.fields] if told else (),
+            alternatives=_alternatives(looked_at, used, model.threshold, told),
+            elapsed_ms=elapsed_ms,
+        )
+
+    return Decided(decision, explained, [candidate.record for candidate in used] if applies else ())
+
+
+def _not_visible_yet(question: Question, clusters: str) -> str | None:
+    """At submission, a script on standard input is out of sight, and which of several clusters Slurm will choose; when
+    the job starts, they are not."""
+    submission = question.submission
+    if not _asks_again(question):
+        return None
+    if clusters == "all" or "," in clusters:
+        return f"which of the clusters {clusters} runs the job is not known yet: asked again when it starts"
+    if submission.script is not None:
+        return None
+    if any(word.startswith("--wr") for word in submission.argv):  # --wrap, which may be abbreviated that far
+        return None
+    return "the script cannot be seen at submission (standard input?): asked again when the job starts"
+
+
+def _asks_again(question: Question) -> bool:
+    """Only a batch job does, when it starts."""
+    return question.point == "submit" and question.submission.command == "sbatch"
+
+
+Check = Callable[[Known], Refusal | None]
+
+
+def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
+    """Why a record does not serve the job."""
+    chosen = chosen_names(question.submission)
+
+    asks_again = _asks_again(question)
+    out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
+
+    by_terms: dict[Terms, Refusal | None] = {}
+
+    def check(record: Known) -> Refusal | None:
+        if record.terms not in by_terms:
+            found = refusal(record, job, chosen, policy)
+            if asks_again:
+                found = found or out_of_sight
+            elif found:
+                found = Refusal(found.why)
+            if not record.terms.gains:  # its refusal tells of its own gain
+                return found
+            by_terms[record.terms] = found
+        return by_terms[record.terms]
+
+    return check
+
+
+def _candidates(
+    knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable]
+) -> list[_Candidate]:
+    """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
+    records for the whole cluster."""
+
+    def candidates(matches: Iterable[Match]) -> list[_Candidate]:
+        found = ((match, Known.of(match.record)) for match in matches)
+        return [_Candidate(record, match.score, check(record), match) for match, record in found]
+
+    looked_at = candidates(nearest.matches)
+    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
+        serving = {c.record.component for c in looked_at if _may_serve(c)}
+        more: dict[str, set[Hashable]] = {}
+        for label in similar:
+            record = knowledge.alike[label]
+            if record.component not in serving:
+                found = check(record)
+                if found is None or found.until_start:
+                    more.setdefault(record.component, set()).add(label)
+        found_more = [match for labels in more.values() for match in asked.nearest_similar(labels).matches]
+        looked_at += candidates(sorted(found_more, key=lambda match: (-match.score, match.record.id)))
+    return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
+
+
+def _may_serve(candidate: _Candidate) -> bool:
+    return candidate.refusal is None or candidate.refusal.until_start
+
+
+def _chosen(looked_at: Sequence[_Candidate], threshold: float) -> list[_Candidate]:
+    """One record for each component, the best first; none that sets a variable that one before it sets, and no more
+    variables together than a decision carries."""
+    used: list[_Candidate] = []
+    for candidate in looked_at:
+        if not _may_serve(candidate) or (candidate.score is not None and candidate.score < threshold):
+            continue
+        together = _environment([*used, candidate])
+        if all(_independent(candidate.record, other.record) for other in used) and not environment_problem(together):
+            used.append(candidate)
+    return used
+
+
+def _environment(used: Iterable[_Candidate]) -> dict[str, str]:
+    return {name: value for candidate in used for name, value in candidate.record.environment.items()}
+
+
+def _independent(one: Known, other: Known) -> bool:
+    return one.component != other.component and not one.environment.keys() & other.environment.keys()
+
+
+def _verdict(
+    question: Question, policy: Policy, used: Sequence[_Candidate], looked_at: Sequence[_Candidate], threshold: float
+) -> tuple[str, str]:
+    if not used:
+        return "none", _why_nothing(looked_at, threshold, question.user)
+    waiting = next((c for c in used if c.refusal), None)
+    if waiting and waiting.refusal:
+        return "defer", f"{_named(waiting, question.user)} {waiting.refusal.why} before it starts"
+    first = used[0]
+    count = sum(len(candidate.record.environment) for candidate in used)
+    what = (
+        f"{_named(first, question.user)}: {count} variable{'s' * (count != 1)} of "
+        f"{', '.join(c.record.component for c in used)}, "
+        f"{'predicted, and then ' if first.record.terms.context.predicted else ''}"
+        f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
+    )
+    if policy.mode == "observe":
+        return "observe", f"the site only watches; would be given {what}"
+    if question.mode == "observe":
+        return "observe", f"the user only watches; would be given {what}"
+    return "apply", what
+
+
+def _why_nothing(looked_at: Sequence[_Candidate], threshold: float, user: str) -> str:
+    if not looked_at:
+        return "no tuned job is known yet"
+    best = looked_at[0]
+    if best.score is None or best.score >= threshold:
+        return f"{_named(best, user)} {best.refusal.why if best.refusal else ''}"
+    return f"no tuned job is alike: {_named(best, user)} is the nearest, under the threshold {threshold:.4f}"
+
+
+def _named(candidate: _Candidate, user: str) -> str:
+    """`record 12 (alice's lattice, score 0.93)`, in words that `user`, who asks, may read."""
+    record = candidate.record
+    if candidate.score is None:
+        return f"record {record.id} (for the whole cluster)"
+    whose = described(record) if record.user == user else "another user's job"
+    return f"record {record.id} ({whose}, score {candidate.score:.4f})"
+
+
+def described(record: Record | Known) -> str:
+    """Whose job, and which, a record was tuned for."""
+    job = record.metadata or {}
+    if isinstance(job, JobMetadata):
+        return f"{job.user}'s {job.program or job.job_name or 'a job'}"
+    return f"{job.get('user', '?')}'s {job.get('program') or job.get('job_name') or 'a job'}"
+
+
+def _alternatives(
+    looked_at: Sequence[_Candidate], used: Sequence[_Candidate], threshold: float, told: Match | None
+) -> list[dict[str, Any]]:
+    """Every record that was looked at, whether it is used, and if not, why; `explained`: the decision's fields are its.
+
+    `user` is whose job the record was tuned for; `refusal`, what stands against it whatever its score.
+    """
+    return [
+        {
+            "record": candidate.record.id,
+            "component": candidate.record.component,
+            "scope": str(candidate.record.scope),
+            "user": candidate.record.user if candidate.score is not None else "",
+            "job": described(candidate.record) if candidate.score is not None else "",
+            "score": candidate.score,
+            "used": candidate in used and candidate.refusal is None,
+            "why": _why_not(candidate, used, threshold),
+            "refusal": candidate.refusal.why if candidate.refusal else "",
+            "explained": told is not None and candidate.record.id == told.record.id,
+        }
+        for candidate in looked_at
+    ]
+
+
+def _why_not(candidate: _Candidate, used: Sequence[_Candidate], threshold: float) -> str:
+    if candidate.score is not None and candidate.score < threshold:
+        return f"scores under the threshold {threshold:.4f}"
+    if candidate.refusal:
+        return candidate.refusal.why
+    if candidate in used:
+        return ""
+    better = next((c for c in used if not _independent(candidate.record, c.record)), None)
+    if better:
+        return f"record {better.record.id} is preferred"
+    return "its variables do not fit beside those of the others" if used else ""

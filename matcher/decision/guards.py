@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold, besides the score, before a record's settings are given to a job.
+
+A rules file that does not fit is worse than none: stock Open MPI ignores a wrong one without a word, and aborts the job
+on an algorithm that it does not know. So every doubt is a refusal, and every refusal says what the doubt was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprise.database.entities import RecordStatus, Scope
+from reprise.matcher.decision.known_records import Known
+from reprise.matcher.decision.refusal import Refusal
+from reprise.matcher.decision.site_access import EVERYONE, Access
+from reprise.matcher.decision.user_choices import conflict
+from reprise.matcher.submission.metadata import JobMetadata
+
+MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load; `access`
+    whose jobs get anything; `predicted`: also what a model chose and one comparison confirmed."""
+
+    cluster: str
+    mode: str = "on"
+    openmpi: tuple[str, ...] = ()
+    access: Access = EVERYONE
+    predicted: bool = False
+
+
+def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+    """Why `record` must not be given to `job`, whose user has set the variables `chosen`; None if it may."""
+    final = (
+        _standing(record)
+        or _place(record, policy)
+        or _prediction(record, policy)
+        or _openmpi(record, policy)
+        or _users_choice(record, chosen)
+        or _launcher(record, job)
+    )
+    return Refusal(final) if final else _shape(record, job)
+
+
+def _standing(record: Known) -> str | None:
+    if record.terms.status is not RecordStatus.ACTIVE:
+        return f"is {record.terms.status}"
+    if not record.terms.gains:
+        return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
+    return f"cannot be given: {record.terms.problem}" if record.terms.problem else None
+
+
+def _place(record: Known, policy: Policy) -> str | None:
+    cluster = record.terms.context.cluster
+    return (
+        None if cluster in (None, policy.cluster) else f"was tuned on cluster {cluster}, and this is {policy.cluster}"
+    )
+
+
+def _prediction(record: Known, policy: Policy) -> str | None:
+    if record.terms.context.predicted and not policy.predicted:
+        return "was predicted, and the site gives none of these (set [matcher] predicted)"
+    return None
+
+
+def _openmpi(record: Known, policy: Policy) -> str | None:
+    """A job may load any release that the site declares, so the record must be harmless to each."""
+    proved = record.terms.context.openmpi
+    if proved is None:
+        return None
+    if not policy.openmpi:
+        return "depends on Open MPI's release, and the site declares none (set [openmpi] releases)"
+    missing = [release for release in policy.openmpi if release not in proved]
+    if missing:
+        return f"is not known to be harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
+    return None
+
+
+def _users_choice(record: Known, chosen: Sequence[str]) -> str | None:
+    if not chosen:
+        return None
+    name = conflict((*record.terms.conflicts, *record.terms.names), chosen)
+    return f"gives way to the user, who sets {name} in this job" if name else None
+
+
+def _launcher(record: Known, job: JobMetadata) -> str | None:
+    if record.terms.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
+        return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
+    return None
+
+
+def _shape(record: Known, job: JobMetadata) -> Refusal | None:
+    for (one, many), wanted, given in (
+        (("node", "nodes"), record.terms.context.nodes, job.nodes),
+        (("task per node", "tasks per node"), record.terms.context.tasks_per_node, tasks_per_node(job)),
+    ):
+        if wanted is None or wanted == given:
+            continue
+        noun = one if wanted == 1 else many
+        if given is None:
+            return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is not known", until_start=True)
+        return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
+    return _placement(record, job)
+
+
+def _placement(record: Known, job: JobMetadata) -> Refusal | None:
+    """Which ranks share a node decides what collectives take. Where nothing is asked for, a node is filled first."""
+    context = record.terms.context
+    if context.openmpi is None or context.tasks_per_node == 1:
+        return None
+    wanted, given = context.placement or "core", job.placement or "core"
+    if wanted == given:
+        return None
+    return Refusal(f"was tuned with tasks placed by {wanted}, and the job places its own by {given}")
+
+
+def tasks_per_node(job: JobMetadata) -> float | None:
+    """The job's tasks per node, as told or (a mean then) as its tasks and nodes imply; None where that is not known."""
+    if job.tasks_per_node is not None:
+        return job.tasks_per_node
+    if job.tasks is None or not job.nodes:
+        return None
+    return job.tasks / job.nodes

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose jobs get settings: the site's lists of users, accounts and partitions.
+
+They are applied here and not in the plugin, which knows neither a job's account and partition (a line of its script may
+name them) nor, without asking a directory service that may be slow, its user's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reprise.config import Access as Configured
+from reprise.matcher.decision.refusal import Refusal
+from reprise.matcher.submission.metadata import JobMetadata
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Denied goes before allowed; nobody named as allowed means everyone."""
+
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+
+    def refuse(self, *names: str) -> bool:
+        """Whether something that goes by all of these names is refused."""
+        return not self.deny.isdisjoint(names) or bool(self.allow and self.allow.isdisjoint(names))
+
+
+@dataclass(frozen=True)
+class Access:
+    """The lists in force. Users are names or ids; accounts are in small letters, as Slurm keeps them."""
+
+    users: Lists = Lists()
+    accounts: Lists = Lists()
+    partitions: Lists = Lists()
+
+    def refusal(self, job: JobMetadata, uid: int, *, started: bool) -> Refusal | None:
+        """Why the job gets nothing, to follow "the site". `started`: nothing more will be known of it."""
+        if self._refuses_user(job.user, uid):
+            return Refusal(f"gives nothing to jobs of user {job.user}")
+        account = _refusal(self.accounts, "account", [job.account.lower()] if job.account else [], started=started)
+        partitions = [name for name in job.partition.split(",") if name]
+        partition = _refusal(self.partitions, "partition", partitions, started=started)
+        return next((one for one in (account, partition) if one and not one.until_start), account or partition)
+
+    def _refuses_user(self, user: str, uid: int) -> bool:
+        if self.users.refuse(user, str(uid)):
+            return True
+        named = any(not name.isdecimal() for name in self.users.deny)
+        return named and user == str(uid)  # whose name nobody knows may be one of them
+
+
+def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:
+    """`names`: all that the job may turn out to have, of which Slurm takes one; none where it has Slurm's default."""
+    refused = [name for name in names if lists.refuse(name)]
+    if names and len(refused) == len(names):
+        return Refusal(f"gives nothing to jobs of {what} {', '.join(names)}")
+    if lists == Lists() or (names and not refused):
+        return None
+    if started and not lists.allow:  # it has none, and so none that is denied
+        return None
+    return Refusal(f"does not give to every {what}, and which the job has is not known", until_start=not started)
+
+
+EVERYONE = Access()
+
+
+def access_of(configured: Configured) -> Access:
+    """What the configuration says."""
+    return Access(
+        users=_lists(configured.allow_users, configured.deny_users),
+        accounts=_lists(map(str.lower, configured.allow_accounts), map(str.lower, configured.deny_accounts)),
+        partitions=_lists(configured.allow_partitions, configured.deny_partitions),
+    )
+
+
+def _lists(allow: Iterable[str | int], deny: Iterable[str | int]) -> Lists:
+    return Lists(frozenset(map(str, allow)), frozenset(map(str, deny)))

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an evaluation: as JSON for programs, as tables for people and for docs/evaluation.md."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.matcher.evaluation.measurement import WRONG, Answer, Measures, Verdict, by_kind, measure
+from reprise.matcher.evaluation.share_interval import Share, share
+from reprise.matcher.submission.metadata import JobMetadata
+
+THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+"""Those that every report shows beside the model's own."""
+FAILURES = 6
+EXAMPLES = 2
+MEASURES = ("right_application", "right_nodes", "unknown_matched", "precision")
+OUTCOMES = {
+    Verdict.OTHER_NODES: "right application, other node count",
+    Verdict.MISSED: "not matched",
+    Verdict.CONFUSED: "matched with another application",
+    Verdict.FALSE_MATCH: "matched, though never tuned",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Jobs of a kind that were answered wrongly in the same way; `share` is of all jobs of the kind."""
+
+    kind: str
+    verdict: Verdict
+    share: Share
+    examples: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A model on a scenario, at its threshold."""
+
+    scenario: str
+    model: str
+    threshold: float
+    seeds: int
+    answers: tuple[Answer, ...]
+
+    @property
+    def measures(self) -> Measures:
+        return measure(self.answers, self.threshold)
+
+    def kinds(self) -> dict[str, Measures]:
+        return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
+
+    def by_threshold(self) -> dict[float, Measures]:
+        return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
+
+    def failures(self) -> list[Failure]:
+        """The ways to fail of which most is certain (by the lower end of their shares' intervals), at most FAILURES."""
+        found = [one for kind, answers in by_kind(self.answers).items() for one in self._failures_of(kind, answers)]
+        found.sort(key=lambda one: (-(one.share.low or 0.0), one.kind, one.verdict))
+        return found[:FAILURES]
+
+    def _failures_of(self, kind: str, answers: Sequence[Answer]) -> Iterator[Failure]:
+        judged = [(answer, answer.verdict(self.threshold)) for answer in answers]
+        for verdict in sorted(WRONG):
+            failed = [answer for answer, what in judged if what is verdict]
+            sites = (
+                (sum(answer.seed == seed for answer in failed), sum(answer.seed == seed for answer in answers))
+                for seed in {answer.seed for answer in answers}
+            )
+            if failed:
+                yield Failure(kind, verdict, share(sites), tuple(failed[:EXAMPLES]))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.measures.to_json(),
+            "kinds": {kind: measures.to_json() for kind, measures in self.kinds().items()},
+            "by_threshold": [{"threshold": at, **found.to_json()} for at, found in self.by_threshold().items()],
+            "failures": [
+                {
+                    "kind": one.kind,
+                    "outcome": one.verdict,
+                    "share": one.share.to_json(),
+                    "examples": [_example(answer) for answer in one.examples],
+                }
+                for one in self.failures()
+            ],
+        }
+
+
+def as_json(reports: Sequence[Report]) -> dict[str, Any]:
+    """One object: the model, its threshold, the number of seeds, and each scenario by its name."""
+    first = reports[0]
+    head = {"model": first.model, "threshold": first.threshold, "seeds": first.seeds}
+    return {**head, **{report.scenario: report.to_json() for report in reports}}
+
+
+def _example(answer: Answer) -> dict[str, Any]:
+    nearest = answer.nearest.metadata.to_json() if answer.nearest else None
+    return {
+        "seed": answer.seed,
+        "job": answer.query.job.to_json(),
+        "application": answer.query.application,
+        "nearest": nearest,
+        "nearest_application": answer.found,
+        "score": answer.score,
+    }
+
+
+@dataclass(frozen=True)
+class Table:
+    """`title` may be empty; every row has as many cells as `head`."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def headline(reports: Sequence[Report]) -> str:
+    first = reports[0]
+    return (
+        f"Model {first.model}, threshold {first.threshold:g}, seeds 0 to {first.seeds - 1}. "
+        "Percent, with 95 % confidence intervals."
+    )
+
+
+def summary(reports: Sequence[Report]) -> Table:
+    """One row per scenario."""
+    return Table("", ("scenario", *_HEAD), [(report.scenario, *_row(report.measures)) for report in reports])
+
+
+def details(report: Report) -> list[Table]:
+    """By kind of job (mostly all known or all unknown, so no precision), by threshold, and what fails most."""
+    kinds = [(kind, *_row(measures)[:-1]) for kind, measures in report.kinds().items()]
+    thresholds = [(f"{at:g}", *_row(measures)) for at, measures in report.by_threshold().items()]
+    failures = [row for failure in report.failures() for row in _failure_rows(failure)]
+    return [
+        Table(f"{report.scenario}: by kind of job", ("kind", *_HEAD[:-1]), kinds),
+        Table(f"{report.scenario}: by threshold", ("threshold", *_HEAD), thresholds),
+        Table(
+            f"{report.scenario}: what fails most",
+            ("kind", "what happens", "share of the kind", "for example", "nearest record", "score"),
+            failures,
+        ),
+    ]
+
+
+_HEAD = ("known", "unknown", *(name.replace("_", " ") for name in MEASURES))
+
+
+def _row(measures: Measures) -> tuple[str, ...]:
+    counts = (str(measures.right_application.n), str(measures.unknown_matched.n))
+    return (*counts, *(percent(getattr(measures, name)) for name in MEASURES))
+
+
+def percent(part: Share) -> str:
+    """`91.2 (88.0 to 93.6)`; a dash where there were no jobs."""
+    if part.value is None or part.low is None or part.high is None:
+        return "-"
+    return f"{100 * part.value:.1f} ({100 * part.low:.1f} to {100 * part.high:.1f})"
+
+
+def _failure_rows(failure: Failure) -> Iterator[tuple[str, ...]]:
+    cells = (failure.kind, OUTCOMES[failure.verdict], percent(failure.share))
+    for answer in failure.examples:
+        nearest = described(answer.nearest.metadata) if answer.nearest else "none"
+        yield (*cells, described(answer.query.job), nearest, f"{answer.score:.3f}")
+        cells = ("", "", "")
+
+
+def described(job: JobMetadata) -> str:
+    """A job in one line: who, its name, the node count, the command, and where."""
+    command = shlex.join([job.path, *_words(job.options)])
+    return f"{job.user} {job.job_name} {job.nodes}n: {command} in {job.directory}"
+
+
+def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for key, values in options.items():
+        for value in values:
+            yield f"--{key}={value}" if key else value
+
+
+def markdown(reports: Sequence[Report]) -> str:
+    """What stands in docs/evaluation.md."""
+    tables = [summary(reports), *(table for report in reports for table in details(report))]
+    return "\n\n".join([headline(reports), *map(_markdown, tables)]) + "\n"
+
+
+def _markdown(table: Table) -> str:
+    code = {"for example", "nearest record"}
+    lines = [f"**{table.title}**\n"] if table.title else []
+    lines += [_line(table.head), "|" + "---|" * len(table.head)]
+    for row in table.rows:
+        lines.append(_line([f"`{c}`" if name in code else c for name, c in zip(table.head, row, strict=True)]))
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenarios by name, and the evaluation of a model on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from reprise.matcher.evaluation import hard_scenario, thesis_scenario
+from reprise.matcher.evaluation.evaluation_report import Report
+from reprise.matcher.evaluation.measurement import answers
+from reprise.matcher.evaluation.scenario import Scenario
+from reprise.matcher.linkage import Model
+
+SCENARIOS: dict[str, Callable[[int], Scenario]] = {
+    "thesis": thesis_scenario.generate,
+    "thesis-256": partial(thesis_scenario.generate, cluster_nodes=256),
+    "hard": hard_scenario.generate,
+}
+"""By name, from a seed to a site."""
+
+
+def evaluate(model: Model, name: str, seeds: int) -> Report:
+    """`model` on scenario `name`, with seeds 0 to `seeds` - 1."""
+    found = answers(model, SCENARIOS[name], range(seeds))
+    return Report(name, model.label, model.threshold, seeds, tuple(found))

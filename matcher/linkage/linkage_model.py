@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a match, as data: fields, their parts, comparers and weights, and the threshold with its evidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reprise.config import ConfigError, first_problem, read_toml
+from reprise.errors import RepriseError
+from reprise.matcher.linkage.features import FEATURES, Kind
+
+PRESETS = Path(__file__).parent / "models"
+
+
+class LinkageError(RepriseError):
+    """A model cannot be used; the message names the file, the cause and the remedy."""
+
+
+Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""Bounded, so that neither a sum of weights nor a share of one leaves what a float can hold."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Bits = Annotated[float, Field(ge=-100, le=100)]
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError("cannot be printed: give another")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_printable)]
+"""Stands in logs and on terminals, which must not act upon it."""
+
+
+class _Part(_Table):
+    """One comparison: of a feature, by a comparer. `name` is the feature's unless given.
+
+    In a model of log-odds, `curve` holds points (similarity, bits), from similarity 0 to 1, with straight lines between
+    them; `unknown` is what counts, in bits, where the feature is unknown of one job or both.
+    """
+
+    feature: str
+    name: Name = ""
+    weight: Weight | None = None
+    curve: tuple[tuple[Annotated[float, Field(ge=0, le=1)], Bits], ...] | None = None
+    unknown: Bits | None = None
+
+    @property
+    def label(self) -> str:
+        return self.name or self.feature
+
+
+class Exact(_Part):
+    comparer: Literal["exact"]
+
+
+class LevenshteinPart(_Part):
+    """`clean`: compare letters and digits only, in lower case. `digits` false: these do not count."""
+
+    comparer: Literal["levenshtein"]
+    clean: bool = True
+    digits: bool = True
+
+
+class SoftTfIdfPart(_Part):
+    """`separators`: the characters between tokens. `digits` false: these do not count. `inner_threshold`: likeness from
+    which two tokens are paired."""
+
+    comparer: Literal["soft-tfidf"]
+    separators: str = Field("/_.", min_length=1)
+    digits: bool = True
+    inner_threshold: float = Field(0.9, gt=0, le=1)
+
+
+class HammingPart(_Part):
+    comparer: Literal["hamming"]
+
+
+class OptionsPart(_Part):
+    comparer: Literal["options"]
+
+
+class Circular(_Part):
+    """`period`: the value at which the circle closes, in the feature's unit."""
+
+    comparer: Literal["circular"]
+    period: float = Field(gt=0, allow_inf_nan=False)
+
+
+class SameSide(_Part):
+    """`start`, `end`: an interval, through zero where start > end, in the feature's unit."""
+
+    comparer: Literal["same-side"]
+    start: float = Field(allow_inf_nan=False)
+    end: float = Field(allow_inf_nan=False)
+
+
+class Ratio(_Part):
+    """The smaller over the larger of two positive numbers."""
+
+    comparer: Literal["ratio"]
+
+
+class Absolute(_Part):
+    """`maximum`: the difference from which the similarity is 0; without it, the nodes of the cluster."""
+
+    comparer: Literal["absolute"]
+    maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
+
+
+Part = Exact | LevenshteinPart | HammingPart | SoftTfIdfPart | OptionsPart | Circular | SameSide | Ratio | Absolute
+KINDS: dict[str, tuple[Kind, ...]] = {
+    "exact": (Kind.TEXT, Kind.NUMBER),
+    "levenshtein": (Kind.TEXT,),
+    "hamming": (Kind.TEXT,),
+    "soft-tfidf": (Kind.TEXT,),
+    "options": (Kind.OPTIONS,),
+    "circular": (Kind.NUMBER,),
+    "same-side": (Kind.NUMBER,),
+    "ratio": (Kind.NUMBER,),
+    "absolute": (Kind.NUMBER,),
+}
+
+EQUALITY = ("exact", "ratio", "absolute")
+"""The comparers that take values as they are, so that equal ones can be told."""
+
+
+class ModelField(_Table):
+    """A field: what is known of a job, compared in one or several parts."""
+
+    name: Name = Field(min_length=1)
+    weight: Weight | None = None
+    parts: tuple[Annotated[Part, Field(discriminator="comparer")], ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a part adds to a total: straight lines through (similarities, values), or `unknown`.
+
+    `unknown` None: an unknown value is compared like any other, and an unknown number is like nothing.
+    """
+
+    similarities: tuple[float, ...]
+    values: tuple[float, ...]
+    unknown: float | None
+
+    @property
+    def most(self) -> float:
+        """The most that the part can add."""
+        return max(self.values) if self.unknown is None else max(*self.values, self.unknown)
+
+
+class Model(_Table):
+    """A model. Each part adds to a total by its similarity; from `threshold` on, two jobs are alike.
+
+    `scoring` "mean": fields and parts have weights (1 unless given), and the score is the weighted mean of the fields'
+    similarities, each the weighted mean of its parts'. "log-odds": parts add bits to `prior`, and the score is the
+    probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
+
+    `prefer`: features; of the records that reach the threshold, those that have the job's value come first.
+    """
+
+    name: Name = Field(min_length=1)
+    version: int = Field(ge=1)
+    threshold: float = Field(ge=0, le=1)
+    scoring: Literal["mean", "log-odds"] = "mean"
+    prior: Bits | None = None
+    prefer: tuple[str, ...] = ()
+    evidence: dict[str, Any] = Field(min_length=1)
+    fields: tuple[ModelField, ...] = Field(min_length=1)
+
+    @property
+    def label(self) -> str:
+        """Name and version, for logs: `thesis/1`."""
+        return f"{self.name}/{self.version}"
+
+    @property
+    def offset(self) -> float:
+        """The total before anything is compared."""
+        return self.prior or 0.0
+
+    def curves(self) -> list[list[Curve]]:
+        """What each part of each field adds; in a model of means, what all add at most sums to 1."""
+        if self.scoring == "log-odds":
+            return [[_of_bits(part) for part in field.parts] for field in self.fields]
+        return [[Curve((0.0, 1.0), (0.0, share), None) for share in shares] for shares in self._shares()]
+
+    def _shares(self) -> list[list[float]]:
+        total = sum(_weight(field) for field in self.fields)
+        result = []
+        for field in self.fields:
+            parts = sum(_weight(part) for part in field.parts)
+            result.append([_weight(field) / total * (_weight(part) / parts) for part in field.parts])
+        return result
+
+    def score(self, total: float) -> float:
+        """The score, 0 to 1, of a total."""
+        return 1 / (1 + 2 ** min(-total, 1000.0)) if self.scoring == "log-odds" else total
+
+    def total(self, score: float) -> float:
+        """The total of a score: the inverse of `score`."""
+        if self.scoring == "mean":
+            return score
+        if not 0 < score < 1:
+            return math.copysign(math.inf, score - 0.5)
+        return -math.log2(1 / score - 1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Model:
+        names = [field.name for field in self.fields]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two fields are called {name!r}: give each its own name")
+        for part in (part for field in self.fields for part in field.parts):
+            if part.feature not in FEATURES:
+                raise ValueError(f"unknown feature {part.feature!r}: known are {', '.join(FEATURES)}")
+            if FEATURES[part.feature].kind not in KINDS[part.comparer]:
+                raise ValueError(
+                    f"comparer {part.comparer!r} cannot compare feature {part.feature!r}, "
+                    f"which is {FEATURES[part.feature].kind}: choose another comparer"
+                )
+        for one in (self, *self.fields, *(part for field in self.fields for part in field.parts)):
+            _check_scoring(one, self.scoring)
+        for feature in self.prefer:
+            self.preferring(feature)
+        return self
+
+    def preferring(self, feature: str) -> int:
+        """The number, among the parts of all fields, of one that has what `prefer` needs to know of this feature."""
+        parts = [part for field in self.fields for part in field.parts]
+        for number, part in enumerate(parts):
+            if part.feature == feature and part.comparer in EQUALITY:
+                return number
+        raise ValueError(
+            f"'prefer' names {feature!r}, which no part compares as it is: give it a part with one of the comparers "
+            f"{', '.join(EQUALITY)}"
+        )
+
+
+def _weight(one: ModelField | Part) -> float:
+    return 1.0 if one.weight is None else one.weight
+
+
+def _of_bits(part: Part) -> Curve:
+    points = part.curve or ()
+    return Curve(tuple(x for x, _ in points), tuple(y for _, y in points), part.unknown or 0.0)
+
+
+FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
+
+
+def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
+    """Raise ValueError where something is missing that this way of scoring needs, or there that another one has."""
+    name = one.name or getattr(one, "feature", "")
+    for foreign in FOREIGN[scoring]:
+        if getattr(one, foreign, None) is not None:
+            raise ValueError(f"{name!r} has {foreign!r}, which a model with scoring = {scoring!r} has not: remove it")
+    if scoring == "mean" or isinstance(one, ModelField):
+        return
+    if isinstance(one, Model):
+        if one.prior is None:
+            raise ValueError("scoring = 'log-odds' needs 'prior', in bits: the odds that any two jobs are alike")
+        return
+    similarities = [similarity for similarity, _ in one.curve or ()]
+    if len(similarities) < 2 or similarities != sorted(set(similarities)) or similarities[0] or similarities[-1] != 1:
+        raise ValueError(
+            f"{name!r} needs a 'curve' of points [similarity, bits] with similarities that rise from 0 to 1"
+        )
+
+
+def presets() -> dict[str, Path]:
+    """The models that come with Reprise, by name."""
+    return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
+
+
+def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
+    """Read a preset by its name (`thesis`) or a model file by its path; `threshold` replaces the file's.
+
+    Raises LinkageError with one line.
+    """
+    path = presets().get(str(name_or_path), Path(name_or_path))
+    try:
+        data = read_toml(path)
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            known = ", ".join(presets())
+            raise LinkageError(
+                f"no model {str(path)!r}: give a preset ({known}) or the path of a model file"
+            ) from error
+        raise LinkageError(str(error)) from error
+    if threshold is not None:
+        data["threshold"] = threshold
+    try:
+        return Model.model_validate(data)
+    except ValidationError as error:
+        raise LinkageError(f"{path}: {first_problem(error, Model)}") from error

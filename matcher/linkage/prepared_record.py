@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records on their way into a table: all that can be reckoned of them without it, in this process or in another."""
+
+from __future__ import annotations
+
+import dataclasses
+import marshal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import partial
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from reprise.matcher.linkage import comparers, kernel
+from reprise.matcher.linkage.arrays import Codes, Indices, Ragged, Reals
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.linkage.linkage_model import LevenshteinPart, Model, OptionsPart, Part, SoftTfIdfPart
+from reprise.matcher.linkage.linkage_result import LinkableRecord
+from reprise.matcher.submission.metadata import JobMetadata
+
+CHUNK = 1024  # records that are prepared at once
+
+Items = tuple[tuple[str, tuple[str, ...]], ...]
+
+_APART = ("options", "script_path")  # packed otherwise, and needed by nobody here
+_NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name not in _APART)
+_METADATA = attrgetter(*_NAMES)
+
+
+class Numbered(dict[Any, int]):
+    """Numbers for keys, in the order in which they are first looked up; `keys_in_order[n]` has number n."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys_in_order: list[Any] = []
+
+    def __missing__(self, key: Any) -> int:
+        number = len(self.keys_in_order)
+        self.keys_in_order.append(key)  # first: whoever reads meanwhile must find what it is told of
+        self[key] = number
+        return number
+
+
+class Memo(dict[Any, int]):
+    """The codes of values, each found once."""
+
+    def __init__(self, code: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._code = code
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = self._code(value)
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What some records hold: record n has the distinct value `codes[n]`.
+
+    With `bags`, values are bags of items: these are the distinct items, and value n holds those of row n.
+    """
+
+    distinct: Sequence[Any]
+    codes: Codes
+    bags: Ragged | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Some records. `parts` are the values of each part of the model; `packed` is the rest, for `contents`."""
+
+    ids: Indices
+    created_at: Reals
+    gain: Reals
+    labels: Values
+    parts: Sequence[Values]
+    packed: Sequence[bytes]
+
+
+class Preparation:
+    """Prepares records for a table of this model, with times read in this zone."""
+
+    def __init__(self, model: Model, zone: tzinfo | None) -> None:
+        self._zone = zone
+        parts = [part for field in model.fields for part in field.parts]
+        self._parts = [(FEATURES[part.feature].of, _values_of(part)) for part in parts]
+
+    def __call__(self, records: Sequence[LinkableRecord]) -> Prepared:
+        jobs = [record.metadata for record in records]
+        return Prepared(
+            ids=np.array([record.id for record in records], np.int64),
+            created_at=np.array([record.created_at for record in records], np.float64),
+            gain=np.array([record.gain for record in records], np.float64),
+            labels=_values([record.label for record in records]),
+            parts=[values([of(job, self._zone) for job in jobs]) for of, values in self._parts],
+            packed=[packed(record) for record in records],
+        )
+
+    def chunks(self, records: Iterable[LinkableRecord]) -> Iterator[Prepared]:
+        """All of them, some at a time."""
+        waiting = iter(records)
+        while chunk := list(islice(waiting, CHUNK)):
+            yield self(chunk)
+
+
+def packed(record: LinkableRecord) -> bytes:
+    """A record's `more` and `metadata`: as objects they take three times as much memory."""
+    return marshal.dumps((record.more, dict(record.metadata.options), *_METADATA(record.metadata)))
+
+
+def contents(packed: bytes) -> tuple[tuple[Any, ...], JobMetadata]:
+    """What was packed: `more` and `metadata` of the record."""
+    more, options, *values = marshal.loads(packed)  # noqa: S302 - the daemon's own
+    return more, JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
+
+
+def _values_of(part: Part) -> Callable[[Iterable[Any]], Values]:
+    if isinstance(part, OptionsPart | SoftTfIdfPart):
+        return partial(_bags, preparation(part))
+    prepare = preparation(part)
+    return _values if prepare is _as_it_is else partial(_prepared_values, prepare)
+
+
+def _values(values: Iterable[Any]) -> Values:
+    numbers = Numbered()
+    codes = np.array([numbers[value] for value in values], np.int32)
+    return Values(numbers.keys_in_order, codes)
+
+
+def _prepared_values(prepare: Callable[[Any], Any], values: Iterable[Any]) -> Values:
+    numbers = Numbered()
+    codes_of = Memo(lambda value: numbers[prepare(value)])
+    codes = np.array([codes_of[value] for value in values], np.int32)
+    return Values(numbers.keys_in_order, codes)
+
+
+def _bags(prepare: Callable[[Any], tuple[Any, ...]], values: Iterable[Any]) -> Values:
+    bags = _values(map(prepare, values))
+    numbers = Numbered()
+    ids = np.array([numbers[item] for bag in bags.distinct for item in bag], np.int32)
+    starts = np.cumsum([0, *map(len, bags.distinct)], dtype=np.int64)
+    return Values(numbers.keys_in_order, bags.codes, Ragged(ids, starts))
+
+
+def preparation(part: Part) -> Callable[[Any], Any]:
+    """What of a feature's value this part compares, hashable; where that is several items, a tuple of them."""
+    if isinstance(part, OptionsPart):
+        return items
+    if isinstance(part, SoftTfIdfPart):
+        return partial(_tokens, part.separators, part.digits)
+    if not isinstance(part, LevenshteinPart) or (part.digits and not part.clean):
+        return _as_it_is
+    if part.digits:
+        return comparers.clean
+    return _clean_letters if part.clean else comparers.without_digits
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _clean_letters(text: str) -> str:
+    return comparers.without_digits(comparers.clean(text))
+
+
+def _tokens(separators: str, digits: bool, text: str) -> comparers.Tokens:
+    return kernel.tokens(text, separators, digits)
+
+
+def items(options: Mapping[str, Sequence[str]]) -> Items:
+    """Each option with its distinct values in order."""
+    return tuple(
+        [(key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))) for key, values in options.items()]
+    )

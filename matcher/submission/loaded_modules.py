@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment modules that a script has loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reprise.matcher.submission.submitted import MODULE_LIMIT
+
+COMMANDS = ("module", "ml")
+_VERBS = {
+    "load": "load",
+    "add": "load",
+    "try-load": "load",
+    "unload": "unload",
+    "rm": "unload",
+    "del": "unload",
+    "swap": "swap",
+    "switch": "swap",
+    "sw": "swap",
+    "purge": "purge",
+    "reset": "purge",
+    "list": "",
+    "avail": "",
+    "use": "",
+    "unuse": "",
+    "show": "",
+}
+
+
+class Modules:
+    """`loaded` holds their names, in the order in which they were loaded; at most MODULE_LIMIT."""
+
+    def __init__(self) -> None:
+        self.loaded: list[str] = []
+
+    def change(self, command: str, arguments: Sequence[str]) -> None:
+        """Do what `module load a b` or `ml a b` does: Environment Modules and Lmod."""
+        names = [argument for argument in arguments if not argument.startswith("-")]
+        if command == "ml":  # `ml -gcc` unloads
+            self._unload([word[1:] for word in arguments if word[:1] == "-" and word[1:2] != "-"])
+        verb = "load"
+        if command == "module" or (names and names[0] in _VERBS):
+            verb, names = (_VERBS.get(names[0], ""), names[1:]) if names else ("", [])
+        modules = self.loaded
+        if verb == "purge":
+            modules.clear()
+        if verb in ("unload", "swap"):
+            self._unload(names[:1] if verb == "swap" and len(names) > 1 else names)
+        if verb in ("load", "swap"):
+            modules += [name for name in names[-1:] if verb == "swap"] or [n for n in names if n not in modules]
+            del modules[MODULE_LIMIT:]
+
+    def _unload(self, names: Sequence[str]) -> None:
+        gone = set(names)
+        self.loaded[:] = [module for module in self.loaded if module not in gone and module.split("/")[0] not in gone]

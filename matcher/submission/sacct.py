@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs out of Slurm's accounting: what COMMAND or JSON_COMMAND prints, as far as it tells what a submission would.
+
+It does not tell the batch script, and so neither the program nor its options; nor the tasks, which it knows of job
+steps only; and the submitting command's words without their quotes (before Slurm 21.08, and in the JSON of 22.05, not
+at all).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from posixpath import basename
+from typing import Any
+
+from reprise.errors import RepriseError
+from reprise.matcher.submission import JobFacts, Submission, parse
+from reprise.matcher.submission.metadata import LAST_SECOND, JobMetadata
+
+COMMAND = "sacct -aXP -o JobID,User,Account,Partition,NNodes,ElapsedRaw,Submit,WorkDir,JobName,SubmitLine"
+"""What to run; the last column may hold the separator. Options that say which jobs may follow."""
+JSON_COMMAND = "sacct -aX --json"
+NEEDED = ("JobID", "User", "JobName")
+SUBMITTING = ("sbatch", "srun", "salloc")
+
+_ROWS = re.compile(r"\n(?=[0-9]+(?:_[^|\n]*|\+[0-9]+)?(?:\.[^|\n]*)?\|)")
+"""Before a job's id; names and command lines may hold line ends."""
+_TASK_OR_PART = re.compile(r"[_+].*")
+"""What an array's task and a heterogeneous job's part have behind the number of what was submitted."""
+_WRAP = re.compile(r"\s--wrap[=\s]")
+
+
+class SacctError(RepriseError):
+    """The text is not what COMMAND prints; the message says in what."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Submitted:
+    """What was submitted once: the job, the command as far as it is told, and the node-hours of all its tasks and
+    parts together (None: not told of one of them)."""
+
+    job: JobMetadata
+    command: Submission | None
+    node_hours: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Accounted:
+    """`submitted`, one for each submission, and how many rows of jobs could not be read."""
+
+    submitted: tuple[Submitted, ...]
+    unreadable: int
+
+    @property
+    def jobs(self) -> tuple[JobMetadata, ...]:
+        return tuple(one.job for one in self.submitted)
+
+
+def read(text: str) -> Accounted:
+    """The jobs of `sacct --parsable2` (or `--parsable`) with a header, or of `sacct --json`. Raises SacctError.
+
+    Of an array, and of a heterogeneous job, the first counts: they were submitted once. Steps do not count.
+    """
+    rows = _documented(text) if text.lstrip().startswith("{") else _tabled(text)
+    submissions: dict[str, Submitted] = {}
+    unreadable = 0
+    for row in rows:
+        if row is None or not row["User"]:
+            unreadable += 1
+            continue
+        number = _TASK_OR_PART.sub("", row["JobID"])
+        known = submissions.get(number)
+        ran = _node_hours(row)
+        if known is None:
+            submissions[number] = Submitted(_job(row), _submission(row), ran)
+        else:
+            total = None if known.node_hours is None or ran is None else known.node_hours + ran
+            submissions[number] = dataclasses.replace(known, node_hours=total)
+    return Accounted(tuple(submissions.values()), unreadable)
+
+
+def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
+    """The rows of jobs by column; None for one that is cut short."""
+    head, _, body = text.replace("\r\n", "\n").partition("\n")
+    before, *rows = _ROWS.split("\n" + body.rstrip("\n"))
+    end = "|" if head.endswith("|") else ""
+    columns = head.removesuffix("|").split("|")
+    missing = [name for name in NEEDED if name not in columns]
+    if missing or columns[0] != "JobID":
+        told = f"names no column {missing[0]}" if missing else "does not begin with JobID"
+        raise SacctError(f"the first line {told}: give what `{COMMAND}` prints")
+    if before.strip():
+        yield None
+    for text_of_row in rows:
+        values = text_of_row.removesuffix(end).split("|", len(columns) - 1)
+        if "." not in values[0]:
+            yield dict(zip(columns, values, strict=True)) if len(values) == len(columns) else None
+
+
+def _documented(text: str) -> Iterator[Mapping[str, str] | None]:
+    """The jobs of a JSON document, as rows; None for one without a number or a name of its user."""
+    try:
+        jobs = json.loads(text)["jobs"]
+        if not isinstance(jobs, list):
+            raise TypeError("jobs is no list")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SacctError(f"it is not the JSON of sacct ({error}): give what `{JSON_COMMAND}` prints") from error
+    for job in jobs:
+        yield _row(job) if isinstance(job, dict) else None
+
+
+def _row(job: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """A job of Slurm's OpenAPI (dbv0.0.37 of Slurm 21.08 to v0.0.42 of 24.11) by the names of sacct's columns.
+
+    Of a task of an array, and of a part of a heterogeneous job, JobID is that of what was submitted.
+    """
+    times = job.get("time")
+    numbers = (*(_of(job.get(key), "job_id") for key in ("array", "het")), job.get("job_id"))
+    number = next(filter(None, map(_told, numbers)), None)
+    if number is None:
+        return None
+    return {
+        "JobID": number,
+        "User": _text(job.get("user")),
+        "Account": _text(job.get("account")),
+        "Partition": _text(job.get("partition")),
+        "NNodes": _told(job.get("allocation_nodes")),
+        "ElapsedRaw": _told(_of(times, "elapsed"), none="0"),
+        "Submit": _told(_of(times, "submission")),
+        "WorkDir": _text(job.get("working_directory")),
+        "JobName": _text(job.get("name")),
+        "SubmitLine": _text(job.get("submit_line")),
+    }
+
+
+def _of(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _told(value: Any, none: str = "") -> str:
+    """A number above 0, as it is or (later releases, in places) as `{"set": true, "infinite": false, "number": 3}`."""
+    if isinstance(value, dict):
+        value = value.get("number") if value.get("set") else None
+    return str(value) if isinstance(value, int) and value > 0 else none
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _job(row: Mapping[str, str]) -> JobMetadata:
+    nodes = _number(row.get("NNodes", ""))
+    told = _submission(row)
+    user, at = row["User"], _time(row.get("Submit", ""))
+    known = parse(told, user=user, submit_time=at, facts=JobFacts(nodes)) if told else JobMetadata(user)
+    return dataclasses.replace(
+        known,
+        submit_time=at,
+        job_name=row["JobName"],
+        nodes=nodes,
+        account=row.get("Account", ""),
+        partition=row.get("Partition", "").split(",")[0],
+        directory=row.get("WorkDir", ""),
+    )
+
+
+def _submission(row: Mapping[str, str]) -> Submission | None:
+    """The command that submitted the job; of a batch script nothing but its arguments is known.
+
+    Its words are joined by blanks, without quotes. What is wrapped is taken to reach to the end.
+    """
+    line = row.get("SubmitLine", "")
+    wrap = _WRAP.search(line)
+    words = [*line[: wrap.start()].split(), "--wrap", line[wrap.end() :]] if wrap else line.split()
+    if not words or basename(words[0]) not in SUBMITTING:
+        return None
+    return Submission(basename(words[0]), tuple(words), row.get("WorkDir", ""))
+
+
+def _node_hours(row: Mapping[str, str]) -> float | None:
+    elapsed = row.get("ElapsedRaw", "")
+    if not _is_number(elapsed):
+        return None
+    nodes = _number(row.get("NNodes", ""))
+    return int(elapsed) * nodes / 3600 if nodes else None if int(elapsed) else 0.0
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 12
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 and int(text) else None
+
+
+def _time(text: str) -> float:
+    """Unix seconds of a time in this host's zone, or of Unix seconds; 0 where there is none."""
+    if _is_number(text):
+        return float(text) if float(text) < LAST_SECOND else 0.0
+    try:
+        return max(0.0, datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variables that a script itself sets, and its commands with them filled in. What is not known stays as written."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import basename
+
+from reprise.matcher.submission import loaded_modules
+from reprise.matcher.submission.parameter_expansion import slice_of, transform
+from reprise.matcher.submission.shell_syntax import ASSIGNMENT, Command, Piece, Word, as_written, commands
+from reprise.matcher.submission.size_options import positive
+from reprise.matcher.submission.submitted import ARGUMENT_LIMIT
+from reprise.matcher.submission.utilities import KEYWORDS, PREPARATION
+from reprise.matcher.submission.work_limit import Work
+from reprise.matcher.submission.wrappers import RUNNERS
+
+# Fields between blanks; what is not known, such as $(dirname $0), is not torn apart.
+_FIELD = re.compile(r"(?:\$\((?:[^()]++|\([^()]*+\))*\)|`[^`]*+`|\$\{[^{}]*+\}|\S)+")
+VALUE_LIMIT = 4096
+"""Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
+_CHARACTERS_PER_STEP = 8
+"""Of a value that is split into fields, or an array: a field may be as short as two characters."""
+_COMMAND_STEPS = 6
+"""What a command costs that may be the program, or sets something, beside its words."""
+_DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
+_WITHOUT_EFFECT = (
+    PREPARATION
+    - RUNNERS.keys()
+    - _DECLARATIONS
+    - _READERS
+    - {":", "eval", "unset", "printf", "shift", "let", *loaded_modules.COMMANDS}
+)
+_CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
+
+
+class Variables:
+    """`positional` are the script's arguments; None where they are not known. `work` bounds the reading of the whole
+    script."""
+
+    def __init__(
+        self, known: Mapping[str, str], positional: Sequence[str] | None = None, work: Work | None = None
+    ) -> None:
+        self.work = work or Work()
+        self._values = dict(known)
+        self._arrays: dict[str, list[str]] = {}
+        if positional is not None:
+            self._give_arguments(positional)
+
+    def words_of(self, command: Command) -> list[str]:
+        """The words of a simple command with their variables filled in, after taking note of what it sets. Empty for an
+        assignment, and for a builtin that neither sets nor starts anything."""
+        words = self._after_keywords(command.words)
+        assigned = 0
+        while assigned < len(words) and self._assign(words[assigned]):
+            assigned += 1
+        words = words[assigned:]
+        if not words or (len(words[0]) == 1 and words[0][0].text in _WITHOUT_EFFECT):
+            return []
+        self.work.spend(_COMMAND_STEPS + len(words) // 2)
+        argv = self._expand_all(words)
+        if argv:
+            self._take_note(basename(argv[0]), words, argv)
+        return argv
+
+    def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
+        """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
+        position = 0
+        while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
+            position += 1
+            if first in ("for", "select"):
+                values = self._expand_all(words[position + 2 : position + 3])
+                if values:
+                    self._set(as_written(words[position]), values[0])
+                return ()
+            if first == "case":
+                return ()
+        return words[position:]
+
+    def _take_note(self, name: str, words: Sequence[Word], argv: Sequence[str]) -> None:
+        """Do to the variables what a builtin does. A value that is computed or read is not known."""
+        if name in _DECLARATIONS:
+            for word in words[1:]:
+                self._assign(word)
+        elif name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
+            for variable in argv[1:]:
+                self._unset(variable)
+        elif name == "let":
+            expressions = " ".join(argv[1:])
+            self.work.spend(len(expressions) // 4)
+            for found in _CHANGED.finditer(expressions):
+                self._unset(found.group(1) or found.group(2))
+        elif name == "shift":
+            self._shift(positive("".join(argv[1:2])) or 1)
+
+    @contextlib.contextmanager
+    def called_with(self, arguments: Sequence[str]) -> Iterator[None]:
+        """A function's own arguments, for as long as its body is read."""
+        outer = self._take_arguments()
+        self._give_arguments(arguments)
+        yield
+        self._take_arguments()
+        if outer is not None:
+            self._give_arguments(outer)
+
+    def _shift(self, count: int) -> None:
+        """What `shift` does; nothing where the arguments are not known."""
+        arguments = self._take_arguments()
+        if arguments is not None:
+            self._give_arguments(arguments[count:])
+
+    def _give_arguments(self, arguments: Sequence[str]) -> None:
+        arguments = arguments[:ARGUMENT_LIMIT]
+        self._values |= {str(number): value for number, value in enumerate(arguments, start=1)}
+        self._values["#"] = str(len(arguments))
+        self._arrays["@"] = self._arrays["*"] = list(arguments)
+
+    def _take_arguments(self) -> list[str] | None:
+        arguments = self._arrays.pop("@", None)
+        self.work.spend(1 + len(arguments or ()) // 4)
+        self._arrays.pop("*", None)
+        for number in range(1, len(arguments or ()) + 1):
+            self._values.pop(str(number), None)
+        self._values.pop("#", None)
+        return arguments
+
+    def _assign(self, word: Word) -> bool:
+        """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
+        found = ASSIGNMENT.match(word[0].text) if word and not word[0].quoted and not word[0].variable else None
+        if not found:
+            return False
+        self.work.spend(2)
+        name, index, plus = found.groups()
+        rest = (Piece(word[0].text[found.end() :]), *word[1:])
+        if rest[1:] and not rest[1].quoted and rest[1].text.startswith("("):
+            old = self._arrays.get(name, []) if plus else []
+            text = rest[1].text[1:-1]
+            inside = (one for command in commands(text, self.work) for one in command.words)
+            self._assign_array(name, [*old, *self._expand_all(list(inside))])
+            return True
+        value = (self._values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
+        self._unset(name)
+        if not index and len(value) <= VALUE_LIMIT:
+            self._values[name] = value
+        return True
+
+    def _assign_array(self, name: str, elements: list[str]) -> None:
+        self._unset(name)
+        if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
+            self._arrays[name] = elements
+            self._values[name] = elements[0] if elements else ""  # what $NAME is
+
+    def _set(self, name: str, value: str) -> None:
+        self._values[name] = value[:VALUE_LIMIT]
+
+    def _unset(self, name: str) -> None:
+        self._values.pop(name, None)
+        self._arrays.pop(name, None)
+
+    def _expand(self, word: Word) -> list[str]:
+        """The word's fields: unquoted variables are split at blanks, an unset one as written is one field."""
+        if len(word) == 1 and not word[0].variable:  # most words
+            return [word[0].text] if word[0].text or word[0].quoted else []
+        fields = [""]
+        quoted = False
+        for piece in word:
+            elements = self._elements(piece)
+            quoted = quoted or (piece.quoted and elements is None)
+            if elements is not None:
+                parts = elements
+            else:
+                value = self._value(piece)
+                split = piece.variable and not piece.quoted and value != piece.text
+                parts = _FIELD.findall(value) if split else [value]
+            fields[-1] += parts[0] if parts else ""
+            fields += parts[1:]
+        return fields if len(fields) > 1 or fields[0] or quoted else []
+
+    def _expand_all(self, words: Sequence[Word]) -> list[str]:
+        return [field for word in words for field in self._expand(word)]
+
+    def _elements(self, piece: Piece) -> list[str] | None:
+        """What `$@`, `${NAME[@]}` or `${@:2}` stands for, None where the piece is no array that is known."""
+        if not piece.variable.endswith(("@", "*", "]")):
+            return None
+        elements = self._arrays.get(piece.variable.removesuffix("[@]").removesuffix("[*]"))
+        if elements is None:
+            return None
+        if piece.operator:
+            part = slice_of("".join(one.text for one in piece.operand)) if piece.operator == ":" else None
+            if part is None:
+                return None
+            elements = [piece.text, *elements][part] if piece.variable in "@*" else elements[part]
+        self.work.spend(1 + sum(len(element) + 1 for element in elements) // _CHARACTERS_PER_STEP)
+        if piece.quoted and piece.variable.endswith(("*", "[*]")):
+            return [" ".join(elements)]
+        return elements if piece.quoted else [field for element in elements for field in _FIELD.findall(element)]
+
+    def _value(self, piece: Piece) -> str:
+        if not piece.variable:
+            return piece.text
+        elements = self._elements(piece)
+        if elements is not None:
+            return " ".join(elements)
+        value = self._transformed(piece)
+        value = piece.text if value is None else value
+        self.work.spend(1 + len(value) // _CHARACTERS_PER_STEP)
+        return value
+
+    def _transformed(self, piece: Piece) -> str | None:
+        """The variable's value after its operator, None where one of them is not known."""
+        value = self._values.get(piece.variable)
+        if value is None and piece.variable.endswith("]"):
+            value = self._element(piece.variable)
+        if not piece.operator:
+            return value
+        given = value is not None and (value != "" or not piece.operator.startswith(":"))
+        match piece.operator.lstrip(":"):
+            case "-" | "=" if given:
+                return value
+            case "-":
+                return self._operand(piece)
+            case "=":
+                self._set(piece.variable, self._operand(piece))
+                return self._values[piece.variable]
+            case "+":
+                return self._operand(piece) if given else value
+            case "?":
+                return value
+        return None if value is None else transform(value, piece.operator, self._operand(piece))
+
+    def _operand(self, piece: Piece) -> str:
+        return "".join(self._value(one) for one in piece.operand)
+
+    def _element(self, variable: str) -> str | None:
+        """One element of an array, `NAME[2]` or `NAME[I]`, where the index is known."""
+        name, _, index = variable[:-1].partition("[")
+        elements = self._arrays.get(name)
+        index = self._values.get(index.lstrip("$"), index)
+        if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
+            return None
+        return elements[int(index)]

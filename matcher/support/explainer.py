@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells users why their own jobs got what they got, out of the database, in a thread of its own: no decision waits."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from reprise.database import Database, DatabaseError
+from reprise.eventlog import Throttle
+from reprise.matcher.errors import NothingKnownError, ProtocolError
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.support.hidden_words import hide
+from reprise.matcher.support.job_story import Limits, Story, of_job
+from reprise.matcher.wire import protocol
+
+log = logging.getLogger(__name__)
+
+WAITING_LIMIT = 16  # who asks when so many are waiting is told to ask again; an answer takes a few milliseconds
+DECISIONS_LIMIT = 20  # a job has one or two, more if it was requeued often
+OUTCOMES_LIMIT = 1000  # an array has as many as tasks; about 300 bytes each
+TOLD_OUTCOMES_LIMIT = 100
+
+
+class Explainer:
+    """What the database at `path` knows of jobs, of `cluster` unless another is named."""
+
+    def __init__(self, path: Path, cluster: str) -> None:
+        self._path = path
+        self._cluster = cluster
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explainer")
+        self._throttle = Throttle()
+        self._waiting = 0
+
+    async def reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
+        """The reply to `uid`: of another user's job nothing is known to them; root is told everything.
+
+        `model` is the one in force.
+        """
+        if self._waiting >= WAITING_LIMIT:
+            return protocol.error_reply(f"{self._waiting} others are waiting to be told why: ask again")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._reply, asked, uid, model)
+        except DatabaseError as error:
+            self._throttle.warning(log, "explain-failed", uid=uid, error=error)
+            return protocol.error_reply("the matcher cannot read its database; its log says why")
+        finally:
+            self._waiting -= 1
+
+    def _reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
+        limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)
+        with Database.open(self._path, read_only=True) as database:
+            try:
+                story = of_job(database, asked.cluster or self._cluster, asked.job, model, limits)
+            except NothingKnownError:
+                story = Story()
+        told = story.outcomes[:TOLD_OUTCOMES_LIMIT]
+        story = dataclasses.replace(story, outcomes=told, more=story.more or len(told) < len(story.outcomes))
+        return _fitting(story if uid == 0 else hide(story, uid))
+
+
+def _fitting(story: Story) -> dict[str, Any]:
+    """The reply, with as many decisions as it can hold, the newest of them."""
+    while True:
+        reply = protocol.explanation_reply(story.to_json())
+        try:
+            protocol.frame(reply)
+            return reply
+        except ProtocolError as error:
+            fewer = story.decisions[: len(story.decisions) // 2]
+            if not fewer:
+                return protocol.error_reply(f"{error}: ask those who may read the database")
+            story = dataclasses.replace(story, decisions=fewer, more=True)

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a job got what it got: the rows of the waterfall and the sentences, as values.
+
+`explanation_console` prints them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reprise.database.entities import Decision, Outcome, Record, Scope, ServiceRun
+from reprise.matcher.decision.decide import described
+from reprise.matcher.support.job_story import Story, compared_with
+from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
+from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
+
+HIDDEN = "(hidden)"
+NOT_LOGGED = "not-logged"  # the id of a decision that is made only to be shown
+
+_TOLD = {
+    "program": "program",
+    "path": "path",
+    "options": "options",
+    "nodes": "nodes",
+    "tasks": "tasks",
+    "tasks_per_node": "tasks per node",
+    "directory": "directory",
+    "partition": "partition",
+    "account": "account",
+    "job_name": "job name",
+    "launcher": "launcher",
+    "modules": "modules",
+    "script_path": "script",
+}
+"""Keys of a job's metadata as people are told of them; the others are told elsewhere, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of the waterfall. `total` is the score so far; parts of a field (`depth` 1) do not change it."""
+
+    name: str
+    depth: int
+    left: str
+    right: str
+    similarity: float
+    weight: float
+    contribution: float
+    total: float | None
+
+
+def waterfall(fields: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+    """The fields of a decision in order; a field of several parts is followed by them."""
+    total = 0.0
+    for field in fields:
+        total += field["contribution"]
+        yield _step(field, 0, total)
+        if len(field["parts"]) > 1:
+            for part in field["parts"]:
+                yield _step(part, 1, None)
+
+
+def _step(row: Mapping[str, Any], depth: int, total: float | None) -> Step:
+    left, right = (value_text(row[side]) for side in ("left", "right"))
+    right = HIDDEN if row.get("hidden") else right
+    return Step(row["name"], depth, left, right, row["similarity"], row["weight"], row["contribution"], total)
+
+
+def value_text(value: Any) -> str:
+    """A compared value for a person: options as on a command line, unknown as nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        words = (f"{'-' * min(len(key), 2)}{key} {' '.join(values)}".strip() for key, values in value.items())
+        return " ".join(words)
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def when(time: float) -> str:
+    """A moment in this host's zone, e.g. `2026-11-21 14:03:10 CET`."""
+    return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def exit_text(status: int) -> str:
+    """A wait(2) status for a person."""
+    try:
+        code = os.waitstatus_to_exitcode(status)
+    except (ValueError, OverflowError):  # no process ends with it
+        return f"wait status {status}"
+    if code < 0:
+        return (
+            f"killed by {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"killed by signal {-code}"
+        )
+    return f"exit status {code}"
+
+
+def headline(decision: Decision) -> str:
+    """The verdict as one sentence."""
+    was = "would be" if decision.id == NOT_LOGGED else "was"
+    return {
+        "apply": f"It {was} given settings of {decision.reason}.",
+        "none": f"It {was} given nothing: {decision.reason}.",
+        "observe": f"It {was} given nothing: {decision.reason}.",
+        "holdout": f"It {was} given nothing, for comparison: {decision.reason}.",
+        "defer": f"The answer was put off: {decision.reason}.",
+    }.get(decision.verdict, f"{decision.verdict}: {decision.reason}.")
+
+
+def score_text(decision: Decision, model: str = "") -> str:
+    """The score against the threshold. `model`: the label of the one in force now, where it is known."""
+    if decision.score is None:
+        return f"There was no record to compare with (threshold {decision.threshold:.4f})"
+    relation = "reaches" if decision.score >= decision.threshold else "is under"
+    total = sum(field["contribution"] for field in decision.fields)
+    bits = f" ({total:+.2f} bits)" if in_bits(decision.fields) else ""
+    since = f" (now {model} is in force)" if model not in ("", decision.model) else ""
+    return (
+        f"Score {decision.score:.4f}{bits} {relation} the threshold {decision.threshold:.4f} "
+        f"of model {decision.model}{since}"
+    )
+
+
+def shortfall_text(decision: Decision, lacked: Shortfall) -> Iterator[str]:
+    """What would have matched, in sentences."""
+    missing = f"{lacked.missing:.2f} bits" if in_bits(decision.fields) else f"{_up(lacked.missing):.4f}"
+    nearest = compared_with(decision)
+    what = f"record {nearest['record']}" if nearest else "the nearest record"
+    lacks = f"It lacks {missing} to match {what}"
+    if lacked.alone:
+        yield f"{lacks}; this would have been enough: {_changes(lacked.alone, '; or ')}"
+    elif lacked.together:
+        yield f"{lacks}; this would have been enough, together: {_changes(lacked.together, ', and ')}"
+    elif math.isfinite(lacked.missing):
+        yield f"{lacks}; not even the same values in all fields would have been enough"
+    yield f"A threshold of {math.floor((decision.score or 0.0) * 1e4) / 1e4:.4f} or less would have been enough too"
+    if nearest and nearest.get("refusal"):
+        yield f"Even then that record would not have been given: it {nearest['refusal']}"
+
+
+def _changes(changes: Sequence[Change], between: str) -> str:
+    return between.join(
+        f"a similarity of {_up(change.needed):.4f} in {change.field} (is {change.similarity:.4f})"
+        if _up(change.needed) < 1
+        else f"the same {change.field}"
+        for change in changes
+    )
+
+
+def _up(number: float) -> float:
+    """Rounded up to 4 decimals, so that what is said to be enough is."""
+    return math.ceil(round(number * 1e4, 6)) / 1e4
+
+
+def record_text(record: Record, hidden: bool = False) -> str:
+    """What the record is; `hidden`: but not whose."""
+    whose = "another user's job" if hidden else described(record)
+    whose = "the whole cluster" if record.scope is Scope.CLUSTER else whose
+    source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
+    made = when(record.created_at)
+    return (
+        f"record {record.id}: {record.component} {record.component_version}, tuned for {whose}, {made}{source}; "
+        f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
+    )
+
+
+def job_text(decision: Decision) -> Iterator[str]:
+    """What is known of the job that no field tells: all of it where it was compared with nothing; no line where
+    nothing is left."""
+    told = {part["name"] for field in decision.fields for part in field["parts"]}
+    if "executable" in told:
+        told.add("path")
+    known = ((name, decision.metadata.get(name)) for name in _TOLD if name not in told)
+    texts = [f"{_TOLD[name]} {value_text(value)}" for name, value in known if value not in (None, "", [], {})]
+    if texts:
+        yield f"The job{', beside what is compared' if decision.fields else ''}: {'; '.join(texts)}"
+
+
+def source_texts(story: Story, decision: Decision) -> Iterator[str]:
+    """Where the settings are from, and what the job was compared with where that is another record."""
+    shown = compared_with(decision)
+    compared = shown["record"] if shown else decision.record_id
+    for how, number in (("From", decision.record_id), ("Compared with", compared)):
+        if number is not None and (how == "From" or number != decision.record_id):
+            record = story.records.get(number)
+            what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
+            yield f"{how} {what}"
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """What a job reported of one start."""
+    task = "" if outcome.array_task is None else f"array task {outcome.array_task} (job {outcome.job_id}): "
+    verdicts = {
+        "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
+        "unreachable": "no matcher answered in time, and it ran with defaults",
+    }
+    told = verdicts.get(outcome.verdict, f"verdict {outcome.verdict}, {_reach(outcome)}")
+    if outcome.ended_at is None:
+        return f"{task}started {when(outcome.started_at)}; {told}; its end was not reported"
+    elapsed = "" if outcome.elapsed_s is None else f" after {outcome.elapsed_s:.1f} s"
+    status = "" if outcome.exit_status is None else f", {exit_text(outcome.exit_status)}"
+    return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}; {told}"
+
+
+def _reach(outcome: Outcome) -> str:
+    """What became of the settings in the job."""
+    variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
+    files = (
+        f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} that they name cannot be read by the user there"
+    )
+    if outcome.unreadable and not outcome.applied:
+        return f"nothing set: {files} (see artifacts.directory)"
+    if outcome.unreadable:
+        variables += f", but {files} (see artifacts.directory)"
+    if outcome.present is None or not outcome.applied:
+        return variables
+    if outcome.present >= outcome.applied:
+        return f"{variables}, and its first step's tasks have them"
+    return (
+        f"{variables}, of which its first step's tasks have {outcome.present}: the script, or an option of srun, took "
+        "the others away"
+    )
+
+
+def silence_text(
+    job: str, submitted: float | None, served: bool, before: ServiceRun | None, after: ServiceRun | None
+) -> str:
+    """Why nothing is known of a job that Slurm says was `submitted` then (None: Slurm does not know it either).
+
+    `served`: one run of the daemon covers that second; `before` and `after` are the runs that started around it.
+    """
+    if submitted is None:
+        return f"nothing is known of job {job}: neither the matcher nor Slurm has it: check the number"
+    if served:
+        return (
+            f"the matcher was running when job {job} was submitted ({when(submitted)}), and was not asked: "
+            "run `reprise doctor` on the host that submitted it"
+        )
+    ended = "it had not run before" if not before else _end_of(before)
+    begun = "it has not run since" if not after else f"started {when(after.started_at)}"
+    return f"the matcher was not running when job {job} was submitted, {when(submitted)} ({ended}, {begun})"
+
+
+def waiting_text(job: str, decisions: Sequence[str]) -> str:
+    """Why nothing is known yet of a job that waits: Slurm gives it its number after the decision. `decisions` are the
+    ids of those that may be its."""
+    known = f"job {job} waits in the queue, and what was decided for it is known by its number once it starts"
+    ask = (
+        f"`reprise match explain {decisions[0]}`" if len(decisions) == 1 else "`sbatch --reprise=explain` at submission"
+    )
+    return f"{known}: until then by {ask}"
+
+
+def unknown_text(job: str) -> str:
+    """Why a user is told nothing of a job."""
+    return (
+        f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
+        "or the matcher was not asked when it was submitted: check the number with `scontrol show job`, or ask the "
+        "support"
+    )
+
+
+def _end_of(run: ServiceRun) -> str:
+    return f"stopped {when(run.stopped_at)}" if run.stopped_at else f"last seen {when(run.seen_at)}"
+
+
+def top_texts(found: Top) -> Iterator[str]:
+    """The nearest records, and where the threshold runs."""
+    job = found.job
+    nodes = "" if job.nodes is None else f" on {job.nodes} node{'s' * (job.nodes != 1)}"
+    first = f" (those that match with the same {', '.join(found.prefer)} first)" if found.prefer else ""
+    yield f"Nearest to {job.user}'s {job.program or job.job_name or 'job'}{nodes}, by model {found.model}{first}:"
+    yield ""
+    if not found.nearest:
+        yield "  no tuned job is known yet"
+    reach = sum(near.score >= found.threshold for near in found.nearest)
+    for place, near in enumerate(found.nearest):
+        if place == reach:
+            yield f"------ under the threshold {found.threshold:.4f} ------"
+        yield from _near_texts(place + 1, near)
+    if found.nearest and reach == len(found.nearest):
+        yield f"------ all of these reach the threshold {found.threshold:.4f} ------"
+
+
+def _near_texts(place: int, near: Near) -> Iterator[str]:
+    record, bits = near.record, in_bits(near.fields)
+    total = f" ({sum(field['contribution'] for field in near.fields):+.2f} bits)" if bits else ""
+    yield (
+        f"{place:>3}. {near.score:.4f}{total}  record {record.id}: {described(record)}, {record.component}, "
+        f"measured gain {record.gain:.1%} (at least {record.gain_low:.1%})"
+    )
+    for how, pairs in (("adds most", most_added(near.fields)), ("lacks most", most_lost(near.fields))):
+        if pairs:
+            yield f"      {how}: " + ", ".join(
+                f"{name} {value:.2f}" if bits else f"{name} {value:.4f}" for name, value in pairs
+            )
+    if near.refusal:
+        yield f"      not given: it {near.refusal}"

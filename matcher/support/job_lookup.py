@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that is known of a job: out of the database, or from the daemon for whoever may not read that."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+
+from reprise.config import Config
+from reprise.database import Database
+from reprise.database.errors import AccessError, MissingError
+from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
+from reprise.matcher.decision.decide import Knowledge, Question, decide
+from reprise.matcher.errors import DaemonUnreachableError, NothingKnownError
+from reprise.matcher.linkage.linkage_model import LinkageError, Model
+from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
+from reprise.matcher.support.explanation import NOT_LOGGED, silence_text, unknown_text, waiting_text
+from reprise.matcher.support.hidden_words import hide
+from reprise.matcher.support.job_story import Story, check_name
+from reprise.matcher.support.slurm_job import submit_time, user, waits
+from reprise.matcher.support.staff import Reader
+
+SLURM_CLOCK_S = 1.0
+"""Slurm gives whole seconds: a job was submitted at some moment of the one that it names."""
+SUBMISSION_S = 2.0
+"""From a decision until Slurm has the job."""
+
+
+def known(config: Config, job: str, cluster: str | None) -> Story:
+    """All that the caller may know of a job: from the database, or where they may not read it, from the daemon.
+
+    Raises NothingKnownError, or DaemonUnreachableError where the database cannot be read and no daemon answers.
+    """
+    try:
+        database = Database.open(config.database.path, read_only=True)
+    except (AccessError, MissingError) as error:  # it is another user's, or on another host
+        return _from_daemon(config, job, cluster, error)
+    with database:
+        me = staff.reader(config.access.staff)
+        return for_reader(of_job(database, config, job, cluster), me, job)
+
+
+def for_reader(told: Story, reader: Reader, job: str) -> Story:
+    """What the reader may see of it. Raises NothingKnownError where that is nothing."""
+    if reader.staff:
+        return told
+    seen = hide(told, reader.uid)
+    if not seen:
+        raise NothingKnownError(unknown_text(job))
+    return seen
+
+
+def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Exception) -> Story:
+    check_name(job)
+    said: Mapping[str, str] = {}
+    try:
+        told = asking_daemon.story_of(config, job, cluster)
+        if not told:
+            said = slurm_job.slurm_says(job, cluster)
+            if said.get("JobId", job) != job:  # as in of_job
+                told = asking_daemon.story_of(config, said["JobId"], cluster)
+    except DaemonUnreachableError as error:
+        raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
+    if not told:
+        raise NothingKnownError(waiting_text(job, ()) if waits(said) else unknown_text(job))
+    return told
+
+
+def of_job(database: Database, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
+    """All that the database has on a job; where it has nothing, Slurm is asked unless `ask_slurm` is False.
+
+    Raises NothingKnownError, which says why there is nothing as far as that is known.
+    """
+    model = _model(config)
+    ran_on = cluster or config.site.cluster
+    told = job_story.of_job(database, ran_on, job, model)
+    if told:
+        return told
+    if not ask_slurm:
+        raise NothingKnownError(unknown_text(job))
+    said = slurm_job.slurm_says(job, cluster)
+    if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
+        told = job_story.of_job(database, ran_on, said["JobId"], model)
+    if not told:
+        raise NothingKnownError(_silence(database, job, said))
+    return told
+
+
+def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
+    """Why the database has nothing on the job, as far as that is known; `said` is Slurm's word on it."""
+    submitted = submit_time(said)
+    if submitted is None:
+        return silence_text(job, None, False, None, None)
+    if waits(said):
+        asked = database.decisions_without_job(user(said), submitted - SUBMISSION_S, submitted + SLURM_CLOCK_S)
+        if asked:
+            return waiting_text(job, asked)
+    before, after = database.service_runs_around(submitted)
+    first, last = (database.service_run_at(at) for at in (submitted, submitted + SLURM_CLOCK_S))
+    served = first is not None and first == last
+    return silence_text(job, submitted, served, before, after)
+
+
+def of_script(database: Database, config: Config, question: Question) -> Story:
+    """What a script would be given now; nothing is logged."""
+    known, policy = knowledge(database, config), policy_of(config)
+    begun = time.perf_counter()
+    made = decide(question, known, policy, NOT_LOGGED)
+    decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
+    return job_story.of_decisions(database, [decision], known.engine.model)
+
+
+def knowledge(database: Database, config: Config) -> Knowledge:
+    """The records of the database and the model in force, ready for linkage."""
+    return knowledge_of(database.record_texts(), model_of(config), config)
+
+
+def _model(config: Config) -> Model | None:
+    """The model in force; None where it cannot be used: what another model decided can be told all the same."""
+    try:
+        return model_of(config)
+    except LinkageError:
+        return None

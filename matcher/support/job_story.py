@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a job: its decisions, what it reported, and the records that it was compared with. Also as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from reprise.database import Database, NotFoundError
+from reprise.database.entities import Decision, Json, Measurement, Outcome, Record, RecordStatus, Scope
+from reprise.matcher.errors import NothingKnownError, ProtocolError
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.support.shortfall import Change, Shortfall, shortfall
+
+JSON_VERSION = 1
+JOB_ID = r"(\d{1,10})(?:_(\d{1,10}))?"
+DECISION_ID = r"[A-Za-z0-9_-]{1,64}"
+WORDS_OF_A_RECORD = ("metadata", "parametrization", "environment", "conflicts", "artifact_sha256")
+"""What may hold its user's words; the rest of a record is numbers and the site's own."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A decision, and what it lacked. `hidden` names its keys of which another user's words were taken out."""
+
+    decision: Decision
+    shortfall: Shortfall | None = None
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that is told of a job, newest first. `model` is the label of the model in force, "" where that is not known.
+
+    `records` are those whose settings were given or whose fields are shown, as they are now, those of `hidden` without
+    their user's words. `shared`: for how many reports beside `outcomes` a decision, by its id, was the answer too.
+    `more`: there is more than is told here.
+    """
+
+    decisions: Sequence[Explained] = ()
+    outcomes: Sequence[Outcome] = ()
+    records: Mapping[int, Record] = field(default_factory=dict)
+    hidden: frozenset[int] = frozenset()
+    shared: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
+    more: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.decisions or self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs, JSON-ready. Keys are only ever added within a version."""
+        return {
+            "version": JSON_VERSION,
+            "model": self.model,
+            "decisions": [_decision_json(one) for one in self.decisions],
+            "outcomes": [dataclasses.asdict(outcome) for outcome in self.outcomes],
+            "records": {str(key): _record_json(record, key in self.hidden) for key, record in self.records.items()},
+            "shared": dict(self.shared),
+            "more": self.more,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Story:
+        """Read what `to_json` wrote; keys of newer releases are ignored. Raises ProtocolError."""
+        try:
+            if data["version"] != JSON_VERSION:
+                raise ValueError(f"version {data['version']}")
+            return cls(
+                decisions=[_explained(one) for one in data["decisions"]],
+                outcomes=[_read(Outcome, one) for one in data["outcomes"]],
+                records={int(key): _record(one) for key, one in data["records"].items()},
+                hidden=frozenset(int(key) for key, one in data["records"].items() if one["hidden"]),
+                shared=data["shared"],
+                model=data["model"],
+                more=data["more"],
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ProtocolError(
+                f"an explanation of another release cannot be read ({error}): install the release of the daemon"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is read and told, None: all. `uid`: only of that user's jobs."""
+
+    uid: int | None = None
+    decisions: int | None = None
+    outcomes: int | None = None
+
+
+EVERYTHING = Limits()
+
+
+def of_job(
+    database: Database, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
+) -> Story:
+    """What is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
+
+    Raises NothingKnownError for a text that is none of these. `model` is the one in force.
+    """
+    decisions, outcomes = _of_name(database, cluster, job, limits)
+    told = {outcome.id for outcome in outcomes}
+    reports = {one.id: database.outcomes_of_decision(one, limit=limits.outcomes) for one in decisions}
+    shared = {key: sum(one.id not in told for one in reported) for key, reported in reports.items()}
+    found = of_decisions(
+        database, decisions, model, outcomes=outcomes, shared={key: count for key, count in shared.items() if count}
+    )
+    counts = ((limits.decisions, decisions), *((limits.outcomes, some) for some in (outcomes, *reports.values())))
+    return dataclasses.replace(found, more=any(limit == len(some) for limit, some in counts))
+
+
+def check_name(job: str) -> None:
+    """Raise NothingKnownError for what can be neither a job's number nor a decision's id."""
+    if not re.fullmatch(DECISION_ID, job):
+        raise NothingKnownError(
+            f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id out of the log; "
+            "for a script, --script FILE"
+        )
+
+
+def of_decisions(
+    database: Database,
+    decisions: Sequence[Decision],
+    model: Model | None,
+    *,
+    outcomes: Sequence[Outcome] = (),
+    shared: Mapping[str, int] | None = None,
+) -> Story:
+    """What is known of decisions."""
+    records = {}
+    for number in dict.fromkeys(number for decision in decisions for number in _compared(decision)):
+        try:
+            records[number] = database.record(number)
+        except NotFoundError:
+            continue
+    explained = [Explained(decision, shortfall(decision, model)) for decision in decisions]
+    return Story(explained, outcomes, records, shared=shared or {}, model=model.label if model else "")
+
+
+def compared_with(decision: Decision) -> Json | None:
+    """The one of a decision's alternatives that its fields are about; None where that is not known."""
+    return next((row for row in decision.alternatives if row.get("explained")), None)
+
+
+def _compared(decision: Decision) -> list[int]:
+    shown = compared_with(decision)
+    numbers = (decision.record_id, shown["record"] if shown else None)
+    return [number for number in numbers if number is not None]
+
+
+def _of_name(
+    database: Database, cluster: str, job: str, limits: Limits
+) -> tuple[Sequence[Decision], Sequence[Outcome]]:
+    """Decisions and outcomes, newest first."""
+    check_name(job)
+    number = re.fullmatch(JOB_ID, job)
+    if not number:
+        try:
+            decision = database.decision(job)
+        except NotFoundError as error:
+            raise NothingKnownError(str(error)) from error
+        return [decision], database.outcomes_of_decision(decision, limit=limits.outcomes)
+    uid = limits.uid
+    decisions = database.decisions_of_job(cluster, int(number[1]), uid=uid, limit=limits.decisions)
+    of_number = database.outcomes_of_job(cluster, int(number[1]), uid=uid, limit=limits.outcomes)
+    if number[2] is None:
+        return decisions, of_number
+    # tasks have job ids of their own, but for the one that has the array's; what they share is the decision
+    task = int(number[2])
+    of_array = (database.outcomes_of_decision(decision, limit=limits.outcomes) for decision in decisions)
+    outcomes = {one.id: one for some in (*of_array, of_number) for one in some}
+    of_task = [outcome for outcome in outcomes.values() if outcome.array_task == task]
+    named = {outcome.decision_id for outcome in of_task}
+    return [one for one in decisions if one.array_task == task or one.id in named], of_task
+
+
+# --- JSON
+
+
+def _decision_json(one: Explained) -> dict[str, Any]:
+    lacked = None
+    if one.shortfall:
+        missing = one.shortfall.missing
+        lacked = {**dataclasses.asdict(one.shortfall), "missing": missing if math.isfinite(missing) else None}
+    return {**dataclasses.asdict(one.decision), "shortfall": lacked, "hidden": list(one.hidden)}
+
+
+def _record_json(record: Record, hidden: bool) -> dict[str, Any]:
+    shown = dict.fromkeys(WORDS_OF_A_RECORD) if hidden else {}
+    return {**dataclasses.asdict(record), **shown, "hidden": hidden}
+
+
+T = TypeVar("T")
+
+
+def _read(kind: type[T], data: Mapping[str, Any]) -> T:
+    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in data.items() if name in names})
+
+
+def _explained(data: Mapping[str, Any]) -> Explained:
+    lacked = data["shortfall"]
+    if lacked:
+        missing = math.inf if lacked["missing"] is None else lacked["missing"]
+        alone, together = (tuple(_read(Change, change) for change in lacked[key]) for key in ("alone", "together"))
+        lacked = Shortfall(missing, alone, together)
+    return Explained(_read(Decision, data), lacked, tuple(data["hidden"]))
+
+
+def _record(data: Mapping[str, Any]) -> Record:
+    measured = {key: _read(Measurement, data[key]) for key in ("default", "tuned")}
+    words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
+    kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
+    return _read(Record, {**data, **measured, **words, **kinds})

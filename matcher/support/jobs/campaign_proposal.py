@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign file for jobs that nobody tuned (docs/campaigns.md), out of what the newest of them said of itself.
+
+Names in it are users' words: what is not plainly a name or a path is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reprise.database import Database
+from reprise.database.entities import Decision, UnmatchedClass
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.submission.metadata import JobMetadata
+
+COMPONENT = re.compile(r"[\w.-]+")
+PLACEHOLDER = "/path/of/the/batch/script"
+_PLAIN = re.compile(r"[\w.@,:+-]+", re.ASCII)
+_NOT_PLAIN = re.compile(r"[^\w.@+-]+", re.ASCII)
+NAME_LIMIT = 60  # characters of a user's words in names
+_HEAD = """# SPDX-License-Identifier: Apache-2.0
+# Written by `reprise jobs unmatched`. Look through it, then `reprise tune plan` shows what it would run.
+"""
+
+Says = Callable[[str], Mapping[str, str]]
+
+
+def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
+    """The path of the job's batch script. Where its decision does not tell it (one that was made when the job started,
+    or of an older release): what Slurm says (`says`, of a job's number) while it knows the job; else the file in its
+    directory that it is named after. None where neither is there."""
+    if _is_path(job.script_path):
+        return job.script_path
+    said = says(str(decision.job_id)) if decision.job_id is not None else {}
+    if said.get("UserId", "").endswith(f"({decision.uid})") and _is_path(said.get("Command", "")):
+        return said["Command"]
+    name = job.job_name
+    if not _is_path(job.directory) or not name or Path(name).name != name:
+        return None
+    path = Path(job.directory, name)
+    try:
+        return str(path) if path.is_file() else None
+    except (OSError, ValueError):  # where we may not look
+        return None
+
+
+def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
+    """What `reprise tune run` takes, of a component as its file describes it. Trials are jobs of their own, which every
+    component can do. What the component needs and nobody knows is None."""
+    application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
+    if _is_path(job.directory):
+        application["directory"] = job.directory
+    settings = {name: _shape(job).get(name) or _mapping(component, "suggest").get(name) for name in needs(component)}
+    return {
+        "name": _name(job.user, job.program or job.job_name, job.nodes).replace("-", " ")[:100],
+        "component": component["name"],
+        **({"settings": settings} if settings else {}),
+        "application": application,
+        "executor": {"kind": "slurm"},
+    }
+
+
+def needs(component: Mapping[str, Any]) -> Mapping[str, str]:
+    """What a campaign's settings must say, each with an explanation."""
+    return {str(name): str(why) for name, why in _mapping(component, "needs").items()}
+
+
+def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequence[str]:
+    """What a campaign file leaves open, each in a line: a setting, and what it means."""
+    script = content["application"]["script"] in ("", PLACEHOLDER)
+    settings = content.get("settings") or {}
+    lines = ["application.script: the batch script"] if script else []
+    return [
+        *lines,
+        *(f"settings.{name}: {why}" for name, why in needs(component).items() if settings.get(name) is None),
+    ]
+
+
+def write(
+    directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any], component: Mapping[str, Any]
+) -> Path:
+    """Write the file of one class; nothing is written over. Raises MatcherError."""
+    path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
+    open_ones = "".join(f"# Name {one}\n" for one in missing(content, component))
+    text = _HEAD + open_ones + yaml.safe_dump(dict(content), sort_keys=False)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise MatcherError(f"{path}: is there already: move it away, or name another directory") from error
+    except OSError as error:
+        raise MatcherError(
+            f"{path}: cannot be written ({error.strerror}): name a directory that you may write"
+        ) from error
+    return path
+
+
+def described(component: str, directory: Path) -> Mapping[str, Any]:
+    """The component as its file in the site's `directory` describes it. Raises MatcherError."""
+    if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
+        raise MatcherError(
+            f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
+        )
+    file = directory / f"{component}.yaml"
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise MatcherError(f"{file}: cannot be read ({' '.join(str(error).split())[:200]}): correct it") from error
+    return {**(content if isinstance(content, dict) else {}), "name": component}
+
+
+def write_all(
+    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: Mapping[str, Any], says: Says
+) -> dict[int, tuple[str, str]]:
+    """Write a file for each class; by rank, its path and what it leaves open. `says` as for `script_of`."""
+    written = {}
+    for rank, one in enumerate(classes, 1):
+        decision = database.decision(one.decision_id)
+        job = JobMetadata.from_json(decision.metadata)
+        script = script_of(decision, job, says)
+        content = definition(job, script, component)
+        left_open = [line.split(":")[0] for line in missing(content, component)]
+        path = write(directory, rank, one, content, component)
+        written[rank] = str(path), f"; name there {', '.join(left_open)}" if left_open else ""
+    return written
+
+
+def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = component.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _shape(job: JobMetadata) -> Mapping[str, int | None]:
+    """The nodes of a job, and its tasks on each."""
+    tasks = job.tasks_per_node
+    if tasks is None and job.tasks and job.nodes and job.tasks % job.nodes == 0:
+        tasks = job.tasks // job.nodes
+    return {"nodes": job.nodes, "tasks_per_node": tasks}
+
+
+def _options(job: JobMetadata) -> list[str]:
+    """Options of sbatch for a job of that shape."""
+    given = {
+        "nodes": job.nodes,
+        "ntasks": job.tasks,
+        "ntasks-per-node": None if job.tasks else job.tasks_per_node,
+        "partition": job.partition,
+        "account": job.account,
+        "job-name": job.job_name,
+    }
+    return [f"--{name}={value}" for name, value in given.items() if value and _PLAIN.fullmatch(str(value))]
+
+
+def _name(user: str, application: str, nodes: int | None) -> str:
+    size = [] if nodes is None else [f"{nodes}-node{'s' * (nodes != 1)}"]
+    words = (_NOT_PLAIN.sub("_", word)[:NAME_LIMIT].strip("._-") for word in (user, application))
+    return "-".join([*(word or "unknown" for word in words), *size])
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and text.isprintable()

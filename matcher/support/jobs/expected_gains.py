@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record for jobs is expected to gain: by records for jobs like them, and by campaigns that found nothing."""
+
+from __future__ import annotations
+
+import statistics
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from reprise.database import Database
+from reprise.database.entities import UnmatchedClass
+
+if TYPE_CHECKING:
+    from reprise.matcher.benefit.production_gain import Gain
+
+PSEUDO_COUNT = 1.0
+"""Records that the wider circle counts for beside those of a narrower one: with one of its own, a circle is believed
+half. All records stand around those of a user, and these around those of a program."""
+ASSUMED_GAIN = 0.1
+"""What a record is taken to gain where there is none yet to judge by."""
+
+
+@dataclass
+class Circle:
+    """Records that have something in common: how many, and the sum of their gains."""
+
+    records: int = 0
+    gain: float = 0.0
+
+    def add(self, gain: float) -> None:
+        self.records += 1
+        self.gain += gain
+
+    def shrunk(self, wider: float, in_vain: int) -> float:
+        """The mean gain of these and of so many campaigns without any, shrunk towards what a wider circle gains."""
+        return (PSEUDO_COUNT * wider + self.gain) / (PSEUDO_COUNT + self.records + in_vain)
+
+
+@dataclass
+class Gains:
+    """Of active records, all gains, and their sums by program (else the job's name) and by user; `in_vain` counts
+    campaigns that ended without a record, by user and program. `in_production`: of so many records the gain is the one
+    that jobs that were held out tell."""
+
+    every: array[float] = field(default_factory=lambda: array("d"))
+    in_production: int = 0
+    by_program: dict[str, Circle] = field(default_factory=dict)
+    by_user: dict[str, Circle] = field(default_factory=dict)
+    in_vain: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._vain_users: Counter[str] = Counter()
+        self._vain_programs: Counter[str] = Counter()
+        for (user, program), count in self.in_vain.items():
+            self._vain_users[user] += count
+            self._vain_programs[program] += count
+
+    def judged(self, one: UnmatchedClass, of_all: float) -> UnmatchedClass:
+        """The class with the gain that a record is expected to have for it, and what that rests on; `of_all`: what any
+        record is expected to gain."""
+        of_user = self.by_user.get(one.user, Circle())
+        of_program = self.by_program.get(one.application, Circle()) if one.application else Circle()
+        vain_user = self._vain_users[one.user]
+        vain_program = self._vain_programs[one.application] if one.application else 0
+        gain = of_program.shrunk(of_user.shrunk(of_all, vain_user), vain_program)
+        in_vain = vain_user + vain_program - (self.in_vain[one.user, one.application] if one.application else 0)
+        return replace(one, gain=gain, of_program=of_program.records, of_user=of_user.records, in_vain=in_vain)
+
+
+def read(database: Database, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
+    """By the active records and the campaigns, of one component if given. `production`: what `in_production` tells, if
+    that is known already."""
+    production = in_production(database) if production is None else production
+    found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))
+    for number, gain, user, program in database.gains_of_jobs(component):
+        measured = production[number].gain if number in production else None
+        counted = gain if measured is None else measured
+        found.in_production += measured is not None
+        found.every.append(counted)
+        for circles, name in ((found.by_program, program), (found.by_user, user)):
+            if name not in circles:
+                circles[name] = Circle()
+            circles[name].add(counted)
+    return found
+
+
+def in_production(database: Database) -> Mapping[int, Gain]:
+    """What records gain of which jobs were held out, by their ids."""
+    from reprise.matcher.benefit import record_benefit
+
+    def measured(number: int) -> Gain:
+        return record_benefit.measured(database.compared(number, since=record_benefit.since(database.record(number))))
+
+    return {number: measured(number) for number in database.compared_records()}
+
+
+def median(gains: array[float]) -> float:
+    """Of all gains; ASSUMED_GAIN where there are none."""
+    return statistics.median(gains) if gains else ASSUMED_GAIN

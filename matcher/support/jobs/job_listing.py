@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs in a list: the cells of a row, and JSON."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Sequence
+from typing import Any
+
+from reprise.database.entities import ListedJob
+from reprise.matcher.support.explanation import HIDDEN, exit_text, when
+from reprise.matcher.support.staff import Reader
+
+JSON_VERSION = 1
+HEADINGS = ("job", "user", "when", "verdict", "record", "score", "elapsed", "exit status")
+
+
+def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
+    """The cells of a job under HEADINGS; `cluster` is the site's, whose jobs need no name of it."""
+    return (
+        _number(job, cluster),
+        user_of(job) if reader.sees(job.uid) else HIDDEN,
+        when(job.at),
+        job.verdict,
+        "" if job.record_id is None else str(job.record_id),
+        "" if job.score is None else f"{job.score:.4f}",
+        "" if job.elapsed_s is None else f"{job.elapsed_s:.1f} s",
+        "" if job.exit_status is None else exit_text(job.exit_status).removeprefix("exit status "),
+    )
+
+
+def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[str, Any]:
+    """For programs. Keys are only ever added within a version. `own_only`: no other jobs were looked for."""
+    return {"version": JSON_VERSION, "own_only": own_only, "jobs": [_json(job, reader) for job in jobs]}
+
+
+def user_of(job: ListedJob) -> str:
+    """The user's name; the id, where nobody knows it."""
+    try:
+        return job.user or pwd.getpwuid(job.uid).pw_name
+    except KeyError:
+        return str(job.uid)
+
+
+def _number(job: ListedJob, cluster: str) -> str:
+    task = "" if job.array_task is None else f" task {job.array_task}"
+    where = "" if job.cluster == cluster else f" on {job.cluster}"
+    return f"{'-' if job.job_id is None else job.job_id}{task}{where}"
+
+
+def _json(job: ListedJob, reader: Reader) -> dict[str, Any]:
+    seen = reader.sees(job.uid)
+    return {
+        "job": job.job_id,
+        "array_task": job.array_task,
+        "cluster": job.cluster,
+        "user": user_of(job) if seen else None,
+        "uid": job.uid if seen else None,
+        "at": job.at,
+        "verdict": job.verdict,
+        "record": job.record_id,
+        "score": job.score,
+        "elapsed_s": job.elapsed_s,
+        "exit_status": job.exit_status,
+        "decision": job.decision_id,
+        "hidden": not seen,
+    }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a site's jobs over the last months, what that saved, and what would be worth tuning: one document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from reprise.config import Config
+from reprise.database import Database
+from reprise.database.entities import UnmatchedClass
+from reprise.database.totals import DAY_S
+from reprise.endpoint import configured
+from reprise.matcher.benefit.production_gain import Gain
+from reprise.matcher.benefit.total_saving import Given, saved_by, total
+from reprise.matcher.decision.decide import BY_THE_SITE
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.support.jobs import expected_gains, unmatched_classes
+from reprise.matcher.support.staff import Reader
+from reprise.matcher.wire.client import PING, ask_in_order
+
+JSON_VERSION = 1
+DAYS = 90  # that are drawn
+RECENT_DAYS = 30  # over which sums are made
+CLASSES = 10  # that are worth tuning
+UNKNOWN = Gain(None, None, None, 0, 0)
+MATCHED = ("apply", "holdout", "observe")
+
+
+def read(database: Database, config: Config, now: float) -> dict[str, Any]:
+    """All of it, for programs, but for what is worth tuning (`classes`), which names users."""
+    offset_s = _offset_s(now)
+    rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)
+    recent = int((now + offset_s) // DAY_S) - RECENT_DAYS
+    verdicts: dict[str, int] = {}
+    for day, verdict, count in rows:
+        if day > recent:
+            verdicts[verdict] = verdicts.get(verdict, 0) + count
+    decided = sum(verdicts.values())
+    production = expected_gains.in_production(database)
+    given = [
+        Given(number, jobs, hours, production.get(number, UNKNOWN))
+        for number, (jobs, hours) in database.given_by_record(now - RECENT_DAYS * DAY_S).items()
+    ]
+    records: dict[str, int] = {}
+    for (_, status), count in database.record_counts().items():
+        records[status] = records.get(status, 0) + count
+    known = expected_gains.read(database, None, production)
+    classes = unmatched_classes.ranked(database.unmatched(now - RECENT_DAYS * DAY_S, refused=BY_THE_SITE), known)
+    return {
+        "version": JSON_VERSION,
+        "at": now,
+        "recent_days": RECENT_DAYS,
+        "days": [{"day": _date(day), "verdict": verdict, "decisions": count} for day, verdict, count in rows],
+        "decisions": verdicts,
+        "match_rate": sum(verdicts.get(one, 0) for one in MATCHED) / decided if decided else None,
+        "benefit": {**asdict(total(given)), "by_record": _by_record(given)},
+        "records": records,
+        "campaigns_running": database.running_campaigns(),
+        "matcher": _matcher(config),
+        "expected": asdict(unmatched_classes.Expected.of(known)),
+        "unmatched_classes": len(classes),
+        "unmatched_node_hours": sum(one.node_hours for one in classes),
+        "classes": classes[:CLASSES],
+    }
+
+
+def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
+    """For programs. Keys are only ever added within a version."""
+    classes: list[UnmatchedClass] = found["classes"]
+    expected = unmatched_classes.Expected(**found["expected"])
+    told = unmatched_classes.document(classes, expected, reader, lambda _: None)["classes"]
+    return {**found, "classes": told}
+
+
+def _by_record(given: list[Given]) -> list[dict[str, Any]]:
+    """Those that saved most first; then those of which nothing is measured."""
+    rows: list[dict[str, Any]] = []
+    for one in given:
+        saved, low, high = saved_by(one) or (None, None, None)
+        found = {"gain": one.gain.gain, "gain_low": one.gain.low, "gain_high": one.gain.high}
+        about = {"record": one.record, "jobs": one.jobs, "node_hours": one.node_hours}
+        rows.append({**about, "saved": saved, "low": low, "high": high, **found})
+    return sorted(rows, key=lambda row: (row["saved"] is None, -(row["saved"] or 0.0), -row["node_hours"]))[:CLASSES]
+
+
+def _matcher(config: Config) -> dict[str, Any]:
+    """Whether it answers, and what it says of itself."""
+    try:
+        for _, reply in ask_in_order(configured(config.matcher), PING, matcher_uid=config.matcher.uid, timeout_s=1.0):
+            return {"answers": True, **{key: reply.get(key) for key in ("version", "records", "uptime_s")}}
+    except (MatcherError, OSError):
+        pass
+    return {"answers": False, "version": None, "records": None, "uptime_s": None}
+
+
+def _offset_s(now: float) -> float:
+    """What this host's clocks are before UTC's, in seconds."""
+    offset = datetime.fromtimestamp(now).astimezone().utcoffset()
+    return offset.total_seconds() if offset else 0.0
+
+
+def _date(day: int) -> str:
+    return f"{datetime.fromtimestamp(day * DAY_S, UTC):%F}"

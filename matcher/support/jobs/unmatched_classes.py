@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would be worth tuning: classes of jobs that no record was near to, by what a record may save them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reprise.database.entities import UnmatchedClass
+from reprise.matcher.support.explanation import HIDDEN
+from reprise.matcher.support.jobs.expected_gains import Gains, median
+from reprise.matcher.support.staff import Reader
+
+JSON_VERSION = 1
+HEADINGS = (
+    *("rank", "user", "program", "nodes", "jobs", "node-hours"),
+    *("expected gain", "judged by", "expected saving"),
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a record is expected to gain: the median of `records`, of `in_production` of which it is known from jobs
+    that were held out; an assumption where there are none."""
+
+    gain: float
+    records: int
+    in_production: int
+
+    @classmethod
+    def of(cls, gains: Gains) -> Expected:
+        return cls(median(gains.every), len(gains.every), gains.in_production)
+
+    def text(self) -> str:
+        if not self.records:
+            return f"Expected gain {self.gain:.1%}: assumed, for no record is active"
+        return (
+            f"Expected gain {self.gain:.1%}: the median of {self.records} active record{'s' * (self.records != 1)} "
+            f"({self.in_production} as measured in production), where none is nearer"
+        )
+
+
+def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[UnmatchedClass]:
+    """Each with the gain that is expected of it, by the node-hours that it may save; among equals as they come."""
+    of_all = median(gains.every)
+    judged = [gains.judged(one, of_all) for one in classes]
+    return sorted(judged, key=lambda one: -one.node_hours * (one.gain or 0.0))
+
+
+def gain_of(one: UnmatchedClass, found: Expected) -> float:
+    """What a record is expected to gain it; where that was not judged, what any does."""
+    return found.gain if one.gain is None else one.gain
+
+
+def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
+    """What an expected gain rests on, beside all records."""
+    counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "in vain"))
+    return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
+
+
+def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> Iterator[tuple[str, ...]]:
+    """The cells of each class under HEADINGS."""
+    for rank, one in enumerate(classes, 1):
+        seen = reader.sees(one.uid)
+        yield (
+            str(rank),
+            one.user if seen else HIDDEN,
+            one.application if seen else HIDDEN,
+            "" if one.nodes is None else str(one.nodes),
+            str(one.jobs),
+            f"{one.node_hours:.1f}",
+            f"{gain_of(one, found):.1%}",
+            basis_text(one.of_program, one.of_user, one.in_vain),
+            f"{one.node_hours * gain_of(one, found):.1f} node-hours",
+        )
+
+
+def document(
+    classes: Sequence[UnmatchedClass], found: Expected, reader: Reader, campaign_of: Callable[[int], str | None]
+) -> dict[str, Any]:
+    """For programs. Keys are only ever added within a version. `campaign_of`: the file that was written for a rank."""
+    return {
+        "version": JSON_VERSION,
+        "expected": asdict(found),
+        "classes": [
+            {
+                "rank": rank,
+                "user": one.user if reader.sees(one.uid) else None,
+                "program": one.application if reader.sees(one.uid) else None,
+                "nodes": one.nodes,
+                "jobs": one.jobs,
+                "node_hours": one.node_hours,
+                "gain": gain_of(one, found),
+                "of_program": one.of_program,
+                "of_user": one.of_user,
+                "in_vain": one.in_vain,
+                "saving": one.node_hours * gain_of(one, found),
+                "decision": one.decision_id,
+                "campaign": campaign_of(rank),
+                "hidden": not reader.sees(one.uid),
+            }
+            for rank, one in enumerate(classes, 1)
+        ],
+    }

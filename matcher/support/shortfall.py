@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job under the threshold lacked: the smallest changes with which the nearest record would have matched.
+
+All is reckoned from a decision's fields; nothing is compared again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from reprise.database.entities import Decision
+from reprise.matcher.linkage.linkage_model import Curve, Model
+from reprise.matcher.linkage.linkage_result import PRIOR
+
+TOLERANCE = 1e-12  # scores are rounded to 12 decimals
+ALL_OR_NOTHING = ("exact", "same-side")  # comparers that know no half
+USER = "user"  # as models call that field
+Field = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A field that would have had to be more alike: its `similarity` as it was, and the least that is `needed`.
+
+    `needed` 1.0 stands for the same value too where it cannot be told that less would do: in a field of several parts
+    under a model of log-odds, or where the model that scored is not at hand.
+    """
+
+    field: str
+    similarity: float
+    needed: float
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """`missing`: what the total lacks, as a score or in bits; infinite where the threshold cannot be reached.
+
+    `alone`: changes each of which is enough, the smallest first. `together`: where none is, the fewest that are when
+    all are made; empty where even the same values in all fields would not do.
+    """
+
+    missing: float
+    alone: tuple[Change, ...]
+    together: tuple[Change, ...]
+
+
+def in_bits(fields: Sequence[Field]) -> bool:
+    """Whether these are fields of a model that adds log-odds, of which the score is the probability."""
+    return bool(fields) and fields[0]["name"] == PRIOR
+
+
+def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | None:
+    """What the nearest record lacked; None where none was looked at, or where it reached the threshold.
+
+    `model` is the one in force: its curves, if it is the decision's own, tell how alike is alike enough.
+    """
+    if decision.score is None or decision.score >= decision.threshold or not decision.fields:
+        return None
+    bits = in_bits(decision.fields)
+    total = sum(field["contribution"] for field in decision.fields)
+    missing = (_bits(decision.threshold) if bits else decision.threshold) - total
+    curves = _curves(model) if model and model.label == decision.model else {}
+    gains = [(field, _gain(field, bits, curves)) for field in decision.fields if field["parts"]]
+    gains = sorted(((field, gain) for field, gain in gains if gain > TOLERANCE), key=lambda pair: -pair[1])
+    alone = [_change(field, missing, bits, curves) for field, gain in gains if gain >= missing - TOLERANCE]
+    alone.sort(key=lambda change: change.needed - change.similarity)
+    if alone:
+        return Shortfall(missing, tuple(alone), ())
+    together = _together(gains, missing, bits, curves)
+    without_user = _together([pair for pair in gains if pair[0]["name"] != USER], missing, bits, curves)
+    if 0 < len(without_user) <= len(together):  # nobody can change who he is
+        together = without_user
+    return Shortfall(missing, (), together)
+
+
+Curves = Mapping[str, Sequence[Curve]]  # of the parts of a field, by its name
+
+
+def _curves(model: Model) -> Curves:
+    return {field.name: curves for field, curves in zip(model.fields, model.curves(), strict=True)}
+
+
+def _bits(score: float) -> float:
+    """As `Model.total`, for a model that need not be at hand."""
+    return math.copysign(math.inf, score - 0.5) if not 0 < score < 1 else -math.log2(1 / score - 1)
+
+
+def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, curves: Curves) -> tuple[Change, ...]:
+    """The largest gains first, so that no fewer fields reach it; of the last one no more than is needed."""
+    changes: list[Change] = []
+    for field, gain in gains:
+        if gain >= missing - TOLERANCE:
+            return (*changes, _change(field, missing, bits, curves))
+        changes.append(Change(field["name"], field["similarity"], 1.0))
+        missing -= gain
+    return ()
+
+
+def _gain(field: Field, bits: bool, curves: Curves) -> float:
+    """What the field would add beyond what it does, if the job had the record's values."""
+    found: Sequence[Curve | None] = curves.get(field["name"]) or [None] * len(field["parts"])
+    pairs = zip(field["parts"], found, strict=True)
+    return sum(_at_best(part, bits, curve) - float(part["contribution"]) for part, curve in pairs)
+
+
+def _at_best(part: Field, bits: bool, curve: Curve | None) -> float:
+    """What a part adds where the values are the same. What is unknown of the record, no job has."""
+    if part["right"] is None or (bits and part["right"] == ""):
+        return float(part["contribution"])
+    return curve.values[-1] if curve else float(part["weight"])
+
+
+def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
+    """The least similarity of a field that brings what is missing; its gain is known to be enough."""
+    parts, similarity = field["parts"], float(field["similarity"])
+    needed = 1.0
+    if all(part["comparer"] in ALL_OR_NOTHING for part in parts):
+        pass
+    elif not bits:  # means: the field's similarity counts by its weight
+        needed = min(1.0, similarity + missing / field["weight"])
+    elif len(parts) == 1 and (found := curves.get(field["name"])):
+        needed = _reaches(found[0], similarity, field["contribution"] + missing)
+    return Change(field["name"], similarity, needed)
+
+
+def _reaches(curve: Curve, start: float, value: float) -> float:
+    """The least similarity from `start` on where the curve reaches `value`, which it does at its end."""
+    points = list(zip(curve.similarities, curve.values, strict=True))
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x1 < start or max(y0, y1) < value:
+            continue
+        x = x0 if y0 >= value else x0 + (value - y0) / (y1 - y0) * (x1 - x0)
+        if x >= start:
+            return x
+        if y0 + (start - x0) / (x1 - x0) * (y1 - y0) >= value:
+            return start
+    return 1.0

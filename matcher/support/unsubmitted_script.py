@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script that nobody has submitted, as the question that its submission would be."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import pwd
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from reprise.matcher.decision.decide import Question
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
+from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.variables import is_allowed
+
+SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
+
+
+def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
+    """As if `user` (None: who runs this) submitted `script` now, in `directory` (None: here).
+
+    `words` are sbatch's options, then the script's own arguments. Variables of this process count, as they would for
+    sbatch.
+    """
+    return Question(
+        submission=_submission(script, tuple(words), (directory or _here()).absolute()),
+        user=user or _me(),
+        uid=_uid_of(user) if user else os.getuid(),
+        point="submit",
+        mode="on",
+        at=time.time(),
+    )
+
+
+def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submission:
+    path = directory / script
+    try:
+        with path.open("rb") as file:
+            data = file.read(SCRIPT_LIMIT + 1)
+    except OSError as error:
+        raise MatcherError(f"{path}: cannot be read ({error.strerror}): give the path of a batch script") from error
+    arguments = parse_options(SBATCH, words).rest
+    given = words[: len(words) - len(arguments)]
+    return Submission(
+        command="sbatch",
+        argv=("sbatch", *given, str(script), *arguments),
+        cwd=str(directory),
+        env={name: value for name, value in os.environ.items() if name.startswith(SUBMISSION_PREFIXES)},
+        set_names=tuple(name for name in os.environ if is_allowed(name)),
+        script=Script(str(path), data[:SCRIPT_LIMIT].decode(errors="replace"), truncated=len(data) > SCRIPT_LIMIT),
+    )
+
+
+def _me() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account that no directory knows
+        return str(os.getuid())
+
+
+def _uid_of(user: str) -> int:
+    """-1 for a name that nobody knows here."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return -1
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise MatcherError("the working directory is gone: change to another, or give --directory") from error

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libmunge: bytes with proof of who made them, for one reader.
+
+By ctypes: pymunge, the one binding there is, had its last release in 2018. Calls block: 0.1 ms with munged well, 10 s
+while it hangs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reprise.matcher.errors import ProtocolError, ServiceError
+
+LIBRARY = "libmunge.so.2"
+# munge.h
+SUCCESS = 0
+OPT_SOCKET = 8
+OPT_UID_RESTRICTION = 9
+
+
+class CredentialError(ProtocolError):
+    """Munge makes no credential, or refuses one."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What is in a credential, and the uid of who made it."""
+
+    payload: bytes
+    uid: int
+
+
+class Munge:
+    """Makes and opens credentials, with the munged that listens on `socket` ("": where libmunge expects it).
+
+    Raises ServiceError where there is no libmunge.
+    """
+
+    def __init__(self, socket: str = "") -> None:
+        self._socket = socket.encode()
+        try:
+            library = ctypes.CDLL(LIBRARY)
+            free = ctypes.CDLL(None).free
+        except OSError as error:
+            raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
+        library.munge_ctx_create.restype = ctypes.c_void_p
+        library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
+        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one more, as the option has it
+        library.munge_ctx_strerror.restype = ctypes.c_char_p
+        library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
+        library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        library.munge_decode.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 5]
+        free.argtypes = [ctypes.c_void_p]
+        free.restype = None
+        self._library, self._free = library, free
+
+    def make(self, payload: bytes, reader: int) -> bytes:
+        """A credential that only the user `reader` can open. Raises CredentialError."""
+        credential = ctypes.c_char_p()
+        with self._context() as context:
+            self._library.munge_ctx_set(context, OPT_UID_RESTRICTION, ctypes.c_uint32(reader))
+            status = self._library.munge_encode(ctypes.byref(credential), context, payload, len(payload))
+            try:
+                self._check(status, context)
+                return credential.value or b""
+            finally:
+                self._free(credential)
+
+    def open(self, credential: bytes) -> Opened:
+        """What is in a credential. Raises CredentialError for one that is forged, expired, replayed or another's."""
+        payload, size, uid = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint32()
+        with self._context() as context:
+            status = self._library.munge_decode(
+                credential, context, ctypes.byref(payload), ctypes.byref(size), ctypes.byref(uid), None
+            )
+            try:
+                self._check(status, context)
+                return Opened(ctypes.string_at(payload, size.value) if payload else b"", uid.value)
+            finally:
+                self._free(payload)
+
+    @contextlib.contextmanager
+    def _context(self) -> Iterator[int]:
+        context = self._library.munge_ctx_create()
+        if not context:
+            raise CredentialError("munge: out of memory")
+        try:
+            if self._socket:
+                self._library.munge_ctx_set(context, OPT_SOCKET, ctypes.c_char_p(self._socket))
+            yield context
+        finally:
+            self._library.munge_ctx_destroy(context)
+
+    def _check(self, status: int, context: int) -> None:
+        if status != SUCCESS:
+            words = self._library.munge_ctx_strerror(context) or b"no reason given"
+            raise CredentialError(f"munge: {words.decode(errors='replace')}")

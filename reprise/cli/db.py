@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise db`: create, check and look into the database. The context's object has the configuration as `config`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import click
+
+from reprise.cli.db_records import records
+from reprise.database import exchange, health
+from reprise.database.backup import back_up
+from reprise.database.backup import restore as put_back
+from reprise.database.errors import AccessError, SchemaError
+from reprise.database.facade import Database
+
+
+@click.group()
+def db() -> None:
+    """Create, check and look into the database."""
+
+
+@db.command()
+@click.pass_context
+def init(ctx: click.Context) -> None:
+    """Create the database, or bring an older one to this version's schema."""
+    path: Path = ctx.obj.config.database.path
+    with Database.open(path, create=True) as database:
+        version = database.schema_version()
+        if database.migrated_from == 0:
+            click.echo(f"{path}: created, schema version {version}")
+        elif database.migrated_from < version:
+            click.echo(f"{path}: brought from schema version {database.migrated_from} to {version}")
+        else:
+            click.echo(f"{path}: already at version {version}")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.pass_context
+def backup(ctx: click.Context, file: Path, force: bool) -> None:
+    """Write a checked copy of the database to FILE, while it is in use."""
+    back_up(ctx.obj.config.database.path, file, overwrite=force)
+    click.echo(f"{file}: a copy of {ctx.obj.config.database.path}")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--force", is_flag=True, help="Even if a daemon or a campaign uses the database.")
+@click.pass_context
+def restore(ctx: click.Context, file: Path, force: bool) -> None:
+    """Put the backup FILE in the database's place. The old one is kept under another name."""
+    path: Path = ctx.obj.config.database.path
+    kept = put_back(path, file, time.time(), force=force)
+    click.echo(f"{path}: restored from {file}" + (f"; what was there is {kept}" if kept else ""))
+    with contextlib.suppress(SchemaError):
+        Database.open(path, read_only=True).close()
+        return
+    click.echo("it was made by an older Reprise: run `reprise db init`")
+
+
+@db.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@click.pass_context
+def export(ctx: click.Context, file: Path) -> None:
+    """Write the database to FILE (`-`: standard output) as lines of JSON."""
+    with Database.open(ctx.obj.config.database.path, read_only=True) as database:
+        if file == Path("-") or (file.exists() and not file.is_file()):  # a pipe or a device cannot be replaced
+            with click.open_file(str(file), "w", encoding="utf-8") as out, _named(out, "written"):
+                out.writelines(f"{line}\n" for line in exchange.lines(database))
+                out.flush()
+        else:
+            exchange.write(database, file)
+
+
+@db.command(name="import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_context
+def import_(ctx: click.Context, file: BinaryIO) -> None:
+    """Read what `export` wrote from FILE (`-`: standard input), all or nothing. The database must be empty."""
+    path: Path = ctx.obj.config.database.path
+    with Database.open(path) as database, _named(file, "read"):
+        count = exchange.take(database, file, file.name)
+    click.echo(f"{path}: {count} rows")
+
+
+@contextlib.contextmanager
+def _named(file: IO[Any], done: str) -> Iterator[None]:
+    """What the system cannot do with this file is said of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # nobody reads on
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            file.close()  # with what is not written yet, or click would try again
+        raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): give another file") from error
+
+
+@db.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def check(ctx: click.Context, as_json: bool) -> None:
+    """Check the database and the files that its active records give to jobs; exit status 1 if anything is wrong."""
+    path: Path = ctx.obj.config.database.path
+    problems = health.examine(path)
+    schema: int | None = None
+    rows: Mapping[str, int] = {}
+    if not problems:
+        with Database.open(path, read_only=True) as database:
+            schema, rows = database.schema_version(), database.counts()
+    if as_json:
+        click.echo(json.dumps({"version": 1, "problems": problems, "schema": schema, "rows": rows}, indent=2))
+    elif problems:
+        click.echo("\n".join(problems))
+    else:
+        counted = ", ".join(f"{count} in {table}" for table, count in rows.items() if count)
+        click.echo(f"{path}: sound, schema version {schema}, {counted or 'no'} rows")
+    if problems:
+        ctx.exit(1)
+
+
+db.add_command(records)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise db records`: what is known, what it gains in production, and whether jobs are given it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.database import record_listing
+from reprise.database.entities import Record, RecordStatus, StatusChange
+from reprise.database.facade import Database
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+
+WHICH = click.argument("record_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
+WHY = click.option("--reason", default="", help="Why, for who asks later.")
+
+
+@click.group()
+def records() -> None:
+    """What is known, what it gains, and whether jobs are given it."""
+
+
+@records.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print all there is to know, as JSON.")
+@click.option("--all", "show_all", is_flag=True, help="Also those that are quarantined or retired.")
+@click.option("--component", help="Of this component only.")
+@click.pass_obj
+def list_(settings: Settings, as_json: bool, show_all: bool, component: str | None) -> None:
+    """List the records that jobs may be given."""
+    with Database.open(settings.config.database.path, read_only=True) as database:
+        found = database.records(status=None if show_all else RecordStatus.ACTIVE, component=component)
+    if as_json:
+        click.echo(json.dumps(record_listing.document(found), indent=2))
+        return
+    rows = [record_listing.row(record, time.time()) for record in found]
+    if not rows:
+        click.echo("no records: `reprise tune` makes them")
+    elif sys.stdout.isatty():
+        _draw(rows)
+    else:
+        click.echo(record_listing.plain(rows))
+
+
+@records.command()
+@WHICH
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def show(settings: Settings, record_id: int, as_json: bool) -> None:
+    """Show record ID, what its campaign measured, and what it gains in production."""
+    from reprise.matcher.benefit import record_benefit
+
+    with Database.open(settings.config.database.path, read_only=True) as database:
+        record = database.record(record_id)
+        compared = database.compared(record_id, since=record_benefit.since(record))
+        history = database.status_changes(record_id)
+    found = record_benefit.production(compared, time.time())
+    if as_json:
+        about = {"record": record_listing.document([record])["records"][0], "history": record_listing.history(history)}
+        click.echo(json.dumps({"version": 1, **about, **found}, indent=2))
+        return
+    click.echo("\n".join(_in_words(record, history, found)))
+
+
+@records.command()
+@WHICH
+@WHY
+@click.pass_obj
+def release(settings: Settings, record_id: int, reason: str) -> None:
+    """Put record ID (back) into use. What its jobs did before counts no more."""
+    _set_status(settings, record_id, RecordStatus.ACTIVE, reason)
+
+
+@records.command()
+@WHICH
+@WHY
+@click.pass_obj
+def retire(settings: Settings, record_id: int, reason: str) -> None:
+    """Take record ID out of use: no job is given it any more. The daemon notices within a second."""
+    _set_status(settings, record_id, RecordStatus.RETIRED, reason)
+
+
+def _set_status(settings: Settings, record_id: int, status: RecordStatus, reason: str) -> None:
+    with Database.open(settings.config.database.path) as database:
+        database.set_record_status(record_id, status, at=time.time(), reason=reason)
+    click.echo(f"record {record_id} is {status}")
+
+
+def _in_words(record: Record, history: Sequence[StatusChange], found: dict[str, Any]) -> list[str]:
+    def moment(at: float) -> str:
+        return f"{datetime.fromtimestamp(at).astimezone():%F %R %Z}"
+
+    def percent(value: dict[str, Any]) -> str:
+        if value["gain"] is None:
+            return f"not known yet, of {value['given']} jobs over {value['held_out']} that were held out"
+        return (
+            f"{value['gain']:.1%} ({value['gain_low']:.1%} to {value['gain_high']:.1%}), "
+            f"of {value['given']} jobs over {value['held_out']} that were held out"
+        )
+
+    cells = [record_listing.printable(cell) for cell in record_listing.row(record, time.time())]
+    about = dict(zip(record_listing.HEADINGS, cells, strict=True))
+    campaign = f", campaign {record.campaign_id}" if record.campaign_id else ""
+    lines = [
+        f"record {record.id}: {about['component']}, for {about['application']} ({about['context']})",
+        f"  made {moment(record.created_at)}{campaign}",
+        f"  measured then: gain {about['gain']}, samples {about['samples']}",
+        f"  {record.status}"
+        + (f" since {moment(record.status_at)}" if record.status_at else "")
+        + (f": {record_listing.printable(record.status_reason)}" if record.status_reason else ""),
+    ]
+    lines += [
+        f"    before, from {moment(one.at)}: {one.status}"
+        + (f": {record_listing.printable(one.reason)}" if one.reason else "")
+        for one in reversed(history[:-1])
+    ]
+    lines += [f"  {name}={record_listing.printable(value)}" for name, value in sorted(record.environment.items())]
+    if not found["blocks"]:
+        return [*lines, "  in production: nothing is compared (holdout in [matcher] of the configuration)"]
+    lines.append(f"  in production: gain {percent(found)}")
+    lines += [
+        f"    on {one['nodes']:g} nodes: {percent(one)}" if one["nodes"] else f"    nodes not known: {percent(one)}"
+        for one in found["by_nodes"]
+    ]
+    failed = found["failed"]
+    lines.append(
+        f"    failed: {failed['given']} of {found['ended']['given']}, and {failed['held_out']} of "
+        f"{found['ended']['held_out']} that were held out"
+    )
+    lines.append(
+        f"    evidence of harm, of {found['limit']:g} that it takes: slower {found['slower']:.3g}, failing "
+        f"{found['failing']:.3g}, from {found['blocks']} blocks"
+    )
+    return lines
+
+
+def _draw(rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold")
+    for heading in record_listing.HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for cells in rows:
+        table.add_row(*(Text(record_listing.printable(cell)) for cell in cells))
+    Console().print(table)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise doctor`: what is wrong with this installation, and what to do."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from reprise.doctor import findings
+from reprise.doctor.diagnosis import asker, examine
+from reprise.doctor.probes import run
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Say what is wrong with this installation, and what to do; exit status 1 if anything does not work."""
+    found = examine(ctx.obj, run, asker)
+    if as_json:
+        click.echo(json.dumps(findings.document(found), indent=2))
+    else:
+        for line in findings.lines(found):
+            click.echo(line)
+    if not findings.is_healthy(found):
+        ctx.exit(1)

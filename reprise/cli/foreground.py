@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a campaign in the foreground: stop it in order at a signal, and show what it found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.output import versioned
+
+if TYPE_CHECKING:
+    from reprise.config import Config
+    from reprise.database.entities import Campaign
+    from reprise.database.facade import Database
+
+PLAIN_WIDTH = 120  # characters of a table that goes to a file
+INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
+
+
+def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> None:
+    """Run a campaign to its end and show what it found. Exits with INTERRUPTED_STATUS where a signal stops it."""
+    from reprise.tuner.campaign import session
+    from reprise.tuner.report import progress
+
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup's SIGHUP stays ignored
+            signal.signal(number, _interrupt)
+    report = progress.for_terminal()
+    report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
+    try:
+        session.run(database, campaign, config, report)
+    except KeyboardInterrupt:
+        click.echo(f"campaign {campaign.id} is stopped: go on with `reprise tune resume {campaign.id}`", err=True)
+        sys.exit(INTERRUPTED_STATUS)
+    show(database, campaign.id, config, as_json)
+
+
+def _interrupt(*_: object) -> None:
+    """Stop in order, so that the campaign can be resumed; a second signal does not cut that short."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    click.echo("stopping, and giving the nodes back", err=True)
+    raise KeyboardInterrupt
+
+
+def show(database: Database, campaign_id: int, config: Config, as_json: bool) -> None:
+    """Print a campaign's state, what it found, and its record."""
+    from rich.console import Console
+
+    from reprise.tuner.report import campaign_overview
+
+    described: dict[str, Any] = campaign_overview.describe(database, database.campaign(campaign_id), config)
+    console = Console(stderr=as_json, highlight=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    if described["problems"]:
+        console.print(campaign_overview.table(described))
+    for remark in described["remarks"]:
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
+    console.print(campaign_overview.last_words(described), markup=False, soft_wrap=True)
+    if as_json:
+        click.echo(json.dumps(versioned(described), sort_keys=True))

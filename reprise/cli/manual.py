@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manual pages and completions, made from the code: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
+
+Sections: 1 for commands, 5 for files, 8 for what administrators run.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from reprise import __version__
+from reprise.cli.main import reprise as program
+from reprise.config import DEFAULT_PATH, Config
+from reprise.tuner.definition.campaign_definition import Definition
+
+FOR_ADMINISTRATORS = ("serve", "web", "doctor")
+COMPLETIONS: Mapping[str, type[ShellComplete]] = {
+    "reprise.bash": BashComplete,
+    "_reprise": ZshComplete,
+    "reprise.fish": FishComplete,
+}
+STATUSES = (
+    "0: what was asked is done or told; 1: it could not be, or something is wrong with what was checked; "
+    "2: the command line is wrong; 3: nothing is known of the job, the campaign was stopped or interrupted, "
+    "or the file would not be used; 4: no matcher answers; 130: interrupted. "
+    "What is wrong is said in one line on standard error."
+)
+SEE = "The documentation that is installed with it, and https://slurm.schedmd.com/spank.html for plugins."
+
+
+def pages(plugstack: str) -> dict[str, str]:
+    """All pages: file name to text in roff (man(7)). `plugstack`: the file that says how the plugin is loaded."""
+    found = {"reprise.1": _program()}
+    for name in program.list_commands(click.Context(program)):
+        section = 8 if name in FOR_ADMINISTRATORS else 1
+        found[f"reprise-{name}.{section}"] = _command(name, section)
+    found["reprise.toml.5"] = _file("reprise.toml", "configuration of Reprise", str(DEFAULT_PATH), Config, _toml)
+    about = "what a campaign of Reprise tunes"
+    found["reprise-campaign.5"] = _file("reprise-campaign", about, "a file for `reprise tune run`", Definition, _yaml)
+    found["spank_reprise.8"] = _plugin(plugstack)
+    return found
+
+
+def completions() -> dict[str, str]:
+    """What shells read: file name to text."""
+    made = {}
+    for name, kind in COMPLETIONS.items():
+        text = kind(program, {}, "reprise", "_REPRISE_COMPLETE").source()
+        made[name] = text if text.endswith("\n") else text + "\n"
+    return made
+
+
+def escaped(text: str) -> str:
+    """Text as roff takes it: nothing in it is a request, and what is typed has a plain hyphen and quotes."""
+    text = (
+        text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
+    )
+    text = text.replace("~", "\\(ti")
+    return "\n".join(f"\\&{line}" if line.startswith((".", "\\(aq")) else line for line in text.split("\n"))
+
+
+def _prose(text: str) -> str:
+    """A docstring: paragraphs, with what stands in backticks in bold."""
+    shown = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        words = " ".join(paragraph.split())
+        parts = re.split(r"`([^`]+)`", words)
+        shown.append("".join(f"\\fB{escaped(part)}\\fR" if at % 2 else escaped(part) for at, part in enumerate(parts)))
+    return "\n.PP\n".join(shown)
+
+
+def _head(name: str, section: int, about: str) -> str:
+    about = about.rstrip(".")
+    title = f'.TH {escaped(name.upper())} {section} "" "Reprise {__version__}" "Reprise"'
+    return f"{title}\n.SH NAME\n{escaped(name)} \\- {escaped(about[:1].lower() + about[1:])}"
+
+
+def _program() -> str:
+    context = click.Context(program, info_name="reprise")
+    lines = [_head("reprise", 1, program.help or ""), ".SH SYNOPSIS", _synopsis(program, context)]
+    lines += [".SH DESCRIPTION", _prose(program.help or ""), ".SH OPTIONS", *_options(program, context), ".SH COMMANDS"]
+    for name in program.list_commands(context):
+        section = 8 if name in FOR_ADMINISTRATORS else 1
+        command = program.get_command(context, name)
+        lines += [".TP", f".BR reprise\\-{escaped(name)} ({section})", escaped(_short(command))]
+    lines += [
+        ".SH ENVIRONMENT", ".TP", ".B REPRISE_CONFIG", "The configuration file, like \\fB\\-\\-config\\fR.",
+        ".SH EXIT STATUS", STATUSES,
+        ".SH FILES", ".TP", f".I {DEFAULT_PATH}", "see", ".BR reprise.toml (5)", ".SH SEE ALSO", escaped(SEE),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _command(name: str, section: int) -> str:
+    context = click.Context(program, info_name="reprise")
+    command = program.get_command(context, name)
+    if command is None:
+        raise ValueError(name)
+    inner = click.Context(command, info_name=name, parent=context)
+    lines = [_head(f"reprise-{name}", section, _short(command)), ".SH SYNOPSIS"]
+    leaves = list(_leaves(command, inner))
+    for leaf, its in leaves:
+        lines += [_synopsis(leaf, its), ".br"]
+    lines += [".SH DESCRIPTION", _prose(command.help or "")]
+    if not isinstance(command, click.Group):
+        lines += [".SH OPTIONS", *_options(command, inner)]
+    else:
+        lines.append(".SH COMMANDS")
+        for leaf, its in leaves:
+            lines += [f".SS {escaped(its.command_path)}", _prose(leaf.help or ""), *_options(leaf, its)]
+    lines += [".SH SEE ALSO", ".BR reprise (1),", ".BR reprise.toml (5)"]
+    return "\n".join(lines) + "\n"
+
+
+def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """The commands that do something, below this one."""
+    if not isinstance(command, click.Group):
+        yield command, context
+        return
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        if below and not below.hidden:
+            yield from _leaves(below, click.Context(below, info_name=name, parent=context))
+
+
+def _short(command: click.Command | None) -> str:
+    text = " ".join((command.help if command and command.help else "").split())
+    return re.split(r"(?<=[.:;])\s", text, maxsplit=1)[0].rstrip(".:;").replace("`", "")
+
+
+def _synopsis(command: click.Command, context: click.Context) -> str:
+    words = " ".join(command.collect_usage_pieces(context))
+    return f"\\fB{escaped(context.command_path)}\\fR {escaped(words)}"
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record and "--help" not in record[0]:
+            yield ".TP"
+            yield f"\\fB{escaped(record[0])}\\fR"
+            yield _prose(record[1]) or "\\&"
+
+
+def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) -> str:
+    lines = [_head(name, 5, about), ".SH SYNOPSIS", escaped(where), ".SH DESCRIPTION"]
+    kind = "TOML" if line is _toml else "YAML"
+    lines += [
+        escaped(f"A file in {kind}. Settings that are absent have their defaults; one that is not known is refused."),
+        ".SH SETTINGS",
+    ]
+    lines += _settings(model, (), line)
+    lines += [".SH SEE ALSO", ".BR reprise (1)"]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iterator[str]:
+    """Those of a table, and then of the tables in it."""
+    if above:
+        yield f".SS {escaped(line(above))}"
+        yield _prose(model.__doc__ or "")
+    inner = []
+    schema = model.model_json_schema()
+    for name, field in model.model_fields.items():
+        table = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_table(one)), None)
+        if table:
+            inner.append((name, table))
+            continue
+        default = field.get_default(call_default_factory=True)
+        value = "needed" if default is PydanticUndefined else f"default {_shown(default)}"
+        allowed = ", ".join(_words(schema["properties"][name], schema))
+        value += f"; of {allowed}" if allowed else ""
+        yield ".TP"
+        yield f"\\fB{escaped(name)}\\fR ({escaped(value)})"
+        yield escaped((field.description or "").strip()) or "\\&"
+    for name, table in inner:
+        yield from _settings(table, (*above, name), line)
+
+
+def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
+    """Those that a setting takes, or a list takes as its elements, where it takes no others. `schema`: of the table."""
+    if "$ref" in part:
+        yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)
+    yield from part.get("enum", ())
+    for one in (*part.get("anyOf", ()), *([part["items"]] if "items" in part else ())):
+        yield from _words(one, schema)
+
+
+def _is_table(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Path | str):
+        return f'"{value}"'
+    return str(value)
+
+
+def _toml(above: tuple[str, ...]) -> str:
+    return f"[{'.'.join(above)}]"
+
+
+def _yaml(above: tuple[str, ...]) -> str:
+    return f"{'.'.join(above)}:"
+
+
+def _plugin(plugstack: str) -> str:
+    """From the comments of the file that a site copies."""
+    text = [one.removeprefix("#").removeprefix(" ") for one in plugstack.splitlines()[1:]]
+    lines = [_head("spank_reprise", 8, "Slurm plugin that gives jobs the best settings known for jobs like them")]
+    lines += [
+        ".SH SYNOPSIS",
+        f"\\fB{escaped(text[-1])}\\fR",
+        ".SH DESCRIPTION",
+        ".nf",
+        escaped("\n".join(text[:-1])),
+        ".fi",
+    ]
+    lines += [
+        ".SH OPTIONS OF sbatch, salloc AND srun", ".TP", f"\\fB{escaped('--reprise=on|off|observe|explain')}\\fR",
+        "For one job: give settings; do not ask; ask and give nothing; give them, and say why.",
+        ".SH SEE ALSO", ".BR reprise (1),", ".BR reprise\\-doctor (8),", ".BR sbatch (1)",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write all into a directory: `man` and `completions`."""
+    directory, plugstack = Path(sys.argv[1]), Path(sys.argv[2])
+    for name, made in (("man", pages(plugstack.read_text())), ("completions", completions())):
+        below = directory / name
+        below.mkdir(parents=True, exist_ok=True)
+        for file, text in made.items():
+            (below / file).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

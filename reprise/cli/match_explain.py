@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise match explain` and `reprise match top`: for the people who are asked why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.matcher.errors import NothingKnownError
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+    from reprise.config import Config
+    from reprise.database import Database
+
+TOP = 10  # records, unless said otherwise
+TOP_LIMIT = 1000
+
+
+class _WithScript(click.Command):
+    """A command that may be asked about a script: an option that it does not know may have been meant for sbatch."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise click.UsageError(f"{error.format_message()} (Options for sbatch follow after `--`.)", ctx) from error
+
+
+def _asks(command: Callable[..., None]) -> Callable[..., None]:
+    """What both commands take."""
+    for option in (
+        click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
+        click.option("--json", "as_json", is_flag=True, help="For programs."),
+        click.option(
+            "-M",
+            "--cluster",
+            metavar="NAME",
+            callback=lambda _context, _option, name: name and name.lower(),
+            help="With JOB: where it ran, if not on the site's cluster.",
+        ),
+        click.option(
+            "--directory",
+            type=click.Path(path_type=Path, file_okay=False),
+            help="With --script: as if submitted from there.",
+        ),
+        click.option("--user", help="With --script: as if this user submitted it; you, unless given."),
+        click.option(
+            "--script",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="A batch script that nobody has submitted, instead of JOB. Options for sbatch, and then the script's "
+            "own arguments, follow after `--`.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _checked(
+    words: tuple[str, ...], script: Path | None, user: str | None, directory: Path | None, cluster: str | None
+) -> None:
+    if script is None and len(words) != 1:
+        raise click.UsageError("give one JOB, or --script FILE")
+    if script is None and (user or directory):
+        raise click.UsageError("--user and --directory go with --script FILE")
+    if script and cluster:
+        raise click.UsageError("--cluster goes with JOB; for a script, -M follows after `--`")
+
+
+@click.command(cls=_WithScript)
+@_asks
+@click.option("--hide-others", is_flag=True, help="Without other users' words, to be passed on to the job's user.")
+@click.pass_obj
+def explain(
+    settings: Settings,
+    words: tuple[str, ...],
+    script: Path | None,
+    user: str | None,
+    directory: Path | None,
+    cluster: str | None,
+    as_json: bool,
+    hide_others: bool,
+) -> None:
+    """Say why JOB got what it got, or what a script would be given now.
+
+    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
+    --script FILE, nothing is submitted or logged. Who may not read the database, or is not on its host, is told of
+    their own jobs, by the daemon, without other users' words.
+    """
+    from reprise.matcher.support import explanation_console, job_lookup
+    from reprise.matcher.support.hidden_words import hide
+    from reprise.matcher.support.staff import reader
+    from reprise.matcher.support.unsubmitted_script import question
+
+    _checked(words, script, user, directory, cluster)
+    config = settings.config
+    if script:
+        me = reader(config.access.staff)
+        with _open(config) as database:
+            asked = question(script, words, user, directory)
+            if not me.sees(asked.uid):
+                me.require_staff("may ask what other users would be given")
+            story = job_lookup.of_script(database, config, asked)
+        if not me.staff:
+            story = hide(story, me.uid)
+    else:
+        story = job_lookup.known(config, words[0], cluster)
+    if hide_others:
+        story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
+    if as_json:
+        _print_json(story.to_json())
+    else:
+        explanation_console.show(explanation_console.console(), story)
+
+
+@click.command(cls=_WithScript)
+@_asks
+@click.option(
+    "-n", "count", metavar="N", type=click.IntRange(1, TOP_LIMIT), default=TOP, show_default=True, help="How many."
+)
+@click.pass_obj
+def top(
+    settings: Settings,
+    words: tuple[str, ...],
+    script: Path | None,
+    user: str | None,
+    directory: Path | None,
+    cluster: str | None,
+    count: int,
+    as_json: bool,
+) -> None:
+    """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
+    from reprise.matcher.decision.configured import policy_of
+    from reprise.matcher.submission import parse
+    from reprise.matcher.submission.metadata import JobMetadata
+    from reprise.matcher.submission.secrets import masked
+    from reprise.matcher.support import explanation_console, job_lookup, nearest_records
+    from reprise.matcher.support.staff import reader
+    from reprise.matcher.support.unsubmitted_script import question
+
+    _checked(words, script, user, directory, cluster)
+    config = settings.config
+    reader(config.access.staff).require_staff("may be shown whose jobs are near")
+    with _open(config) as database:
+        if script:
+            asked = question(script, words, user, directory)
+            job = masked(parse(asked.submission, user=asked.user, submit_time=asked.at))
+        else:
+            decisions = job_lookup.of_job(database, config, words[0], cluster).decisions
+            if not decisions:
+                raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
+            job = JobMetadata.from_json(decisions[0].decision.metadata)
+        found = nearest_records.top(job, job_lookup.knowledge(database, config), policy_of(config), count)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        explanation_console.show_top(explanation_console.console(), found)
+
+
+def _open(config: Config) -> Database:
+    from reprise.database import Database
+    from reprise.database.errors import AccessError
+
+    try:
+        return Database.open(config.database.path, read_only=True)
+    except AccessError as error:
+        raise AccessError(f"{error}; what a job is given, `sbatch --reprise=explain` tells its user") from error
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2))

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise tune`: run campaigns, resume them, and look at what they found."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.cli import foreground, tune_mca
+from reprise.cli import tune_shaman as shaman
+from reprise.cli.tune_collectives import collectives
+from reprise.cli.tune_predict import predict
+from reprise.output import versioned
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+    from reprise.config import Config
+    from reprise.database.facade import Database
+    from reprise.tuner.definition.campaign_definition import Definition
+
+EXECUTORS = (
+    "allocation",
+    "slurm",
+    "local",
+    "replay",
+)  # tuner.definition.campaign_definition's, which is read only when it is needed
+
+
+@click.group()
+def tune() -> None:
+    """Run campaigns that find the best settings."""
+
+
+@tune.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
+@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@shaman.options
+@click.pass_obj
+def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json: bool, said: Any) -> None:
+    """Run the campaign that FILE describes, to its end; FILE may be an experiment of SHAMan's."""
+    from reprise.tuner.campaign import session
+
+    definition = _definition(file, executor, said, settings.config)
+    if not yes and sys.stdin.isatty():
+        click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
+    with _open(settings) as database:
+        campaign = session.begin(database, definition, settings.config, time.time())
+        foreground.go(database, campaign, settings.config, as_json)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_obj
+def resume(settings: Settings, campaign: int, as_json: bool) -> None:
+    """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
+    with _open(settings) as database:
+        foreground.go(database, database.campaign(campaign), settings.config, as_json)
+
+
+@tune.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
+@click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
+@click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@shaman.options
+@click.pass_obj
+def plan(
+    settings: Settings,
+    file: Path,
+    executor: str | None,
+    trials: int,
+    trial_seconds: float | None,
+    as_json: bool,
+    said: Any,
+) -> None:
+    """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
+    from reprise.tuner.campaign import session
+
+    definition = _definition(file, executor, said, settings.config)
+    there = settings.config.database.path.exists()
+    with _open(settings, read_only=True) if there else contextlib.nullcontext() as database:
+        found = session.plan(definition, settings.config, trials, trial_seconds, database)
+    click.echo(json.dumps(versioned(found.to_json()), indent=2) if as_json else str(found))
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--for-good", is_flag=True, help="It cannot be resumed, and counts as failed.")
+@click.pass_obj
+def stop(settings: Settings, campaign: int, for_good: bool) -> None:
+    """Stop a campaign that runs on this host, in order: its jobs are cancelled, and it can be resumed."""
+    import getpass
+
+    from reprise.tuner.campaign import session
+
+    with _open(settings) as database:
+        if for_good:
+            session.abandon(database, database.campaign(campaign), settings.config, getpass.getuser())
+            click.echo(f"campaign {campaign} is stopped for good", err=True)
+            return
+        session.stop(database, database.campaign(campaign), settings.config)
+    click.echo(f"campaign {campaign} is stopped: go on with `reprise tune resume {campaign}`", err=True)
+
+
+@tune.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def list_(settings: Settings, as_json: bool) -> None:
+    """Show all campaigns, newest first."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from reprise.tuner.report import campaign_overview
+
+    with _open(settings, read_only=True) as database:
+        found: list[dict[str, Any]] = [
+            {
+                "campaign": campaign.id,
+                "name": campaign.name,
+                "component": campaign.component,
+                "begun": campaign.created_at,
+                "state": campaign_overview.state_of(campaign, settings.config),
+                "trials": len(database.trials(campaign.id)),
+            }
+            for campaign in database.campaigns()
+        ]
+    if as_json:
+        click.echo(json.dumps(versioned({"campaigns": found}), indent=2))
+        return
+    rows = Table("id", "name", "component", "begun", "state", "trials", box=None)
+    for one in found:
+        begun = datetime.fromtimestamp(one["begun"]).astimezone()
+        cells = one["campaign"], one["name"], one["component"], f"{begun:%F %R}", one["state"], one["trials"]
+        rows.add_row(*map(str, cells))
+    Console(highlight=False).print(rows)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def status(settings: Settings, campaign: int, as_json: bool) -> None:
+    """Show one campaign: its state, what it found, and its record."""
+    with _open(settings, read_only=True) as database:
+        foreground.show(database, campaign, settings.config, as_json)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option("--output", type=click.Path(path_type=Path), help="A file, or a directory; - is standard output.")
+@click.option("--text", "kind", flag_value="txt", help="As plain text, to standard output unless --output is given.")
+@click.option("--json", "kind", flag_value="json", help="For programs, likewise.")
+@click.option("--png", "kind", flag_value="png", help="Its pictures, each a file in a directory.")
+@click.pass_obj
+def report(settings: Settings, campaign: int, output: Path | None, kind: str | None) -> None:
+    """Write down what a campaign found, did and cost: a page campaign-ID.html that needs nothing else."""
+    from reprise.tuner.report import report_files
+
+    with _open(settings, read_only=True) as database:
+        if kind == "png":
+            for picture in report_files.pictures(database, database.campaign(campaign), settings.config, output):
+                click.echo(picture)
+            return
+        path = report_files.report(database, database.campaign(campaign), settings.config, kind or "html", output)
+    if path:
+        click.echo(path)
+
+
+@tune.command()
+@click.argument("campaign", type=int)
+@click.option(
+    "--interval", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds between looks."
+)
+@click.pass_obj
+def watch(settings: Settings, campaign: int, interval: float) -> None:
+    """Look on until a campaign ends; Ctrl-C ends the looking only.
+
+    Exit status: 0 complete, 1 failed, 3 stopped or interrupted.
+    """
+    from reprise.tuner.report import following
+
+    with _open(settings, read_only=True) as database:
+        try:
+            sys.exit(following.watch(database, campaign, settings.config, interval))
+        except KeyboardInterrupt:
+            click.echo(f"campaign {campaign} goes on: look again with `reprise tune watch {campaign}`", err=True)
+            sys.exit(foreground.INTERRUPTED_STATUS)
+
+
+tune.add_command(shaman.import_)
+tune.add_command(tune_mca.mca)
+tune.add_command(collectives)
+tune.add_command(predict)
+
+
+def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:
+    from reprise.tuner.definition import campaign_definition as campaign
+
+    data = shaman.as_campaign(campaign.read_mapping(file), file, said, config)
+    definition = campaign.check(data, str(file))
+    if executor is None:
+        return definition
+    chosen = {**definition.model_dump(mode="json"), "executor": {**data.get("executor", {}), "kind": executor}}
+    return campaign.check(chosen, str(file))
+
+
+def _open(settings: Settings, *, read_only: bool = False) -> Database:
+    from reprise.database.facade import Database
+
+    return Database.open(settings.config.database.path, read_only=read_only)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise web`: the pages, and tokens for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+
+DAEMON_TIMEOUT_S = 5.0
+KEEP_ALIVE_S = 5
+MOST_REQUESTS = 200  # at once; more are told to come again
+MISSING = "the pages need Python packages that are not installed ({}): install `reprise[web]`"
+
+
+@click.group()
+def web() -> None:
+    """Pages for staff, for those who tune, and for users who look up their own jobs."""
+
+
+@web.command()
+@click.pass_obj
+def serve(settings: Settings) -> None:
+    """Serve the pages in the foreground until SIGTERM, at web.listen; or at a socket that systemd passes."""
+    try:
+        import uvicorn
+
+        from reprise.systemd import passed_listener
+        from reprise.web import app
+        from reprise.web.patience import Patient
+        from reprise.web.serving import Watched
+    except ModuleNotFoundError as error:
+        raise click.ClickException(MISSING.format(error.name)) from error
+    from reprise.config import host_and_port
+
+    config = settings.config
+    host, port = host_and_port(config.web.listen)
+    listener = passed_listener(os.environ, (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX))
+    options = uvicorn.Config(
+        app.create(config, settings.path),
+        host=host.strip("[]"),
+        port=port,
+        http=Patient,
+        ws="none",
+        root_path=app.root_path(config),
+        log_level="info",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_REQUESTS,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=KEEP_ALIVE_S,
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        Watched(options).run([listener] if listener else None)
+
+
+@web.command()
+@click.pass_obj
+def token(settings: Settings) -> None:
+    """Print a token that says who you are, to sign in with, or for programs (`Authorization: Bearer TOKEN`).
+
+    The matcher makes it, for the user that the kernel or munge says you are; it holds for web.token_hours.
+    """
+    from reprise.endpoint import configured
+    from reprise.matcher.errors import MatcherError
+    from reprise.matcher.wire.client import ask_in_order
+    from reprise.matcher.wire.protocol import VERSION
+
+    config = settings.config
+    refused = []
+    for endpoint, reply in ask_in_order(
+        configured(config.matcher),
+        {"v": VERSION, "kind": "token"},
+        matcher_uid=config.matcher.uid,
+        munge_socket=str(config.matcher.munge_socket or ""),
+        timeout_s=DAEMON_TIMEOUT_S,
+    ):
+        if reply.get("kind") == "token":
+            click.echo(reply["token"])
+            if sys.stdout.isatty():
+                where = config.web.url or f"http://{config.web.listen}"
+                click.echo(f"It holds for {config.web.token_hours:g} hours, at {where}", err=True)
+            return
+        refused.append(f"{endpoint}: {reply.get('reason')}")
+    raise MatcherError("no matcher makes a token: " + "; ".join(refused))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that the doctor examines, in order, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from reprise import __version__, endpoint
+from reprise.config import Config, ConfigError, in_use
+from reprise.database import filesystem, health
+from reprise.doctor import plugstack, service_checks, slurm_checks
+from reprise.doctor.findings import Finding, Level, from_error, ok
+from reprise.doctor.plugstack import Entry
+from reprise.doctor.probes import Run
+from reprise.doctor.service_checks import Ask
+
+
+class Installed(Protocol):
+    """The configuration file at `path` (None: the default one), and what it says. `config` raises ConfigError."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    @property
+    def config(self) -> Config: ...
+
+
+def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) -> list[Finding]:
+    """All findings. `run` runs commands; what `asker` makes of a uid and munged's socket pings an endpoint.
+
+    The daemon is asked for where the plugin asks, or, where no plugin is loaded, where our commands do.
+    """
+    config: Config | None = None
+    try:
+        config = installed.config
+        findings = [ok("config", str(in_use(installed.path) or "no file, all defaults"))]
+    except ConfigError as error:
+        findings = [from_error("config", error, "correct the file")]
+    seen, slurm = slurm_checks.look(run)
+    known = (config.matcher.socket, config.tuner.preload_directory) if config else (None, None)
+    stack, entry = plugstack.examine(slurm.plugstack, *known)
+    findings += [*seen, slurm_checks.plugin(slurm, entry), *stack]
+    if not config:
+        return findings
+    asked = entry.endpoints if entry else endpoint.configured(config.matcher)
+    ask = asker(*_known_as(entry, config))
+    answers = {one: service_checks.daemon(ask, one, __version__) for one in asked}
+    findings += service_checks.one_is_enough(list(answers.values()))
+    elsewhere = {one.path is None for one, finding in answers.items() if finding.level is Level.OK} == {True}
+    if not elsewhere:
+        findings += _service(config, run)
+    files = [slurm.plugstack, in_use(installed.path)]
+    return [*findings, service_checks.rights([*filter(None, files), *_trusted(config)])]
+
+
+def _trusted(config: Config) -> list[Path]:
+    """What is believed, or run, by what it says: who may write there has a say in other users' jobs."""
+    tuner, shared = config.tuner, (config.matcher.publish, config.replica.records)
+    own = (config.database.path, config.artifacts.directory, tuner.components, tuner.functions, tuner.preload_directory)
+    return [*own, tuner.libexec, *filter(None, shared)]
+
+
+def _service(config: Config, run: Run) -> list[Finding]:
+    def load_model() -> object:
+        from reprise.matcher.linkage.linkage_model import load
+
+        return load(config.matcher.model, config.matcher.threshold)
+
+    socket, directory = config.matcher.socket, config.artifacts.directory
+    return [
+        *service_checks.socket(socket),
+        *service_checks.database(config.database.path, health.examine),
+        service_checks.model(load_model, config.matcher.model),
+        service_checks.openmpi(run, config),
+        *service_checks.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),
+    ]
+
+
+def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
+    """The user id that is believed over TCP, and munged's socket, "" for the usual one."""
+    if entry:
+        return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
+    return config.matcher.uid, str(config.matcher.munge_socket or "")
+
+
+def asker(uid: int, munge_socket: str) -> Ask:
+    """Pings an endpoint, believing a daemon of this uid."""
+    from reprise.matcher.wire.client import PING, ask_at
+
+    return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plugstack.conf as Slurm reads it (spank(8)), and whether our line in it is as it should be.
+
+Slurm reads the file anew for each command of each user, as that user. Seen on 22.05: a file that the user cannot read
+stops the submission; a line that Slurm does not understand costs every user two lines of error; directories and links
+that lead nowhere are passed over.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise import endpoint
+from reprise.doctor.findings import Finding, ok, problem, warning
+from reprise.doctor.probes import hidden_by
+from reprise.endpoint import Endpoint
+
+CHECK = "plugstack"
+PLUGIN = "spank_reprise.so"
+KEYWORDS = ("required", "optional")
+
+LARGEST_UID = 2**32 - 2
+ENDPOINT_LIMIT = 4
+
+
+def _number(low: int, high: int) -> Callable[[str], bool]:
+    return lambda value: bool(re.fullmatch("[0-9]{1,4000}", value)) and low <= int(value) <= high
+
+
+def _path(limit: int) -> Callable[[str], bool]:
+    return lambda value: value.startswith("/") and len(os.fsencode(value)) <= limit
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What an argument wants, in the plugin's words, and whether the plugin takes a value for it."""
+
+    wanted: str
+    takes: Callable[[str], bool]
+
+
+# As spank/settings.c reads them.
+ARGUMENTS = {
+    "endpoint": Argument(
+        "unix:/PATH (107 bytes at most) or tcp:HOST:PORT, of at most 4 in all",
+        lambda value: endpoint.parse(value) is not None,
+    ),
+    "matcher_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
+    "munge_socket": Argument("an absolute path of at most 107 bytes", _path(107)),
+    "deadline_ms": Argument("a number from 1 to 1000", _number(1, 1000)),
+    "default": Argument("on, off or observe", lambda value: value in ("on", "off", "observe")),
+    "minimum_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
+    "kill_switch": Argument("an absolute path of at most 4095 bytes", _path(4095)),
+    "preload_directory": Argument("an absolute path of at most 4095 bytes", _path(4095)),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A plugin's line: its place ("file:line"), "required" or "optional", the plugin's path and its arguments."""
+
+    place: str
+    keyword: str
+    plugin: str
+    arguments: tuple[str, ...]
+
+    def values(self, name: str) -> list[str]:
+        """The values of the `name=value` arguments that the plugin does not ignore, in their order."""
+        pairs = (text.partition("=") for text in self.arguments)
+        return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
+
+    def value(self, name: str) -> str | None:
+        """The one that counts: the last."""
+        return next(reversed(self.values(name)), None)
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """Where the plugin asks, in this order."""
+        named = [endpoint.parse(value) for value in self.values("endpoint")[:ENDPOINT_LIMIT]]
+        return [one for one in named if one] or [endpoint.DEFAULT]
+
+
+def read(path: Path) -> Iterator[Entry | Finding]:
+    """The entries that Slurm reaches from `path`, includes followed, and what is wrong on the way."""
+    yield from _read(path, ())
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
+    try:
+        real = path.resolve()
+        if real in above:
+            yield problem(CHECK, f"{path} includes itself", "remove that include line")
+            return
+        if not path.is_file():
+            return
+        hidden, text = hidden_by(path), path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        yield problem(
+            CHECK, f"{path} cannot be read ({error.strerror})", "run this as root, or correct its permissions"
+        )
+        return
+    if hidden:
+        mode = "a+x" if hidden.is_dir() else "a+r"
+        yield problem(CHECK, f"{path} may not be read by every user, whose jobs it stops", f"chmod {mode} {hidden}")
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        place = f"{path}:{number}"
+        if words[0] in KEYWORDS and len(words) > 1:
+            yield Entry(place, words[0], words[1], tuple(words[2:]))
+        elif words[0] == "include" and len(words) > 1:
+            for name in sorted(glob.glob(str(path.parent / words[1]))):  # noqa: PTH207 (an absolute pattern)
+                yield from _read(Path(name), (*above, real))
+        else:
+            yield problem(
+                CHECK,
+                f"{place}: Slurm does not understand {' '.join(words[:2])!r} and tells every user so",
+                "remove the line, or the file if it is not meant for Slurm",
+            )
+
+
+def examine(path: Path, listened: Path | None, libraries: Path | None = None) -> tuple[list[Finding], Entry | None]:
+    """What is to be said of the stack at `path`, and our plugin's entry if there is one.
+
+    `listened` is the socket of the daemon, `libraries` where campaigns take accelerators from; None if unknown.
+    """
+    if not path.exists():
+        remedy = f"write `include {path.parent}/plugstack.conf.d/*.conf` into it and put our file there"
+        return [problem(CHECK, f"{path} does not exist", remedy)], None
+    parts = list(read(path))
+    findings = [part for part in parts if isinstance(part, Finding)]
+    ours = [part for part in parts if isinstance(part, Entry) and Path(part.plugin).name == PLUGIN]
+    if not ours:
+        remedy = f"copy Reprise's plugstack.conf to where {path} includes it"
+        return [*findings, problem(CHECK, f"no line that {path} reaches names {PLUGIN}", remedy)], None
+    if len(ours) > 1:
+        places = ", ".join(entry.place for entry in ours)
+        findings.append(problem(CHECK, f"{PLUGIN} is loaded {len(ours)} times ({places})", "keep one of the lines"))
+    findings += _judge(ours[0], listened, libraries)
+    if not findings:
+        findings.append(ok(CHECK, f"{ours[0].place} loads {PLUGIN}"))
+    return findings, ours[0]
+
+
+def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Iterator[Finding]:
+    if entry.keyword == "required":
+        yield problem(
+            CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "write `optional` there"
+        )
+    yield from _judge_arguments(entry)
+    asked = [one for one in entry.endpoints if one.path]
+    if listened and asked and listened not in [one.path for one in asked]:
+        yield problem(
+            CHECK,
+            f"{entry.place}: the plugin asks at {asked[0]}, the daemon listens at {listened}",
+            "make endpoint=unix: and matcher.socket the same",
+        )
+    loaded = Path(entry.value("preload_directory") or "/usr/local/lib")
+    if libraries and loaded != libraries:
+        yield problem(
+            CHECK,
+            f"{entry.place}: the plugin takes libraries from {loaded}, campaigns from {libraries}",
+            "make preload_directory= and tuner.preload_directory the same",
+        )
+    switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
+    if switch.exists():
+        yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to switch Reprise on")
+    if entry.value("default") == "off":
+        yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on are served")
+
+
+def _judge_arguments(entry: Entry) -> Iterator[Finding]:
+    for text in entry.arguments:
+        name, _, value = text.partition("=")
+        if name not in ARGUMENTS:
+            known = ", ".join(f"{known}=" for known in ARGUMENTS)
+            yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: unknown argument", f"use {known}")
+        elif not ARGUMENTS[name].takes(value):
+            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"
+            yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
+    if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
+        text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"
+        yield problem(CHECK, text, "remove some: each costs the others a share of the deadline")

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are in the checkout that is tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+UNIT = ROOT / "tests" / "unit"

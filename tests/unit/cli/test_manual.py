@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manual pages and completions say what the program does, and are what man and shells take."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import get_args
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from reprise.cli import manual
+from reprise.cli.main import reprise as program
+from reprise.config import Config
+from reprise.database.entities import Scope
+from reprise.tuner import noise, search
+from reprise.tuner.definition import pruning
+from reprise.tuner.definition.campaign_definition import Definition, ExecutorKind
+from reprise.tuner.definition.schedule import DAYS
+from reprise.tuner.search.initial_design import DESIGNS
+from tests.places import ROOT
+
+PLUGSTACK = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
+PAGES = manual.pages(PLUGSTACK)
+FILES: dict[str, type[BaseModel]] = {"reprise.toml.5": Config, "reprise-campaign.5": Definition}
+
+
+def plain(roff: str) -> str:
+    """A page's text, as `man` would show it, in one line."""
+    text = re.sub(r"\\f[BIR]|\\&", "", roff)
+    for escape, char in (("\\-", "-"), ("\\(aq", "'"), ("\\(ga", "`"), ("\\(ha", "^"), ("\\(ti", "~"), ("\\e", "\\")):
+        text = text.replace(escape, char)
+    return " ".join(text.split())
+
+
+def commands() -> list[tuple[str, click.Command, click.Context]]:
+    found = []
+    for name in program.list_commands(click.Context(program)):
+        context = click.Context(program, info_name="reprise")
+        command = program.get_command(context, name)
+        assert command
+        for leaf, its in manual._leaves(command, click.Context(command, info_name=name, parent=context)):
+            found.append((its.command_path, leaf, its))
+    return found
+
+
+COMMANDS = commands()
+
+
+@pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, _, _ in COMMANDS])
+def test_every_command_and_option_has_its_place(path: str, command: click.Command, context: click.Context) -> None:
+    name = path.split()[1]
+    page = plain(next(text for file, text in PAGES.items() if file.rsplit(".", 1)[0] == f"reprise-{name}"))
+    assert path in page
+    for parameter in command.params:
+        for option in parameter.opts if isinstance(parameter, click.Option) and not parameter.hidden else ():
+            assert option in page, option
+
+
+@pytest.mark.parametrize("page", FILES)
+def test_every_setting_has_its_place(page: str) -> None:
+    text = PAGES[page]
+    for name, field in FILES[page].model_fields.items():
+        assert name in plain(text)
+        for inner in getattr(field.annotation, "model_fields", {}):
+            assert f"\\fB{manual.escaped(inner)}\\fR" in text
+
+
+def tables(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield model
+    for field in model.model_fields.values():
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if manual._is_table(kind):
+                yield from tables(kind)
+
+
+@pytest.mark.parametrize("page", FILES)
+def test_every_setting_has_a_text(page: str) -> None:
+    settings = re.findall(r"^\.TP\n\\fB(.*?)\\fR \(.*\)\n(.*)", PAGES[page], re.MULTILINE)
+    assert len(settings) == sum(
+        not any(manual._is_table(kind) for kind in (field.annotation, *get_args(field.annotation)))
+        for table in tables(FILES[page])
+        for field in table.model_fields.values()
+    )
+    assert [name for name, text in settings if len(text) < 6] == []
+
+
+def test_settings_that_take_words_list_them() -> None:
+    for page, setting, words in (
+        ("reprise.toml.5", "mode", ("on", "observe", "off")),
+        ("reprise-campaign.5", "method", search.METHODS),
+        ("reprise-campaign.5", "design", DESIGNS),
+        ("reprise-campaign.5", "policy", noise.POLICIES),
+        ("reprise-campaign.5", "policy", pruning.POLICIES),
+        ("reprise-campaign.5", "kind", get_args(ExecutorKind)),
+        ("reprise-campaign.5", "scope", Scope),
+        ("reprise-campaign.5", "days", DAYS),
+        ("reprise-campaign.5", "launcher", ("srun", "mpirun")),
+    ):
+        assert re.search(rf"\b{setting} \(default [^;]+; of {', '.join(words)}\)", plain(PAGES[page])), setting
+
+
+def test_the_plugins_arguments_have_theirs() -> None:
+    text = plain(PAGES["spank_reprise.8"])
+    for argument in re.findall(r"^#   (\w+=)", PLUGSTACK, re.MULTILINE):
+        assert argument in text
+
+
+def test_what_begins_like_a_request_is_text() -> None:
+    assert manual.escaped(".TH x\n'quoted' -a `b` \\") == "\\&.TH x\n\\&\\(aqquoted\\(aq \\-a \\(gab\\(ga \\e"
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff here: `make deps-check`")
+@pytest.mark.parametrize("name", PAGES)
+def test_groff_takes_a_page_without_a_word(name: str) -> None:
+    command = ["groff", "-man", "-Tutf8", "-ww", "-z"]
+    done = subprocess.run(command, input=PAGES[name], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("file", "shell"), [("reprise.bash", "bash"), ("_reprise", "zsh"), ("reprise.fish", "fish")])
+def test_a_shell_takes_its_completion(file: str, shell: str) -> None:
+    text = manual.completions()[file]
+    assert "reprise" in text
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell} here: `make deps-check`")
+    subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
+
+
+def test_bash_completes_commands_and_options() -> None:
+    environment = {"COMP_WORDS": "reprise jobs li", "COMP_CWORD": "2", "_REPRISE_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from reprise.cli.main import reprise; reprise.main(prog_name='reprise')"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "plain,list\n"

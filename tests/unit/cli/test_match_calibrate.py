@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise match calibrate`, as an admin runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reprise.cli.main import reprise
+from reprise.matcher.calibration import made_up_pairs, site_template
+from reprise.matcher.calibration.calibrate import LEAST_JOBS, Calibration, calibrate, site_of
+from reprise.matcher.calibration.match_prior import LEAST_MATCHED, MOST_SHARE
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.evaluation import thesis_scenario
+from reprise.matcher.linkage import Engine, LinkableRecord, load
+from reprise.matcher.linkage.linkage_model import Model, presets
+from reprise.matcher.submission.metadata import JobMetadata
+from tests.unit.matcher_daemon import Daemon, record
+
+JOBS = [one.metadata for one in thesis_scenario.generate(3).records]
+
+
+@pytest.fixture(autouse=True)
+def few_made_up_sites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to fit to and one held out, where a test does not ask for all."""
+    marker = request.node.get_closest_marker("slow")
+    if not (marker and marker.kwargs.get("sites") == "all"):
+        monkeypatch.setattr(made_up_pairs, "FITTED", range(1000, 1001))
+        monkeypatch.setattr(made_up_pairs, "HELD_OUT", range(1100, 1101))
+        monkeypatch.setattr(made_up_pairs, "USED", ("thesis",))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Daemon:
+    """A configuration and an empty database; no daemon runs."""
+    (tmp_path / "out").mkdir()
+    return Daemon(tmp_path)
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(site: Daemon, *words: str, stdin: str = "") -> Done:
+    """`reprise match calibrate` in the directory `out`; an error is what `reprise.cli.main.main` makes a line of."""
+    with contextlib.chdir(site.config.parent / "out"):
+        done = CliRunner().invoke(reprise, ["--config", str(site.config), "match", "calibrate", *words], input=stdin)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        if not hasattr(done.exception, "exit_status"):
+            raise done.exception
+        return Done(done.exception.exit_status, done.stdout, f"{done.stderr}reprise: {done.exception}")
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def left(site: Daemon) -> list[str]:
+    return sorted(path.name for path in (site.config.parent / "out").iterdir())
+
+
+def written(site: Daemon, name: str = "ours.toml") -> Model:
+    return load(site.config.parent / "out" / name)
+
+
+def accounted(jobs: list[JobMetadata]) -> str:
+    lines = ["JobID|User|Account|Partition|NNodes|Submit|WorkDir|JobName|SubmitLine"]
+    for number, job in enumerate(jobs):
+        lines.append(
+            f"{number}|{job.user}|{job.account}|main|{job.nodes}|2026-01-02T10:{number % 60:02}:00|{job.directory}|"
+            f"{job.job_name}|sbatch -N {job.nodes} job.sh"
+        )
+        lines.append(f"{number}.batch|||||2026-01-02T10:00:00||batch|")
+    return "\n".join(lines) + "\n"
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_model_is_made_of_the_tuned_jobs_that_the_database_has(site: Daemon) -> None:
+    site.add(*(record(metadata=job.to_json()) for job in JOBS[:60]))
+    done = run(site, "ours.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    model = written(site)
+    assert model.label == "ours/1" and model.evidence["site"]["jobs"] == 60
+    first, *more = done.stdout.splitlines()
+    assert first == f"ours.toml: model ours/1, threshold {model.threshold}"
+    assert more[0].startswith("  made-up sites, thesis: right application ")
+    assert "% of all pairs of jobs match; " in more[-1] and "have a match among the others" in more[-1]
+    assert left(site) == ["ours.toml"]
+    path = str(site.config.parent / "out" / "ours.toml")
+    assert CliRunner().invoke(reprise, ["match", "model", "check", path]).exit_code == 0
+    assert serves(model)
+
+
+def serves(model: Model) -> bool:
+    """Whether a job is matched with the tuned ones, among which it is."""
+    records = [LinkableRecord(number, job, 0.0, 0.2) for number, job in enumerate(JOBS)]
+    best = Engine(model, records, cluster_nodes=4, timezone="UTC").link(JOBS[0]).best
+    return best is not None and best.score >= model.threshold
+
+
+@pytest.mark.slow
+def test_jobs_come_from_slurms_accounting_too_and_the_model_still_matches(site: Daemon) -> None:
+    """Of a batch job sacct knows no program. The prior sank by 17 bits for that, and nothing matched any more."""
+    (site.config.parent / "jobs").write_text(accounted(JOBS))
+    done = run(site, "ours.toml", "--from-sacct", str(site.config.parent / "jobs"))
+    assert (done.returncode, done.stderr) == (0, "")
+    told = written(site).evidence["site"]
+    assert told["jobs"] == len(JOBS) and {"program", "executable", "options", "script"} <= {*told["lacking"]}
+    share = sum(a.program == b.program for a in JOBS for b in JOBS if a is not b) / len(JOBS) / (len(JOBS) - 1)
+    assert share / 3 < told["share_of_pairs_that_match"] < 3 * share
+    assert "expected_matched" not in told and "too little is known of these jobs to say more (" in done.stdout
+    assert serves(written(site))
+
+
+def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_counted(site: Daemon) -> None:
+    odd = b"99|al\xffice|p|main|1|2026-01-02T10:00:00|/|\xc3|sbatch x\n98|alice\n"
+    mark = "\ufeff".encode()
+    (site.config.parent / "out" / "jobs").write_bytes(mark + accounted(JOBS[:18]).encode() + odd)
+    done = run(site, "ours.toml", "--from-sacct", "jobs")
+    left_out, refusal = done.stderr.splitlines()
+    assert left_out == "left out, without a user or cut short: 1 of the jobs"
+    assert done.returncode == 1 and refusal.startswith("reprise: 19 jobs are too few to learn from")
+    assert left(site) == ["jobs"]
+
+
+@pytest.mark.slow
+def test_weights_by_ecm_are_not_learned_from_jobs_without_programs(site: Daemon) -> None:
+    done = run(site, "ours.toml", "--from-sacct", "-", "--weights", "ecm", stdin=accounted(JOBS))
+    assert done.returncode == 1 and "\n" not in done.stderr and left(site) == []
+    assert done.stderr.startswith("reprise: too little is known of these jobs (program, executable, ")
+
+
+@pytest.mark.slow
+def test_made_up_sites_alone_need_no_configuration_and_no_database(site: Daemon) -> None:
+    site.config.write_text("nonsense")
+    done = run(site, "site.toml", "--made-up")
+    assert done.returncode == 0 and "this site" not in done.stdout
+    assert written(site, "site.toml").label == "site/1" and "site" not in written(site, "site.toml").evidence
+
+
+@pytest.mark.slow(sites="all")
+def test_a_model_that_is_written_over_gets_the_next_version(site: Daemon) -> None:
+    """By which logged decisions tell it from the one before."""
+    for version in (1, 2):
+        assert run(site, "ours.toml", "--made-up", "--force").returncode == 0
+        assert written(site).label == f"ours/{version}"
+
+
+@pytest.mark.slow(sites="all")
+def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Daemon) -> None:
+    models = [calibrate(None, false_matches=rate).model for rate in (0.0, 0.5)]
+    assert models[0].threshold >= models[1].threshold
+    assert [model.evidence["false_matches_stated"] for model in models] == [0.0, 0.5]
+    assert models[0].evidence["held_out_thesis"]["unknown_matched"] == 0
+
+
+# -- what is refused, in one line --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "said"),
+    [
+        (["taken.toml", "--made-up"], "", "taken.toml: exists: give another name, or --force to write over it"),
+        (["nowhere/x.toml", "--made-up"], "", "nowhere/x.toml: cannot be written: No such file or directory"),
+        (
+            ["x.toml"],
+            "",
+            f"0 jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the model",
+        ),
+        (["x.toml", "--from-sacct", "-"], accounted(JOBS[:19]), "19 jobs are too few"),
+        (["x.toml", "--from-sacct", "-"], "", "<stdin>: the first line names no column JobID: give what `sacct "),
+        (
+            ["x.toml", "--from-sacct", "-"],
+            "JobID|User\n1|a\n",
+            "<stdin>: the first line names no column JobName: give what",
+        ),
+        (["x.toml", "--from-sacct", "-", "--made-up"], "", "--from-sacct and --made-up exclude each other: give one"),
+        (["x.toml", "--made-up", "--name", "a\nb"], "", r"the name 'a\nb' cannot be printed: give another (--name)"),
+        (["x.toml", "--made-up", "--name", "\udcff"], "", r"the name '\udcff' cannot be printed"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(
+    site: Daemon, words: list[str], stdin: str, said: str
+) -> None:
+    (site.config.parent / "out" / "taken.toml").write_text("as it was")
+    done = run(site, *words, stdin=stdin)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"reprise: {said}") and "\n" not in done.stderr
+    assert left(site) == ["taken.toml"]
+    assert (site.config.parent / "out" / "taken.toml").read_text() == "as it was"
+
+
+def test_without_a_database_it_says_so_and_writes_nothing(site: Daemon) -> None:
+    site.database.unlink()
+    done = run(site, "x.toml")
+    assert done.returncode == 1 and str(site.database) in done.stderr and "\n" not in done.stderr
+    assert left(site) == []
+
+
+@pytest.mark.parametrize("words", [["x", "--false-matches", "0.9"], ["x", "--weights", "magic"], []])
+def test_what_no_option_takes_is_refused_with_what_it_takes(site: Daemon, words: list[str]) -> None:
+    done = run(site, *words)
+    assert done.returncode == 2 and left(site) == []
+
+
+@pytest.mark.slow(sites="all")
+def test_no_threshold_is_better_than_one_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = made_up_pairs.held_out(load("site"))
+    sure = {
+        name: [type(one)(one.seed, one.query, one.nearest, one.found, 1.0) for one in of_one]
+        for name, of_one in answers.items()
+    }
+    monkeypatch.setattr(made_up_pairs, "held_out", lambda _: sure)
+    with pytest.raises(MatcherError, match="no threshold keeps false matches at 1 %"):
+        calibrate(None)
+
+
+def test_help_says_that_weights_by_ecm_are_right_less_often() -> None:
+    told = " ".join(CliRunner().invoke(reprise, ["match", "calibrate", "--help"]).output.split())
+    assert "right less often" in told and "Takes half a minute" in told
+
+
+# -- odd sites ---------------------------------------------------------------------------------------------------------
+
+
+def of_one_user() -> list[JobMetadata]:
+    return [JobMetadata(**{**vars(job), "user": "ann", "account": "p", "directory": "/home/ann"}) for job in JOBS]
+
+
+def all_the_same() -> list[JobMetadata]:
+    return [JOBS[0]] * 30
+
+
+def all_unlike() -> list[JobMetadata]:
+    rng = random.Random(1)  # noqa: S311 - no secret
+
+    def word() -> str:
+        return "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=12))
+
+    return [
+        JobMetadata(word(), word(), program=(name := word()), path=f"/{word()}/{name}", directory=f"/{word()}")
+        for _ in range(40)
+    ]
+
+
+@pytest.mark.slow(sites="all")
+@pytest.mark.parametrize("jobs", [of_one_user, all_the_same, all_unlike])
+def test_odd_sites_get_a_model_that_can_be_used(jobs: Callable[[], list[JobMetadata]]) -> None:
+    found = made(jobs())
+    assert found.expected and LEAST_MATCHED / len(JOBS) <= found.expected.share <= MOST_SHARE
+    assert -100 < (found.model.prior or 0) < 0
+
+
+def made(jobs: list[JobMetadata]) -> Calibration:
+    return calibrate(site_of(jobs, cluster_nodes=4, timezone="UTC"))
+
+
+# -- the whole thing ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow(sites="all")
+def test_the_shipped_model_is_what_calibrate_writes_today() -> None:
+    shipped, today = load("site"), calibrate(None).model
+    assert (today.threshold, today.prefer, today.scoring) == (shipped.threshold, shipped.prefer, shipped.scoring)
+    assert today.evidence == shipped.evidence
+    assert today.prior == pytest.approx(shipped.prior, abs=0.05)
+    for field, other in zip(today.fields, shipped.fields, strict=True):
+        assert field.name == other.name
+        for part, one in zip(field.parts, other.parts, strict=True):
+            settings = {"curve", "unknown"}
+            assert part.model_dump(exclude=settings) == one.model_dump(exclude=settings)
+            assert part.unknown == pytest.approx(one.unknown, abs=0.05)
+            knots = [similarity for similarity, _ in (*(part.curve or ()), *(one.curve or ()))]
+            for knot in knots:
+                assert at(part.curve or (), knot) == pytest.approx(at(one.curve or (), knot), abs=0.05)
+    assert set(presets()) >= {"site"} and site_template.NAME == "site"
+
+
+def at(curve: tuple[tuple[float, float], ...], similarity: float) -> float:
+    for (left_x, left_y), (x, y) in pairwise(curve):
+        if similarity <= x:
+            return left_y + (y - left_y) * (similarity - left_x) / (x - left_x)
+    return curve[-1][1]

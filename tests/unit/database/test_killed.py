@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kill -9 at random moments of writing: what was acknowledged is there, and the database is sound."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from reprise.database import Database
+from reprise.database.entities import RecordStatus
+from tests.unit.database_values import decision, outcome, record
+
+KILLS = 200
+MOST_SEEN = 4  # rows that are waited for, before
+LONGEST_S = 0.01
+BEGUN = b"*"
+
+
+def write(path: Path, life: int, acknowledged: int) -> None:
+    """Write rows of every sort without end, and say that it begins, and each that is written."""
+    with Database.open(path) as database:
+        os.write(acknowledged, BEGUN)
+        number = 0
+        while True:
+            number += 1
+            name = f"d{life}-{number}"
+            database.add_decision(decision(name, record_id=1))
+            database.report_start(outcome(1000.0 * number, job_id=life, array_task=number, decision_id=name))
+            database.add_record(record(created_at=float(life)))
+            database.set_record_status(1, list(RecordStatus)[number % 3], at=float(number))
+            os.write(acknowledged, f"{name}\n".encode())
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> None:
+    path, rng = tmp_path / "a.db", random.Random(1)  # noqa: S311 - any moments
+    with Database.open(path, create=True) as database:
+        database.add_record(record())
+    told: list[str] = []
+    for life in range(KILLS):
+        read, acknowledged = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            try:
+                write(path, life, acknowledged)
+            finally:
+                os._exit(1)
+        os.close(acknowledged)
+        with os.fdopen(read, "rb", buffering=0) as stream:
+            assert stream.read(len(BEGUN)) == BEGUN
+            seen, wanted = b"", rng.randint(0, MOST_SEEN)
+            while seen.count(b"\n") < wanted:
+                seen += stream.read(4096) or pytest.fail("it ended by itself")
+            time.sleep(rng.uniform(0, LONGEST_S))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            told += (seen + stream.read()).decode().split()
+    with Database.open(path) as database:
+        assert database.problems() == []
+        assert len(told) > KILLS, "it had the time to write something"
+        for name in told:
+            assert [one.decision_id for one in database.outcomes_of_decision(database.decision(name))] == [name]
+        counts = database.counts()
+    assert counts["decision"] - len(told) <= KILLS and counts["record"] - 1 - len(told) <= KILLS
+    assert counts["decision"] >= counts["outcome"] >= counts["record"] - 1, "in the order in which they were written"

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise doctor` against installations with one thing wrong in each."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reprise import __version__, endpoint
+from reprise.cli.doctor import doctor
+from reprise.cli.main import Settings
+from reprise.config import Config, load
+from reprise.database import Database, health
+from reprise.doctor import diagnosis, elf, plugstack, service_checks, slurm_checks
+from reprise.doctor import findings as doctor_report
+from reprise.doctor.findings import Finding, Level
+from reprise.doctor.probes import Ran, hidden_by, replaceable_by_all, run
+from reprise.endpoint import Endpoint
+from reprise.matcher.errors import DaemonUnreachableError
+from tests.places import ROOT
+
+SOCKET = Path("/run/reprise/matcher.sock")
+VECTORS = json.loads((ROOT / "tests/vectors/plugstack.json").read_text())
+VERSION_22_05_8 = 22 << 16 | 5 << 8 | 8
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def commands(**answers: Ran) -> Callable[[Sequence[str]], Ran]:
+    return lambda argv: answers.get(argv[0], Ran(None, stderr=f"{argv[0]}: No such file or directory"))
+
+
+def shared_object(directory: Path, source: str) -> Path:
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("needs a C compiler")
+    path = directory / "spank_reprise.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    return path
+
+
+def only(findings: Sequence[Finding], level: Level, *words: str) -> None:
+    assert [finding.level for finding in findings] == [level], findings
+    assert bool(findings[0].remedy) is (level is not Level.OK)
+    for word in words:
+        assert word in findings[0].text + ": " + findings[0].remedy
+
+
+# --- Slurm and the plugin
+
+
+SCONTROL = """\
+Configuration data as of 2026-01-01
+PluginDir               = /usr/lib64/slurm:/opt/more
+PlugStackConfig         = (null)
+SLURM_CONF              = /opt/etc/slurm.conf
+"""
+
+
+def test_slurm_says_where_things_are() -> None:
+    run_them = commands(sbatch=Ran(0, "slurm-wlm 22.05.8\n"), scontrol=Ran(0, SCONTROL))
+    findings, slurm = slurm_checks.look(run_them)
+    only(findings, Level.OK, "22.05.8")
+    assert slurm.plugin_directories == (Path("/usr/lib64/slurm"), Path("/opt/more"))
+    assert slurm.plugstack == Path("/opt/etc/plugstack.conf")
+
+
+def test_no_slurm() -> None:
+    findings, slurm = slurm_checks.look(commands())
+    only(findings, Level.PROBLEM, "sbatch", "No such file")
+    assert slurm.plugstack == Path("/etc/slurm/plugstack.conf")
+
+
+def test_slurm_without_a_controller_is_a_warning() -> None:
+    findings, _ = slurm_checks.look(
+        commands(sbatch=Ran(0, "slurm 23.11.1"), scontrol=Ran(1, "", "Unable to contact\n"))
+    )
+    assert [finding.level for finding in findings] == [Level.OK, Level.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("slurm-wlm 22.05.8", (22, 5, 8)),
+        ("slurm 23.11.0-rc1", (23, 11, 0)),
+        ("slurm 24.05", (24, 5, 0)),
+        ("what", None),
+    ],
+)
+def test_versions_of_slurm(text: str, version: tuple[int, int, int] | None) -> None:
+    assert slurm_checks.read_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("value", "level", "words"),
+    [
+        (VERSION_22_05_8, Level.OK, "built for Slurm 22.05"),
+        (VERSION_22_05_8 - 8, Level.OK, "built for Slurm 22.05"),
+        (24 << 16 | 11 << 8, Level.PROBLEM, "was built for Slurm 24.11, which is 22.05 here"),
+        (0, Level.PROBLEM, "was built for Slurm 0.00"),
+    ],
+)
+def test_plugin_must_be_of_this_slurm_release(place: Path, value: int, level: Level, words: str) -> None:
+    shared_object(place, f"const unsigned int other = 1; unsigned int plugin_version = {value};").chmod(0o755)
+    slurm = slurm_checks.Slurm((22, 5, 8), (Path("/nowhere"), place), place)
+    only([slurm_checks.plugin(slurm, None)], level, words)
+
+
+def test_plugin_that_is_missing_hidden_or_something_else(place: Path) -> None:
+    slurm = slurm_checks.Slurm((22, 5, 8), (place,), place)
+    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not in", "make install-plugin")
+    only([slurm_checks.plugin(slurm_checks.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    file.chmod(0o700)
+    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "may not be read by every user")
+    write(file, "#!/bin/sh\n")
+    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not a 64-bit shared object")
+
+
+def test_plugin_named_by_its_path(place: Path) -> None:
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    file.chmod(0o755)
+    entry = plugstack.Entry("a:1", "optional", str(file), ())
+    only([slurm_checks.plugin(slurm_checks.Slurm((22, 5, 0), (), place), entry)], Level.OK, str(file))
+
+
+def test_shared_object_cut_anywhere_is_an_error_of_one_kind(place: Path) -> None:
+    file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
+    content = file.read_bytes()
+    assert elf.unsigned_int(file, "plugin_version") == VERSION_22_05_8
+    for size in range(0, len(content), 101):
+        file.write_bytes(content[:size])
+        with pytest.raises(ValueError, match=r"shared object|does not export"):
+            elf.unsigned_int(file, "plugin_version")
+
+
+# --- plugstack.conf
+
+
+def stack(place: Path, line: str, mode: int = 0o644, top: str = "include plugstack.conf.d/*.conf\n") -> Path:
+    write(place / "plugstack.conf.d" / "reprise.conf", line, mode)
+    return write(place / "plugstack.conf", top)
+
+
+def judged(path: Path) -> list[Finding]:
+    return plugstack.examine(path, SOCKET, Path("/usr/local/lib"))[0]
+
+
+def test_plugin_reached_through_an_include(place: Path) -> None:
+    text = "# ours\noptional spank_reprise.so deadline_ms=50 default=on # as usual\n"
+    path = stack(place, text)
+    findings, entry = plugstack.examine(path, SOCKET)
+    only(findings, Level.OK, "reprise.conf:2")
+    assert entry is not None and entry.value("deadline_ms") == "50"
+    only(judged(stack(place, text, top=f"include {place}/plugstack.conf.d/*\n")), Level.OK)
+
+
+def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
+    only(judged(stack(place, (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text())), Level.OK)
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [
+        ("required spank_reprise.so", Level.PROBLEM, "write `optional`"),
+        ("optional other.so", Level.PROBLEM, "names spank_reprise.so"),
+        ("# optional spank_reprise.so", Level.PROBLEM, "names spank_reprise.so"),
+        ("optional spank_reprise.so endpont=/a", Level.PROBLEM, "ignores 'endpont=/a': unknown argument"),
+        ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "ignores 'deadline_ms=1001': bad value"),
+        ("optional spank_reprise.so default=explain", Level.PROBLEM, "ignores 'default=explain': bad value"),
+        ("optional spank_reprise.so minimum_uid", Level.PROBLEM, "ignores 'minimum_uid': bad value"),
+        ("optional spank_reprise.so endpoint=unix:/run/other.sock", Level.PROBLEM, "asks at unix:/run/other.sock"),
+        ("optional spank_reprise.so endpoint=tcp:login1:7817 endpoint=unix:/run/a", Level.PROBLEM, "unix:/run/a"),
+        ("optional spank_reprise.so" + 5 * " endpoint=tcp:login1:7817", Level.PROBLEM, "after the 4th"),
+        ("optional spank_reprise.so preload_directory=/opt/lib", Level.PROBLEM, "takes libraries from /opt/lib"),
+        ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
+        ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to switch Reprise on"),
+        ("optional spank_reprise.so\noptional /opt/spank_reprise.so", Level.PROBLEM, "is loaded 2 times"),
+        (
+            "optional spank_reprise.so\nhello world",
+            Level.PROBLEM,
+            "reprise.conf:2: Slurm does not understand 'hello world'",
+        ),
+        ("optional spank_reprise.so\noptional", Level.PROBLEM, "does not understand 'optional'"),
+        ("optional spank_reprise.so\ninclude ../plugstack.conf", Level.PROBLEM, "includes itself"),
+    ],
+)
+def test_one_thing_wrong_in_plugstack(place: Path, line: str, level: Level, words: str) -> None:
+    only(judged(stack(place, line + "\n")), level, words)
+
+
+def test_plugstack_that_is_missing_or_that_some_users_cannot_read(place: Path) -> None:
+    only(judged(place / "plugstack.conf"), Level.PROBLEM, "does not exist")
+    path = stack(place, "optional spank_reprise.so\n", mode=0o600)
+    only(judged(path), Level.PROBLEM, "may not be read by every user", "chmod a+r")
+    (path.parent / "plugstack.conf.d" / "reprise.conf").chmod(0o644)
+    (path.parent / "plugstack.conf.d").chmod(0o750)
+    only(judged(path), Level.PROBLEM, "chmod a+x", "plugstack.conf.d")
+
+
+def test_what_slurm_passes_over_is_passed_over(place: Path) -> None:
+    path = stack(place, "optional spank_reprise.so\n")
+    (place / "plugstack.conf.d" / "directory.conf").mkdir()
+    (place / "plugstack.conf.d" / "dangling.conf").symlink_to("/nowhere")
+    only(judged(path), Level.OK)
+
+
+@pytest.mark.parametrize("argument", VECTORS["taken"])
+def test_an_argument_that_the_plugin_takes_is_no_problem(place: Path, argument: str) -> None:
+    findings = plugstack.examine(stack(place, f"optional spank_reprise.so {argument}\n"), None)[0]
+    assert not [finding for finding in findings if "ignores" in finding.text]
+
+
+@pytest.mark.parametrize("argument", [text for text in VECTORS["ignored"] if text])
+def test_an_argument_that_the_plugin_ignores_is_reported(place: Path, argument: str) -> None:
+    path = stack(place, f"optional spank_reprise.so {argument}\n")
+    only(plugstack.examine(path, None)[0], Level.PROBLEM, f"the plugin ignores {argument!r}")
+
+
+def test_arguments_are_those_that_the_plugin_reads() -> None:
+    source = (ROOT / "spank" / "settings.c").read_text()
+    table = source[source.index("} arguments[] = {") :]
+    words = {name: argument.wanted for name, argument in plugstack.ARGUMENTS.items()}
+    assert dict(re.findall(r'^    \{"(\w+)", "(.*?)",', table, re.MULTILINE)) == words
+
+
+def test_an_argument_that_the_plugin_ignores_is_reported_with_what_it_wants(place: Path) -> None:
+    path = stack(place, f"optional spank_reprise.so endpoint=unix:/{'x' * 200}\n")
+    (finding,) = plugstack.examine(path, None)[0]
+    assert finding.remedy.startswith("give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most)")
+
+
+def test_the_line_that_is_shipped_explains_every_argument() -> None:
+    text = (ROOT / "etc/plugstack.conf.d/reprise.conf").read_text()
+    assert re.findall(r"^#   (\w+)=", text, re.MULTILINE) == list(plugstack.ARGUMENTS)
+
+
+# --- the daemon and its files
+
+
+def test_daemon_that_answers_and_those_that_do_not() -> None:
+    def fails(endpoint: Endpoint) -> Mapping[str, Any]:
+        raise DaemonUnreachableError(f"{endpoint}: no matcher answers (refused): start it")
+
+    def breaks(endpoint: Endpoint) -> Mapping[str, Any]:
+        raise RuntimeError
+
+    healthy = {"v": 1, "kind": "ok", "version": __version__, "records": 3}
+    for ask, level, words in (
+        (lambda _: healthy, Level.OK, "knows 3 records"),
+        (fails, Level.PROBLEM, "no matcher answers (refused)"),
+        (breaks, Level.PROBLEM, "RuntimeError"),
+        (lambda _: healthy | {"version": "0.0"}, Level.PROBLEM, "is Reprise 0.0"),
+        (lambda _: {"v": 1, "kind": "error"}, Level.PROBLEM, "'error'"),
+    ):
+        only([service_checks.daemon(ask, endpoint.DEFAULT, __version__)], level, words)
+
+
+def test_socket_permissions(place: Path) -> None:
+    path = place / "s"
+    assert list(service_checks.socket(path)) == []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        for file_mode, directory_mode, level, words in (
+            (0o666, 0o755, Level.OK, "every user may connect"),
+            (0o660, 0o755, Level.PROBLEM, "mode 0660"),
+            (0o666, 0o750, Level.PROBLEM, "may not be entered"),
+            (0o666, 0o1777, Level.PROBLEM, "anyone may replace"),
+        ):
+            path.chmod(file_mode)
+            place.chmod(directory_mode)
+            only(list(service_checks.socket(path)), level, words)
+    path.unlink()
+    only(list(service_checks.socket(write(path, ""))), Level.PROBLEM, "is not a socket")
+
+
+def test_database_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    only(list(service_checks.database(path, health.examine)), Level.PROBLEM, "there is no database", "reprise db init")
+    Database.open(path, create=True).close()
+    only(list(service_checks.database(path, health.examine)), Level.OK, "sound")
+
+
+@pytest.mark.parametrize(
+    ("releases", "answer", "level", "words"),
+    [
+        ([], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4 (none declared"),
+        (["4.1.4", "5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4"),
+        (["5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.PROBLEM, "declared are 5.0.7"),
+        ([], Ran(None, stderr="ompi_info: No such file"), Level.WARNING, "No such file"),
+        ([], Ran(0, "MPICH 4"), Level.WARNING, "openmpi.ompi_info"),
+    ],
+)
+def test_open_mpi(releases: list[str], answer: Ran, level: Level, words: str) -> None:
+    config = Config.model_validate({"openmpi": {"releases": releases}})
+    only([service_checks.openmpi(commands(ompi_info=answer), config)], level, words)
+
+
+def test_artifacts_are_for_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = place / "artifacts"
+    only(list(service_checks.artifacts(directory, 4, "")), Level.WARNING, "does not exist")
+    file = write(directory / "a", "x")
+    assert [finding.level for finding in service_checks.artifacts(directory, 4, "")] == [Level.WARNING]  # in /tmp
+    monkeypatch.setattr(service_checks, "PRIVATE_DIRECTORIES", ())
+    local = "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
+    only(list(service_checks.artifacts(directory, 1, local)), Level.OK, "readable by all")
+    only(list(service_checks.artifacts(directory, 4, local)), Level.WARNING, "local file system (ext4)")
+    only(list(service_checks.artifacts(directory, 4, local.replace("ext4", "nfs4"))), Level.OK)
+    file.chmod(0o600)
+    only(list(service_checks.artifacts(directory, 1, "")), Level.PROBLEM, "1 files", "chmod a+r")
+    directory.chmod(0o700)
+    only(list(service_checks.artifacts(directory, 1, "")), Level.PROBLEM, "chmod a+rx")
+    shutil.rmtree(directory)
+    only(list(service_checks.artifacts(write(directory, ""), 1, "")), Level.PROBLEM, "Not a directory")
+
+
+def test_hidden_by_names_the_outermost_barrier(place: Path) -> None:
+    file = write(place / "a" / "b" / "c", "", 0o644)
+    assert hidden_by(file) is None
+    (place / "a" / "b").chmod(0o750)
+    (place / "a").chmod(0o750)
+    assert hidden_by(file) == place / "a"
+
+
+def test_what_any_user_may_replace_is_named(place: Path) -> None:
+    file = write(place / "a" / "b" / "c", "", 0o644)
+    only([service_checks.rights([file, place / "none" / "yet"])], Level.OK)
+    (place / "a").chmod(0o1777)
+    assert replaceable_by_all(file) is None, "others add files to a sticky directory, and replace none"
+    file.chmod(0o646)
+    only([service_checks.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {file}")
+    (place / "a").chmod(0o777)
+    only([service_checks.rights([file])], Level.PROBLEM, f"any user may change {file}", f"chmod o-w {place}/a")
+
+
+def test_so_is_what_lies_in_a_directory_and_where_links_lead(place: Path) -> None:
+    elsewhere = write(place / "of-all" / "rules", "", 0o644)
+    link, directory = place / "link", place / "artifacts"
+    link.symlink_to(elsewhere.parent)
+    entry = write(directory / "entry", "", 0o644)
+    (directory / "nowhere").symlink_to(place / "none" / "yet")
+    (directory / "circle").symlink_to(directory / "circle")
+    (directory / "rules").symlink_to(elsewhere)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(directory / "socket"))
+    (directory / "socket").chmod(0o666)
+    only([service_checks.rights([link / "rules", directory])], Level.OK)
+    entry.chmod(0o646)
+    only([service_checks.rights([directory])], Level.PROBLEM, f"any user may change {directory}", f"chmod o-w {entry}")
+    entry.chmod(0o644)
+    elsewhere.parent.chmod(0o777)
+    for path, barrier in ((link / "rules", link), (directory, elsewhere.parent)):
+        only([service_checks.rights([path])], Level.PROBLEM, f"any user may change {path}", f"chmod o-w {barrier}")
+
+
+def test_rights_are_looked_at_for_all_that_decides(place: Path) -> None:
+    settings = installation(place)
+    write(settings.config.database.path, "", 0o666)
+    (finding,) = [one for one in diagnosis.examine(settings, commands(), answering()) if one.check == "rights"]
+    assert finding.level is Level.PROBLEM and str(settings.config.database.path) in finding.text
+
+
+# --- the whole
+
+
+def installation(place: Path) -> Settings:
+    text = f'[database]\npath = "{place}/none.db"\n[artifacts]\ndirectory = "{place}/none"\n'
+    settings = Settings(write(place / "reprise.toml", text + f'[matcher]\nsocket = "{place}/none.sock"\n'))
+    assert settings.config == load(settings.path)
+    return settings
+
+
+def answering(*endpoints: str) -> Callable[[int, str], service_checks.Ask]:
+    """Daemons at these endpoints, and at no others."""
+
+    def ask(asked: Endpoint) -> Mapping[str, Any]:
+        if str(asked) not in endpoints:
+            raise DaemonUnreachableError(f"{asked}: no matcher answers: start it")
+        return {"v": 1, "kind": "ok", "version": __version__, "records": 3}
+
+    return lambda *_: ask
+
+
+@pytest.mark.parametrize(
+    ("answers", "levels", "looks_into_files"),
+    [
+        ([], [Level.PROBLEM, Level.PROBLEM], True),
+        (["tcp:login1:7817"], [Level.WARNING, Level.OK], False),
+        ([str(endpoint.DEFAULT)], [Level.OK, Level.WARNING], True),
+    ],
+    ids=["none", "another host's", "this host's"],
+)
+def test_one_daemon_that_answers_is_enough_and_another_hosts_files_are_not_looked_for(
+    place: Path, answers: list[str], levels: list[Level], looks_into_files: bool
+) -> None:
+    stack(place, f"optional spank_reprise.so endpoint={endpoint.DEFAULT} endpoint=tcp:login1:7817\n")
+    slurm = commands(scontrol=Ran(0, f"PlugStackConfig = {place}/plugstack.conf\n"), sbatch=Ran(0, "slurm 22.05.8"))
+    findings = diagnosis.examine(installation(place), slurm, answering(*answers))
+    assert [finding.level for finding in findings if finding.check == "daemon"] == levels
+    assert ("database" in {finding.check for finding in findings}) is looks_into_files
+
+
+def test_without_a_line_for_the_plugin_the_daemon_is_asked_for_where_our_commands_ask(place: Path) -> None:
+    settings = installation(place)
+    assert settings.path
+    text = 'endpoints = ["unix:/nowhere/m.sock", "tcp:login1:7817"]\nuid = 991\nmunge_socket = "/run/munge/2"\n'
+    settings = Settings(write(settings.path, settings.path.read_text() + text))
+    known: list[tuple[int, str]] = []
+
+    def asker(uid: int, munge_socket: str) -> service_checks.Ask:
+        known.append((uid, munge_socket))
+        return answering("tcp:login1:7817")(uid, munge_socket)
+
+    findings = diagnosis.examine(settings, commands(), asker)
+    levels = [finding.level for finding in findings if finding.check == "daemon"]
+    assert (levels, known) == ([Level.WARNING, Level.OK], [(991, "/run/munge/2")])
+
+
+def test_every_check_reports_once_on_an_empty_machine(place: Path) -> None:
+    findings = diagnosis.examine(installation(place), commands(), answering())
+    assert [finding.check for finding in findings if finding.check != "plugstack"] == [
+        "config",
+        "slurm",
+        "plugin",
+        "daemon",
+        "database",
+        "model",
+        "openmpi",
+        "artifacts",
+        "rights",
+    ]
+    lines = doctor_report.lines(findings)
+    assert len(lines) == len(findings) and not any("\n" in line for line in lines)
+    document = doctor_report.document(findings)
+    assert document["version"] == 1 and document["ok"] is False
+
+
+def test_command_with_a_bad_configuration_says_so_and_checks_the_rest(place: Path) -> None:
+    settings = Settings(write(place / "reprise.toml", "[matcher]\nsokcet = 1\n"))
+    result = CliRunner().invoke(doctor, ["--json"], obj=settings)
+    document = json.loads(result.output)
+    assert result.exit_code == 1
+    assert document["findings"][0]["level"] == "problem" and "did you mean 'socket'?" in result.output
+    assert {"slurm", "plugin"} <= {finding["check"] for finding in document["findings"]}
+
+
+def test_probe_of_a_command_never_raises() -> None:
+    assert run(["true"]) == Ran(0)
+    assert run(["false"]).complaint == "exit status 1"
+    assert "No such file" in run(["/no/such/command"]).complaint

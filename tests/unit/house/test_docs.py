@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation names is there: files, targets of make, commands and their options, campaigns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from reprise.cli.main import reprise
+from reprise.matcher.submission import interpreters, launchers, wrappers
+from reprise.matcher.submission.work_limit import WORK_LIMIT
+from reprise.tuner.definition.campaign_definition import check
+from tests.places import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+
+def code(page: Path) -> list[str]:
+    """What stands in a page as code: blocks by line, and words between back-quotes."""
+    text = page.read_text()
+    lines = [line.strip() for _, block in BLOCK.findall(text) for line in block.splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists() or target.startswith("https://"), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_targets_of_make_are_there(page: Path) -> None:
+    for line in code(page):
+        if found := re.match(r"(?:\$ )?make ([a-z-]+)", line):
+            assert found[1] in TARGETS, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_their_options_are_there(page: Path) -> None:
+    for line in code(page):
+        if found := re.match(r"(?:\$ )?(?:sudo -u reprise )?reprise ((?:[a-z]+ ?)+)(.*)", line):
+            command: click.Command = reprise
+            words = found[1].split()
+            while words and isinstance(command, click.Group):
+                inner = command.get_command(click.Context(command), words.pop(0))
+                assert inner, line
+                command = inner
+            known = {name for option in command.params for name in option.opts}
+            own = f" {found[2]}".split("#")[0].split(" -- ")[0]
+            assert set(re.findall(r"(?<=\s)--[a-z-]+", own)) <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_campaigns_can_be_run(page: Path) -> None:
+    for language, block in BLOCK.findall(page.read_text()):
+        if language == "yaml" and "\ncomponent:" in block:
+            check(yaml.safe_load(block), page.name)
+
+
+def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
+    page = (ROOT / "docs/linkage.md").read_text()
+    assert f"beyond {WORK_LIMIT:,} steps" in page
+    table = page.partition("### What is looked through")[2].partition("\n## ")[0]
+    listed = {
+        row.split("|")[0].strip(): set(re.findall(r"`([^`]+)`", row.split("|")[1])) for row in table.split("\n|")[3:]
+    }
+    assert listed == {
+        "launchers": set(launchers.LAUNCHERS),
+        "wrappers": set(wrappers.WRAPPERS),
+        "containers and others with a verb": {
+            f"{name} {verb}" for name, runner in wrappers.RUNNERS.items() for verb in runner.verbs
+        },
+        "interpreters": set(interpreters.INTERPRETERS),
+        "modules of `python -m`": set(interpreters.PYTHON_RUNNERS),
+    }

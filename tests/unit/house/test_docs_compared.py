@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/compared.md says of us is what the benchmarks' own pages say: a figure that changes there changes here."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.places import ROOT
+
+PAGE = (ROOT / "docs/compared.md").read_text()
+OURS = [row.split("|")[4] for row in PAGE.split("\nNone of the following")[0].splitlines() if row.startswith("| ")][1:]
+"""The column on Reprise, of what was run here."""
+LAST_WORDS = PAGE.split("What nobody of them does")[1]
+EVALUATIONS = r"^\| {} \| ([\d.]+) \|"  # of all landscapes, in docs/tuner-evaluation.md
+TABLE_7_4 = r"\| {} \| ([\d.]+) %, [\d.]+ % \|"
+PATTERN = r"^\| `{}` \|.*\| (\d+) % \([-\d]+ to \d+\) \|$"  # of small reads
+FOUND = [
+    (
+        r"median of (\d+) evaluations until within (\d+) % on (\d+) landscapes, random search (\d+)",
+        "tuner-evaluation.md",
+        [
+            EVALUATIONS.format("gp-ei"),
+            r"within (\d+) % of the opt",
+            r"each of (\d+) land",
+            EVALUATIONS.format("random"),
+        ],
+    ),
+    (
+        r"with their defaults: (\d+), (\d+), (\d+), (\d+) and (\d+) evaluations",
+        "tuner-evaluation.md",
+        [EVALUATIONS.format(one) for one in ("optuna-tpe", "hyperopt-tpe", "smac3", "skopt-gp", "nevergrad")],
+    ),
+    (
+        r"([\d.]+) evaluations until within (\d+) % of the best on the one of its two grids, ([\d.]+) on the other",
+        "tuner-evaluation.md",
+        [
+            r"^\| gp-ei \|(?:[^|]*\|){5} ([\d.]+) \|",
+            r"within (\d+) % of the optimum",
+            r"^\| gp-ei \|(?:[^|]*\|){6} ([\d.]+) \|",
+        ],
+    ),
+    (r"([\d.]+) ms a match with ([\d,]+) records", "linkage.md", [r"^\| 2,000 \|.*?\| ([\d.]+) ms", r"^\| (2,000) \|"]),
+    (
+        r"median gain (\d+) % of at most (\d+) %, (\d+) % to the right application, none of (\d+) unknown ones matched",
+        "scenario.md",
+        [
+            TABLE_7_4.format("median, mean gain over the default"),
+            TABLE_7_4.format("of the best setting of the grid"),
+            r"\| right application, right nodes \| (\d+) %",
+            r"\| unknown applications matched \| 0 of (\d+) \|",
+        ],
+    ),
+    (
+        r"Of as many nodes as the job's were (\d+) % of the records, there (\d+) %: the one figure that is worse here",
+        "scenario.md",
+        [r"\| right application, right nodes \| \d+ %, (\d+) %", r"\| right application.*\| \d+ %, (\d+) % \|$"],
+    ),
+    (
+        r"with ([\d,]+) records: (\d+) ms a job; ours ([\d.]+) ms",
+        "linkage.md",
+        [r"nearest five of ([\d,]+) records", r"against (\d+) ms\)", r"in recordlinkage \(([\d.]+) against"],
+    ),
+    (
+        r"an open one: (\d+), (\d+), (\d+) and (\d+) % faster than none on the four patterns",
+        "accelerators.md",
+        [PATTERN.format(one) for one in "abcd"],
+    ),
+    (r"([\d.]+) % slower at most on what it cannot help", "accelerators.md", [r"cannot help took ([\d.]+) % longer"]),
+    (
+        r"takes ([\d.]+) % of the time of trying everything, ([\d.]+) % from the best on average \(median (\d+)\); "
+        r"the published way, run here: ([\d.]+) % and ([\d.]+) %",
+        "openmpi.md",
+        [
+            r"\| share of the exhaustive search's time \| ([\d.]+) %",
+            r"\| distance to the best, mean of 24 problems \| ([\d.]+) %",
+            r"^\| median \| (\d+) %",
+            r"\| share of the exhaustive search's time \| [\d.]+ % \| ([\d.]+) %",
+            r"\| distance to the best, mean of 24 problems \| [\d.]+ % \| ([\d.]+) %",
+        ],
+    ),
+    (
+        r"Of (\d+) rules none slower than the default",
+        "openmpi.md",
+        [r"Of the (\d+) rules that were written none was slower"],
+    ),
+    (
+        r"(\d+) to (\d+) % less time by kernel",
+        "prediction.md",
+        [r"^\| strided.*?\| (\d+) % \|", r"^\| GenericIO.*?\| (\d+) % \|"],
+    ),
+    (
+        r"for sizes never run gains (\d+) % of what campaigns gain there, in ([\d.]+) % of the time",
+        "prediction.md",
+        [r"models chose gained (\d+) % of what campaigns gained there", r"there, after ([\d.]+) % of their time"],
+    ),
+    (
+        r"within (\d+) jobs in (\d+) % of simulated productions with the worst noise",
+        "benefit.md",
+        [r"quarantined within (\d+) jobs", r"^\| 5 % times Student's t.*?\| ([\d.]+) % \|"],
+    ),
+]
+"""Words of this page with figures, the page that has them from a benchmark, and where each stands there."""
+
+
+def same(figure: str) -> str:
+    return figure.replace(",", "").removesuffix(".0")
+
+
+@pytest.mark.parametrize(("words", "page", "places"), FOUND, ids=lambda one: one[:40] if isinstance(one, str) else "")
+def test_figures_are_those_of_the_page_that_has_them(words: str, page: str, places: list[str]) -> None:
+    (said,) = re.findall(words, PAGE.replace("\n", " "))
+    text = (ROOT / "docs" / page).read_text()
+    there = [re.search(place, text, re.MULTILINE) for place in places]
+    assert [same(one) for one in ([said] if isinstance(said, str) else said)] == [
+        same(one[1]) if one else "" for one in there
+    ]
+
+
+def test_none_is_told_of_what_was_run_here_but_these() -> None:
+    assert len(OURS) > 6
+    for told in OURS:
+        for words, _, _ in FOUND:
+            told = re.sub(words, "", told)
+        assert re.findall(r"\d+", told) == []
+
+
+def test_no_good_record_is_set_aside_in_any_production() -> None:
+    productions = re.search(
+        r"In (\d+) productions of 50,000 jobs with each kind of noise", (ROOT / "docs/benefit.md").read_text()
+    )
+    table = re.findall(
+        r"^\| .* \| [\d.]+ % \| \d+ \| (\d+) % \| [\d.]+ % \|$", (ROOT / "docs/benefit.md").read_text(), re.MULTILINE
+    )
+    assert productions and table == ["0", "0", "0"]
+    assert f"no good one in any of {len(table) * int(productions[1])}" in LAST_WORDS
+
+
+def test_what_it_cannot_help_is_told_by_the_worst_and_kernels_by_least_and_most() -> None:
+    accelerators = (ROOT / "docs/accelerators.md").read_text().split("Programs that it cannot help took")[1]
+    others = re.findall(
+        r"(-?[\d.]+) % (?:longer )?\((?:in order|4 KiB|from the cache)", accelerators.replace("and 0.6", "0.6")
+    )
+    assert max(float(one) for one in others) == float(others[0]) and len(others) == 3
+    kernels = re.findall(r"^\| [^|]+ \| (\d+) % \|", (ROOT / "docs/prediction.md").read_text(), re.MULTILINE)
+    assert len(kernels) == 4 and (min(kernels, key=int), max(kernels, key=int)) == (kernels[0], kernels[-1])

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What packages run and hold, looked at without building them; `tests/packages` builds and installs them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT
+
+PACKAGING = ROOT / "packaging"
+SPEC = (PACKAGING / "reprise.spec").read_text()
+OF_RPM = SPEC.split("\n%preun plugin\n")[1].split("\n%")[0]
+OF_DEBIAN = (PACKAGING / "debian/reprise-plugin.prerm").read_text()
+LINE = "optional spank_reprise.so endpoint=unix:/run/reprise/matcher.sock\n"
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Path:
+    (tmp_path / "plugstack.conf.d").mkdir()
+    return tmp_path
+
+
+def removed(script: str, slurm: Path, argument: str) -> str:
+    """What the script says when the package goes, with this directory for /etc/slurm; it never refuses."""
+    command = ["sh", "-c", script.replace("/etc/slurm/", f"{slurm}/"), "sh", argument]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    return done.stderr
+
+
+both = pytest.mark.parametrize(
+    ("script", "last", "upgrade"), [(OF_DEBIAN, "remove", "upgrade"), (OF_RPM, "0", "1")], ids=["deb", "rpm"]
+)
+
+
+@both
+@pytest.mark.parametrize("name", ["plugstack.conf", "plugstack.conf.d/reprise.conf"])
+def test_a_plugin_that_goes_names_the_file_that_still_loads_it(
+    script: str, last: str, upgrade: str, name: str, slurm: Path
+) -> None:
+    (slurm / name).write_text(f"# ours\n{LINE}")
+    (said,) = removed(script, slurm, last).splitlines()
+    assert said.startswith(f"reprise-plugin: {slurm / name} names spank_reprise.so: take that line out")
+    assert (slurm / name).read_text() == f"# ours\n{LINE}", "the file is the admin's"
+    assert removed(script, slurm, upgrade) == ""
+
+
+@both
+def test_a_plugin_that_nothing_loads_goes_without_a_word(script: str, last: str, upgrade: str, slurm: Path) -> None:
+    (slurm / "plugstack.conf").write_text("include plugstack.conf.d/*\n")
+    assert removed(script, slurm, last) == ""
+    (slurm / "plugstack.conf.d/reprise.conf").write_text(f"#{LINE}")
+    (slurm / "plugstack.conf.d/other.conf").write_text("optional spank_other.so\n")
+    assert removed(script, slurm, last) == ""
+
+
+def test_both_packages_say_the_same() -> None:
+    (debian,), (rpm,) = (re.findall(r"^ +for file in .*?done$", text, re.M | re.S) for text in (OF_DEBIAN, OF_RPM))
+    assert debian == rpm
+
+
+LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@pytest.fixture
+def rotation(tmp_path: Path) -> Path:
+    (tmp_path / "logs").mkdir()
+    text = (PACKAGING / "debian/reprise.logrotate").read_text()
+    (tmp_path / "reprise").write_text(text.replace("/var/log/reprise/", f"{tmp_path}/logs/"))
+    (tmp_path / "reprise").chmod(0o644)  # it refuses what others may write
+    return tmp_path
+
+
+def rotate(*arguments: str) -> str:
+    if LOGROTATE is None:
+        pytest.skip("no logrotate here: `make deps-check`")
+    return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=True).stderr
+
+
+def test_logrotate_takes_its_file_where_there_is_no_log_yet(rotation: Path) -> None:
+    said = rotate("-d", str(rotation / "reprise"))
+    assert f"rotating pattern: {rotation}/logs/*.log  weekly (8 rotations)" in said
+    assert "error" not in said
+
+
+def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
+    log = rotation / "logs/matcher.log"
+    with log.open("a") as daemon:
+        daemon.write("before\n")
+        daemon.flush()
+        assert rotate("-f", "-s", str(rotation / "state"), str(rotation / "reprise")) == ""
+        daemon.write("after\n")
+    assert log.read_text() == "after\n"
+    assert gzip.decompress((rotation / "logs/matcher.log.1.gz").read_bytes()) == b"before\n"
+
+
+@pytest.fixture(scope="module")
+def documentation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As installed by somebody whose new files are nobody else's to read."""
+    place = tmp_path_factory.mktemp("docs")
+    command = ["make", "--silent", "-C", str(ROOT), "install-docs", f"DESTDIR={place}", "PREFIX=/usr"]
+    subprocess.run(command, check=True, umask=0o077, env={"PATH": os.environ["PATH"]})
+    return place / "usr/share/doc/reprise"
+
+
+def test_links_of_installed_pages_lead_to_what_is_installed(documentation: Path) -> None:
+    pages = sorted(documentation.rglob("*.md"))
+    assert {page.name for page in pages} >= {page.name for page in (ROOT / "docs").glob("*.md")}
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            assert target.startswith("https://") or (page.parent / target).is_file(), f"{page.name}: {target}"
+    assert (documentation / "LICENSE").is_file()
+
+
+def test_everybody_may_read_them(documentation: Path) -> None:
+    for path in (documentation, *documentation.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644), path
+
+
+def test_packages_leave_pages_as_they_link_to_one_another() -> None:
+    rules = (PACKAGING / "debian/rules").read_text()
+    assert "\tdh_compress -X.md -XLICENSE\n" in rules
+    for file in (rules, SPEC):
+        assert "install-docs" in file
+    for line in ("%doc /usr/share/doc/reprise/docs", "%license /usr/share/doc/reprise/LICENSE"):
+        assert line in SPEC.splitlines()
+
+
+def test_uninstall_removes_them(tmp_path: Path) -> None:
+    for target in ("install-docs", "uninstall"):
+        command = ["make", "--silent", "-C", str(ROOT), target, f"DESTDIR={tmp_path}", "PREFIX=/usr"]
+        subprocess.run(command, check=True, env={"PATH": os.environ["PATH"]})
+    assert list((tmp_path / "usr/share/doc").iterdir()) == []
+
+
+def test_debhelper_is_told_to_stop_no_unit_on_an_upgrade() -> None:
+    called = re.findall(r"^.*dh_installsystemd -.*$", (PACKAGING / "debian/rules").read_text(), re.MULTILINE)
+    assert called and all("--no-stop-on-upgrade" in line for line in called)
+
+
+@pytest.mark.slow
+def test_no_script_of_debhelpers_stops_a_unit_on_an_upgrade(tmp_path: Path) -> None:
+    """What stops them would leave them so, as nothing starts them again."""
+    if not shutil.which("dh_installsystemd"):
+        pytest.skip("no debhelper here: `make deps-deb`")
+    shutil.copytree(PACKAGING / "debian", tmp_path / "debian")
+    units = tmp_path / "debian/reprise/lib/systemd/system"
+    shutil.copytree(ROOT / "etc/systemd", units)
+    (tmp_path / "debian/changelog").write_text(
+        "reprise (1) unstable; urgency=low\n\n  * x\n\n -- x <x@x>  Thu, 01 Jan 1970\n"
+    )
+    command = ["make", "-s", "-f", "debian/rules", "override_dh_installsystemd", f"UNITDIR={units}"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    made = [path for path in tmp_path.rglob("*") if path.is_file() and "debhelper" in str(path.relative_to(tmp_path))]
+    assert any("deb-systemd-helper update-state 'reprise-matcher.service'" in path.read_text() for path in made)
+    assert [path for path in made if "deb-systemd-invoke" in path.read_text()] == []

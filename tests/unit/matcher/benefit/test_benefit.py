@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks, evidence and gains: chance is fair, harm is found, and no harm is not."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+
+import pytest
+
+from reprise.database.entities import Compared, Scope
+from reprise.matcher.benefit import record_benefit
+from reprise.matcher.benefit.harm_test import DOUBT, FAILING, JOBS_FIRST, LIMIT, PAIRS_FIRST, SLOWER, Evidence, Run
+from reprise.matcher.benefit.production_gain import Block, Gain, gain
+from reprise.matcher.decision.holdout_blocks import OPEN_BLOCKS, Blocks, Place, pattern
+from reprise.matcher.decision.like_jobs import like
+
+
+def rng(seed: int = 1) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - a simulation
+
+
+def takes(noise: random.Random, effect: float = 0.0) -> Run:
+    return Run(100 * math.exp(noise.gauss(effect, 0.05)))
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("share", "in_doubt", "held", "size"),
+    [(0.1, False, 1, 10), (0.1, True, 1, 2), (0.5, False, 1, 2), (0.9, False, 9, 10), (0.9, True, 9, 10)],
+)  # fmt: skip
+def test_a_block_has_one_job_of_the_rarer_kind(share: float, in_doubt: bool, held: int, size: int) -> None:
+    one = pattern(share, in_doubt=in_doubt, rng=rng())
+    assert (sum(one), len(one)) == (held, size)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.95])
+def test_the_share_that_is_set_is_met(share: float) -> None:
+    source = rng()
+    dealt = [held for _ in range(4000) for held in pattern(share, in_doubt=False, rng=source)]
+    assert sum(dealt) / len(dealt) == pytest.approx(share, abs=0.01)
+
+
+def test_blocks_that_nobody_fills_are_left_when_there_are_too_many() -> None:
+    blocks = Blocks(rng())
+    for number in range(OPEN_BLOCKS + 5):
+        blocks.place(number, str(number), 0.5, in_doubt=False)
+    assert blocks.place(5, "new", 0.5, in_doubt=False).block == "5"
+    assert blocks.place(0, "new", 0.5, in_doubt=False).block == "new"
+
+
+def test_like_is_what_is_on_as_many_nodes_or_else_of_as_many_tasks() -> None:
+    def of(scope: Scope = Scope.APPLICATION, **changes: object) -> object:
+        return like(scope, **{"nodes": 4, "tasks": 8, "user": "alice", "application": "a", **changes})  # type: ignore[arg-type]
+
+    assert of() == of(tasks=16, user="bob", application="b") != of(nodes=2)
+    assert of(nodes=None) != of(nodes=None, tasks=16) and of(nodes=None) != of()
+    cluster = of(Scope.CLUSTER)
+    assert cluster != of(Scope.CLUSTER, user="bob") and cluster != of(Scope.CLUSTER, application="b")
+
+
+def test_who_is_held_out_is_chance() -> None:
+    source = rng()
+    places = Counter(pattern(0.25, in_doubt=False, rng=source).index(True) for _ in range(4000))
+    assert set(places) == {0, 1, 2, 3} and all(900 < count < 1100 for count in places.values())
+
+
+def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
+    blocks = Blocks(rng())
+    places = [blocks.place("a" if number % 2 else "b", str(number), 0.25, in_doubt=False) for number in range(16)]
+    for key in (0, 1):
+        mine = places[key::2]
+        assert [place.block for place in mine] == [str(key)] * 4 + [str(key + 8)] * 4
+        assert [sum(place.held_out for place in mine[half : half + 4]) for half in (0, 4)] == [1, 1]
+    assert len({place.block for place in places}) == 4
+    assert blocks.place("a", "x", 0.25, in_doubt=True) in (Place("x", 2, held_out=False), Place("x", 2, held_out=True))
+
+
+# -- evidence --------------------------------------------------------------------------------------------------------
+
+
+def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
+    """Blocks until something is proved; 0: nothing was."""
+    noise = rng(seed)
+    for number in range(1, count + 1):
+        evidence.add([takes(noise, effect)], [takes(noise)])
+        if evidence.verdict:
+            return number
+    return 0
+
+
+def test_ten_percent_slower_is_proved_within_thirty_jobs() -> None:
+    found = [pairs(Evidence(), 30, math.log(1.1), seed) for seed in range(100)]
+    assert sum(map(bool, found)) >= 95
+
+
+def test_so_it_is_where_a_site_begins_with_one_job_in_ten() -> None:
+    found = []
+    for seed in range(100):
+        evidence, noise = Evidence(), rng(seed)
+        while not evidence.verdict and evidence.blocks < 30:
+            evidence.add([takes(noise, math.log(1.1))], [takes(noise) for _ in range(9)])
+        found.append(bool(evidence.verdict))
+    assert sum(found) >= 95
+
+
+def test_what_gains_is_not_set_aside_and_what_changes_nothing_hardly_ever() -> None:
+    assert not any(pairs(Evidence(), 300, -0.1, seed) for seed in range(20))
+    assert sum(bool(pairs(Evidence(), 100, 0.0, seed)) for seed in range(100)) <= 10, f"one in {LIMIT:g} later on"
+
+
+def test_a_cluster_that_gets_slower_for_all_is_no_evidence() -> None:
+    evidence, noise = Evidence(), rng()
+    for number in range(500):
+        slower = number / 100
+        evidence.add([takes(noise, slower - 0.1)], [takes(noise, slower)])
+    assert evidence.verdict == "" and not evidence.in_doubt(1000)
+
+
+def test_harm_is_found_after_years_of_gain() -> None:
+    evidence = Evidence()
+    assert pairs(evidence, 2000, -0.2) == 0
+    assert 0 < pairs(evidence, 40, 0.2, seed=2) <= 40 and evidence.verdict == SLOWER
+
+
+def test_jobs_that_fail_with_the_settings_only_are_proof() -> None:
+    evidence = Evidence()
+    while not evidence.verdict and evidence.blocks < 30:
+        evidence.add([Run(1.0, failed=True)], [Run(100.0)])
+    assert evidence.verdict == FAILING and evidence.blocks <= 8
+    assert evidence.slower == 1.0, "how long a failed job took says nothing"
+
+
+def test_jobs_that_fail_either_way_are_none() -> None:
+    evidence, noise = Evidence(), rng()
+    for _ in range(1000):
+        evidence.add([Run(1.0, failed=noise.random() < 0.3)], [Run(1.0, failed=noise.random() < 0.3)])
+    assert evidence.verdict == ""
+
+
+def test_a_large_block_counts_its_single_job_against_each_of_the_others() -> None:
+    evidence = Evidence()
+    for _ in range(30):
+        evidence.add([Run(11.0)] * 9, [Run(10.0)])
+    assert evidence.verdict == SLOWER
+
+
+def test_a_record_is_in_doubt_until_it_has_shown_itself_and_when_it_looks_harmful() -> None:
+    evidence = Evidence()
+    assert evidence.in_doubt(JOBS_FIRST - 1)
+    assert not evidence.in_doubt(JOBS_FIRST), "nobody reports their ends"
+    pairs(evidence, PAIRS_FIRST, -0.3)
+    assert not evidence.in_doubt(2 * PAIRS_FIRST)
+    while evidence.slower < DOUBT:
+        evidence.add([Run(13.0)], [Run(10.0)])
+    assert evidence.in_doubt(1000) and not evidence.verdict
+
+
+def test_half_a_block_says_nothing() -> None:
+    evidence = Evidence()
+    evidence.add([Run(1.0)], [])
+    evidence.add([], [Run(1.0)])
+    assert evidence.blocks == 0
+
+
+def test_runs_that_take_no_time_at_all_and_equal_ones_are_taken() -> None:
+    evidence = Evidence()
+    for _ in range(50):
+        evidence.add([Run(0.0)], [Run(0.0)])
+    assert (evidence.blocks, evidence.verdict, evidence.slower) == (50, "", 1.0)
+
+
+# -- gains -----------------------------------------------------------------------------------------------------------
+
+
+def run_time(noise: random.Random, effect: float = 0.0) -> float:
+    """With 5 % of spikes, which the mean would follow."""
+    return 100 * math.exp(noise.gauss(effect, 0.05) + (noise.expovariate(1) if noise.random() < 0.05 else 0.0))
+
+
+def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
+    """Jobs of which those that are given settings gain so much, where all take `slower` (of the logarithm) longer."""
+    effect = math.log(1 - gained)
+    return (
+        [run_time(noise, effect + slower) for _ in range(given)],
+        [run_time(noise, slower) for _ in range(held_out)],
+    )
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
+    """Also where a cluster gets slower while the share of jobs that is held out falls."""
+    covered = 0
+    for seed in range(300):
+        noise = rng(seed)
+        pairs = [block(noise, 1, 1, slower=number / 100) for number in range(20)]
+        found = gain([*pairs, *(block(noise, 9, 1, slower=0.2 + number / 100) for number in range(10))])
+        assert found.low is not None and found.high is not None
+        covered += found.low <= 0.2 <= found.high
+    assert 0.92 <= covered / 300 <= 0.98
+
+
+def test_a_cluster_that_gets_slower_while_less_is_held_out_looks_like_no_gain() -> None:
+    """Simpson: most of those that are held out are early, and short."""
+    noise = rng()
+    pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
+    found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])
+    assert found.gain == pytest.approx(0.0, abs=0.03)
+
+
+def test_large_and_small_jobs_are_compared_among_themselves() -> None:
+    noise = rng()
+    small = [block(noise, 1, 5) for _ in range(20)]
+    found = gain([*small, *(block(noise, 9, 1, slower=2.0) for _ in range(20))])
+    assert found.gain == pytest.approx(0.2, abs=0.03)
+    assert (found.given, found.held_out) == (200, 120)
+
+
+def test_too_few_jobs_say_nothing() -> None:
+    assert gain([([1.0 + number], [2.0 + 2 * number]) for number in range(3)]) == Gain(None, None, None, 3, 3)
+    assert gain([]) == Gain(None, None, None, 0, 0)
+    assert gain([([1.0] * 9, []), ([], [1.0] * 9)]) == Gain(None, None, None, 0, 0)
+
+
+def test_equal_run_times_gain_nothing() -> None:
+    found = gain([([5.0] * 4, [5.0])] * 10)
+    assert all(bound == pytest.approx(0, abs=1e-6) for bound in (found.gain, found.low, found.high))
+
+
+def test_of_a_block_those_count_that_ended_well() -> None:
+    def one(number: int, held_out: bool, seconds: float | None, failed: bool | None = False) -> Compared:
+        return Compared("b", 4, f"d{number}", float(number), 2, held_out, seconds, failed)
+
+    runs = [one(1, False, 7.0), one(2, True, 10.0), one(3, False, None, None), one(4, False, 1.0, True)]
+    found = record_benefit.production(runs, 5.0)
+    assert (found["given"], found["held_out"]) == (1, 1) and found["by_nodes"][0]["nodes"] == 2
+    assert (found["ended"], found["failed"]) == ({"given": 2, "held_out": 1}, {"given": 1, "held_out": 0})
+    assert found["blocks"] == 0, "one of them runs"
+    assert record_benefit.production(runs, 3.0 + record_benefit.WAIT_S)["blocks"] == 1
+    assert record_benefit.production(runs[:2], 1.0 + record_benefit.FILL_S - 1)["blocks"] == 0, "it is not full"
+    assert record_benefit.production(runs[:2], 1.0 + record_benefit.FILL_S)["blocks"] == 1

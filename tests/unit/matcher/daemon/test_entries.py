@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When journal entries are made: where nobody waits for it, in order, and all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from reprise.database import Database
+from reprise.matcher.daemon import quiet_time, write_queue
+from reprise.matcher.daemon.peer import UnixPeer
+from reprise.matcher.daemon.quiet_time import Quiet
+from reprise.matcher.daemon.server import Server
+from reprise.matcher.daemon.write_queue import Entry, Queue
+from reprise.matcher.wire import protocol
+
+
+class Site:
+    """A server that numbers its requests, in this loop; `asked` counts them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(self.path)
+        listener.listen()
+        self.queue = Queue()
+        self._made: list[str] = []
+        self.asked = 0
+        self.server = Server(
+            listener,
+            UnixPeer,
+            self._answer,
+            Quiet(self.queue),
+            max_connections=50,
+            timeout_s=5.0,
+        )
+
+    @property
+    def made(self) -> list[str]:
+        """The entries that were made so far."""
+        self._made += [entry.line for entry in self.queue.take()]
+        return self._made
+
+    async def _answer(self, body: bytes, uid: int) -> tuple[dict[str, object], Callable[[], Entry]]:
+        assert uid == os.getuid()
+        self.asked += 1
+        number = str(self.asked)
+        return {"kind": "ok"}, lambda: Entry(number, Database.close)
+
+    async def ask(self) -> None:
+        reader, writer = await asyncio.open_unix_connection(self.path)
+        writer.write(protocol.frame({"v": 1, "kind": "ping"}, 1000))
+        await reader.read()
+        writer.close()
+
+    def run(self, play: Callable[[], Awaitable[None]]) -> None:
+        async def both() -> None:
+            stop = asyncio.Event()
+            serving = asyncio.create_task(self.server.serve(stop))
+            await asyncio.sleep(0)
+            await play()
+            stop.set()
+            await serving
+
+        asyncio.run(both())
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.chdir(tmp_path)  # a socket's path must be short
+    return Site(Path("s"))
+
+
+def numbers(count: int) -> list[str]:
+    return [str(number + 1) for number in range(count)]
+
+
+@pytest.mark.slow
+def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet_time, "QUIET_S", 0.2)  # the machine may be busy
+    monkeypatch.setattr(write_queue, "MOST_UNMADE", 100_000)
+
+    async def play() -> None:
+        begun = time.monotonic()
+        while time.monotonic() < begun + 0.5:
+            await site.ask()
+        assert site.made == []
+        await asyncio.sleep(0.4)
+        assert site.made == numbers(site.asked)
+
+    site.run(play)
+
+
+def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet_time, "QUIET_S", 5.0)
+    monkeypatch.setattr(write_queue, "MOST_UNMADE", 3)
+
+    async def play() -> None:
+        for _ in range(10):
+            await site.ask()
+        await asyncio.sleep(0.05)
+        assert site.made == numbers(7)
+
+    site.run(play)
+    assert len(site.queue) == 10, "the others are made when the daemon stops"
+
+
+def test_one_who_is_connected_and_silent_keeps_no_entry_waiting(site: Site) -> None:
+    async def play() -> None:
+        _, writer = await asyncio.open_unix_connection(site.path)
+        await site.ask()
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if site.made:
+                break
+        assert site.made == ["1"]
+        writer.close()
+
+    site.run(play)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Garbage is looked for where there may be some, and where it is called for."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from reprise.matcher.daemon import garbage
+
+
+class Knot:
+    """Freed only when garbage is looked for."""
+
+    def __init__(self) -> None:
+        self.self = self
+
+
+@pytest.fixture(autouse=True)
+def _as_in_the_daemon() -> Iterator[None]:
+    before = gc.get_threshold()
+    garbage.tolerate()
+    gc.collect()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_a_few_objects_are_let_lie() -> None:
+    knot = weakref.ref(Knot())
+    garbage.collect()
+    assert knot()
+
+
+def test_many_are_collected() -> None:
+    knot = weakref.ref(Knot())
+    kept = [[] for _ in range(garbage.DUE + 100)]  # type: ignore[var-annotated]
+    assert knot(), "not by itself"
+    garbage.collect()
+    assert not knot() and kept
+
+
+@pytest.mark.slow
+def test_what_has_grown_old_is_collected_too() -> None:
+    knot = Knot()
+    gone = weakref.ref(knot)
+    gc.collect(0)
+    gc.collect(1)
+    del knot
+    kept: list[list[object]] = []
+    for _ in range((garbage.OLDER + 2) ** 2):
+        kept.append([[] for _ in range(garbage.DUE + 100)])
+        garbage.collect()
+        if not gone():
+            return
+    raise AssertionError("it is there still")

@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real daemon that holds some jobs out: what they are told, and what becomes of a record that does harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from reprise.cli.main import LazyGroup, Settings
+from reprise.database import Database
+from reprise.database.comparisons import BLOCK_SQL
+from reprise.database.entities import Compared, Decision, Outcome, RecordStatus
+from reprise.matcher.benefit import record_benefit
+from reprise.matcher.benefit.harm_test import JOBS_FIRST, PAIRS_FIRST
+from reprise.matcher.benefit.record_benefit import FILL_S, WAIT_S
+from reprise.matcher.daemon.harm_watch import OVERDUE_S, Watch
+from reprise.matcher.submission import Submission, parse
+from tests.unit.database_values import decision, record
+from tests.unit.matcher_daemon import ME, RULES, Daemon, mine, request
+from tests.unit.matcher_daemon import record as tuned
+from tests.waiting import wait_for
+
+HOLDOUT = "holdout = 0.1"
+HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
+LOOK_S = 0.8  # the daemon looks at what has ended twice a second
+
+
+def ended(daemon: Daemon, reply: dict[str, Any], job: int, seconds: float, status: int = 0) -> None:
+    """The report of a job's end."""
+    message = {
+        **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply["id"], "verdict": reply["verdict"]},
+        **{"applied": len(reply["env"]), "elapsed_s": seconds, "exit_status": status},
+        "job": {"id": job, "array_task": None, "uid": os.getuid(), "nodes": 4, "tasks": 4, "cluster": "test"},
+    }
+    assert daemon.ask(message)["kind"] == "ok"
+
+
+def run(daemon: Daemon, *arguments: str) -> Result:
+    db = LazyGroup().get_command(click.Context(click.Command("reprise")), "db")
+    assert db is not None
+    return CliRunner().invoke(db, ["records", *arguments], obj=Settings(daemon.config))
+
+
+def decisions(daemon: Daemon) -> int:
+    with Database.open(daemon.database, read_only=True) as database:
+        return database.counts()["decision"]
+
+
+def status(daemon: Daemon, number: int) -> tuple[RecordStatus, str]:
+    with Database.open(daemon.database, read_only=True) as database:
+        found = database.record(number)
+    return found.status, found.status_reason
+
+
+def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: int = 1) -> Counter[str]:
+    """So many jobs one after the other, which take so long; what they were told."""
+    verdicts: Counter[str] = Counter()
+    for number in range(first, first + count):
+        reply = daemon.ask(request())
+        verdicts[reply["verdict"]] += 1
+        if reply["verdict"] in ("apply", "holdout"):
+            seconds = given_s if reply["verdict"] == "apply" else held_out_s
+            ended(daemon, reply, number, seconds * (1 + number % 7 / 50))
+    return verdicts
+
+
+def test_nobody_is_held_out_unless_the_site_says_so(daemon: Daemon) -> None:
+    daemon.add(mine())
+    daemon.start()
+    assert jobs(daemon, 30, 1.0, 1.0) == {"apply": 30}
+
+
+def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    (number,) = daemon.add(mine())
+    daemon.start()
+    assert jobs(daemon, 2 * PAIRS_FIRST, 7.0, 10.0) == {"apply": PAIRS_FIRST, "holdout": PAIRS_FIRST}
+
+    def shown() -> bool:
+        told = run(daemon, "show", str(number), "--json")
+        return bool(json.loads(told.output)["blocks"] == PAIRS_FIRST)
+
+    wait_for("all ends in the database", shown)
+    wait_for("the share that was set", lambda: jobs(daemon, 10, 7.0, 10.0, 1000)["holdout"] <= 2)
+    assert status(daemon, number) == (RecordStatus.ACTIVE, "")
+    told = run(daemon, "show", str(number)).output
+    assert "in production: gain " in told and "on 4 nodes: " in told and re.search(r"failed: 0 of \d+, and 0 of", told)
+
+
+def test_a_job_that_is_held_out_is_given_nothing_and_told_why(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    daemon.add(mine())
+    daemon.start()
+    replies = [daemon.ask(request()) for _ in range(2)]
+    given, held_out = sorted(replies, key=lambda reply: str(reply["verdict"]))
+    assert (given["verdict"], held_out["verdict"]) == ("apply", "holdout")
+    assert given["env"] == RULES and held_out["env"] == {}
+    assert held_out["reason"].startswith("held out, to see what others gain; would be given record 1 (")
+
+    wait_for("both in the database", lambda: decisions(daemon) == 2)
+    with Database.open(daemon.database, read_only=True) as database:
+        one, other = (database.decision(reply["id"]) for reply in (given, held_out))
+    assert one.block == other.block == min(one.id, other.id) and one.record_id == other.record_id == 1
+    assert other.injected == {} and other.fields and other.alternatives[0]["record"] == 1
+
+
+def both(daemon: Daemon) -> tuple[int, int]:
+    """Records of two components for the same jobs."""
+    one, other = daemon.add(mine(), mine(component="romio", environment=HINTS, conflicts=["ROMIO_*"]))
+    return one, other
+
+
+def test_of_several_records_one_is_held_out_and_the_job_is_given_the_others(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    records = both(daemon)
+    daemon.start()
+    replies = [daemon.ask(request()) for _ in range(80)]
+    given = Counter(frozenset(reply["env"]) for reply in replies)
+    assert set(given) == {frozenset({**RULES, **HINTS}), frozenset(RULES), frozenset(HINTS)}
+    assert {reply["verdict"] for reply in replies} == {"apply"}
+    without = next(reply for reply in replies if reply["env"] == HINTS)
+    assert without["reason"].endswith(
+        f"; those of record {records[0]} (openmpi-collectives) are held out, to see what others gain by them"
+    )
+    wait_for("all in the database", lambda: decisions(daemon) == 80)
+    with Database.open(daemon.database, read_only=True) as database:
+        blocks = [database.compared(number) for number in records]
+        one = database.decision(without["id"])
+    assert (one.compared_id, one.held_out, one.verdict, one.injected) == (records[0], True, "apply", HINTS)
+    assert sum(map(len, blocks)) == 80 and all(20 <= len(jobs) <= 60 for jobs in blocks)
+    assert all(abs(2 * sum(job.held_out for job in jobs) - len(jobs)) <= 1 for jobs in blocks)
+
+
+@pytest.mark.slow
+def test_of_several_records_the_one_that_does_harm_is_set_aside(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    good, bad = both(daemon)
+    daemon.start()
+    for number in range(400):
+        reply = daemon.ask(request())
+        seconds = 10.0 * (0.9 if "OMPI_MCA_coll_tuned_use_dynamic_rules" in reply["env"] else 1.0)
+        ended(daemon, reply, number, seconds * (1.15 if "ROMIO_HINTS" in reply["env"] else 1.0) * (1 + number % 7 / 90))
+        if number % 10 == 9:
+            time.sleep(LOOK_S / 2)
+            if status(daemon, bad)[0] is RecordStatus.QUARANTINED:
+                break
+    assert status(daemon, bad)[0] is RecordStatus.QUARANTINED
+    assert status(daemon, good)[0] is RecordStatus.ACTIVE
+
+
+@pytest.mark.parametrize("command", ["srun", "salloc"])
+def test_jobs_that_tell_nobody_how_long_they_took_are_not_held_out(daemon: Daemon, command: str) -> None:
+    argv = (command, "-N4", "--ntasks-per-node=1", "/home/alice/bin/lattice", "--steps", "200")
+    of_command = parse(Submission(command, argv, "/home/alice"), user=ME, submit_time=1.7e9)
+    daemon.configure(HOLDOUT)
+    daemon.add(tuned(metadata=of_command.to_json()))
+    daemon.start()
+    asked = request(None)
+    asked["submission"] |= {"command": command, "argv": list(argv)}
+    assert {daemon.ask(asked)["verdict"] for _ in range(20)} == {"apply"}
+
+
+@pytest.mark.slow
+def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    (number,) = daemon.add(mine())
+    daemon.start()
+    found: Counter[str] = Counter()
+    for first in range(0, 200, 10):
+        found += jobs(daemon, 10, 13.0, 10.0, first)
+        if found["none"]:
+            break
+        time.sleep(LOOK_S)
+    assert found["apply"] <= 40
+    state, why = status(daemon, number)
+    assert state is RecordStatus.QUARANTINED and why.startswith("its jobs take longer: gain -")
+    assert "is quarantined" in daemon.ask(request())["reason"]
+    assert daemon.log_contains("event=quarantined record=1 why=")
+    assert why in run(daemon, "show", str(number)).output
+    assert run(daemon, "release", str(number), "--reason", "new library").output == "record 1 is active\n"
+    wait_for("jobs that are given it", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
+    assert status(daemon, number) == (RecordStatus.ACTIVE, "new library"), "what was before counts no more"
+
+
+def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
+    daemon.configure(HOLDOUT)
+    (number,) = daemon.add(mine())
+    daemon.start()
+    for job in range(60):
+        reply = daemon.ask(request())
+        if reply["verdict"] == "none":
+            break
+        ended(daemon, reply, job, 5.0, 256 if reply["verdict"] == "apply" else 0)
+    wait_for("the record out of use", lambda: status(daemon, number)[0] is RecordStatus.QUARANTINED)
+    assert status(daemon, number)[1].startswith("its jobs fail more: ")
+
+
+# -- what the watch takes, without a daemon ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    database = Database.open(tmp_path / "a.db", create=True)
+    database.add_record(record())
+    return database
+
+
+def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
+    """A decision that compares record 1 in a pair."""
+    place = {"block": block, "block_size": 2, "compared_id": 1, "held_out": verdict == "holdout"}
+    return decision(name, verdict=verdict, record_id=1, at=at, **{"metadata": {"nodes": 4}, **place, **changes})
+
+
+def pair(database: Database, name: str, given: float | None, held_out: float | None, at: float = 1e6) -> None:
+    for kind, verdict, seconds in (("g", "apply", given), ("h", "holdout", held_out)):
+        one = compared(f"{name}{kind}", f"{name}g", verdict, at)
+        database.add_decision(one)
+        if seconds is not None:
+            end(database, one.id, seconds, at)
+
+
+def end(database: Database, decision_id: str, seconds: float, at: float = 1e6) -> None:
+    """The report of a job with this decision."""
+    told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0}
+    number = zlib.crc32(decision_id.encode())
+    database.report_end(Outcome("c", number, None, 1001, "apply", at, decision_id=decision_id, **told))
+
+
+def watching(now: float = 1e6 + 100) -> Watch:
+    return Watch(lambda: now)
+
+
+def test_a_restarted_watch_knows_what_was_before(database: Database) -> None:
+    for number in range(PAIRS_FIRST):
+        pair(database, f"p{number}", 7.0, 10.0)
+    watch = watching()
+    assert watch.in_doubt(1), "nothing was looked at yet"
+    watch.look(database)
+    assert not watch.in_doubt(1)
+
+
+def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> None:
+    for number in range(PAIRS_FIRST - 1):
+        pair(database, f"p{number}", 7.0, 10.0)
+    for name, verdict in (("lateg", "apply"), ("lateh", "holdout"), ("late2", "apply")):
+        database.add_decision(compared(name, "lateg", verdict, block_size=3))
+    end(database, "lateg", 7.0)
+    now = 1e6 + 100
+    watch = Watch(lambda: now)
+    watch.in_doubt(1)
+    watch.look(database)
+    assert watch.in_doubt(1)
+    end(database, "lateh", 10.0)
+    watch.ended("lateh")
+    watch.look(database)
+    assert watch.in_doubt(1), "one of its jobs runs still"
+    now = 1e6 + WAIT_S - 1
+    watch.look(database)
+    assert watch.in_doubt(1)
+    now = 1e6 + WAIT_S + OVERDUE_S
+    watch.look(database)
+    assert not watch.in_doubt(1)
+    restarted = Watch(lambda: now)
+    restarted.in_doubt(1)
+    restarted.look(database)
+    assert not restarted.in_doubt(1)
+
+
+def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) -> None:
+    """Whoever deals its places, this daemon or a replica."""
+    for number in range(PAIRS_FIRST - 1):
+        pair(database, f"p{number}", 7.0, 10.0)
+    database.add_decision(compared("xg", "xg", "apply"))
+    watch = watching()
+    watch.in_doubt(1)
+    end(database, "xg", 7.0)
+    watch.ended("xg")
+    watch.look(database)
+    assert watch.in_doubt(1)
+    database.add_decision(compared("xh", "xg", "holdout"))
+    end(database, "xh", 10.0)
+    watch.ended("xh")
+    watch.look(database)
+    assert not watch.in_doubt(1)
+    watch.ended("xh")
+    watch.look(database)
+    assert database.compared(1, block="xg")[0].size == 2
+
+
+def test_a_block_that_is_never_full_is_taken_at_last(database: Database) -> None:
+    for number in range(PAIRS_FIRST - 1):
+        pair(database, f"p{number}", 7.0, 10.0)
+    for name, verdict in (("xg", "apply"), ("xh", "holdout")):
+        database.add_decision(compared(name, "xg", verdict, block_size=10))
+        end(database, name, 8.0)
+    for now, doubt in ((1e6 + FILL_S - 1, True), (1e6 + FILL_S, False)):
+        watch = watching(now)
+        watch.in_doubt(1)
+        watch.look(database)
+        assert watch.in_doubt(1) is doubt
+
+
+def test_a_new_record_whose_jobs_end_late_or_never_is_compared_one_with_one_for_a_hundred_jobs(
+    database: Database,
+) -> None:
+    watch = watching()
+    watch.in_doubt(1)
+    watch.look(database)
+    for _ in range(JOBS_FIRST):
+        assert watch.in_doubt(1)
+        watch.dealt(1)
+    assert not watch.in_doubt(1)
+    for number in range(JOBS_FIRST // 2):
+        pair(database, f"p{number}", None, None)
+    restarted = watching()
+    restarted.in_doubt(1)
+    restarted.look(database)
+    assert not restarted.in_doubt(1)
+
+
+def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look reads the blocks in which something has ended, and no others."""
+    for number in range(50):
+        pair(database, f"p{number}", 7.0, None)
+    watch = watching()
+    watch.in_doubt(1)
+    watch.look(database)
+    read: list[str | None] = []
+    original = database.compared
+
+    def counted(record_id: int, *, block: str | None = None, since: float = 0.0) -> Sequence[Compared]:
+        read.append(block)
+        return original(record_id, block=block, since=since)
+
+    monkeypatch.setattr(database, "compared", counted)
+    end(database, "p7h", 10.0)
+    watch.ended("p7h")
+    watch.look(database)
+    assert read == ["p7g"]
+
+
+def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(PAIRS_FIRST + 10):
+        pair(database, f"p{number:02}", 7.0, None if number == 5 else 10.0)
+    monkeypatch.setattr("reprise.matcher.daemon.harm_watch.LATEST", 11)
+    found = database.lately_compared(1, 11)
+    assert [one.block for one in found.latest[::2]] == [f"p{number}g" for number in range(25, 30)], "whole blocks"
+    assert (len(found.latest), found.jobs, found.blocks_before) == (10, 60, 25)
+    assert database.lately_compared(1, 60).latest == database.compared(1)
+    watch = watching()
+    watch.in_doubt(1)
+    watch.look(database)
+    assert not watch.in_doubt(1), "it is not new"
+    end(database, "p05h", 10.0)
+    watch.ended("p05h")
+    watch.look(database)
+    assert (
+        not watch.in_doubt(1)
+        and record_benefit.production(database.compared(1), 1e6 + 100)["blocks"] == PAIRS_FIRST + 10
+    )
+
+
+def test_a_block_is_found_by_its_index_among_all_that_a_record_was_given_to(database: Database) -> None:
+    with contextlib.closing(sqlite3.connect(database.path)) as connection:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN {BLOCK_SQL}", {"record": 1, "block": "b", "since": 0.0}
+        ).fetchall()
+    assert any("decision_by_block (compared_id=? AND block=?)" in row[3] for row in plan), plan
+
+
+def test_reports_of_unknown_decisions_and_gone_records_are_nothing(database: Database) -> None:
+    watch = watching()
+    watch.ended("nobody")
+    watch.in_doubt(77)
+    watch.look(database)
+    assert watch.in_doubt(77)
+
+
+def test_another_users_report_of_a_decision_is_no_evidence(database: Database) -> None:
+    pair(database, "p", None, 10.0)
+    told: dict[str, Any] = {"ended_at": 1e6 + 900, "elapsed_s": 900.0, "exit_status": 0, "decision_id": "pg"}
+    database.report_end(Outcome("c", 5, None, 4242, "apply", 1e6, **told))
+    assert [one.elapsed_s for one in database.compared(1)] == [None, 10.0]

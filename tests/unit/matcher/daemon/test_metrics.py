@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a real daemon tells Prometheus."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from reprise.matcher.wire import protocol
+from tests.places import ROOT
+from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
+from tests.waiting import wait_for
+
+PAGE = ROOT / "docs" / "metrics.md"
+LABELS = {"verdict", "le", "why", "state", "failed", "component", "status", "mode", "version", "table"}
+HOSTILE = 'x"} 1\nreprise_evil 1\n#'
+
+Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def told(daemon: Daemon, port: int) -> Iterator[Daemon]:
+    """A daemon that tells metrics, and knows a record."""
+    daemon.configure(f'metrics = "127.0.0.1:{port}"', "holdout = 0.0")
+    daemon.add(mine())
+    daemon.start()
+    yield daemon
+
+
+def text(port: int, path: str = "/metrics") -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        return str(answer.read().decode())
+
+
+def scraped(port: int) -> Told:
+    families = text_string_to_metric_families(text(port))
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for of in families for one in of.samples}
+
+
+def report(told: Daemon, decision: str) -> None:
+    """What a job says that was given something, and fails."""
+    job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
+    said = {"v": 1, "kind": "outcome", "decision": decision, "verdict": "apply", "applied": 2, "job": job}
+    told.ask({**said, "state": "started"})
+    told.ask({**said, "state": "ended", "elapsed_s": 1.0, "exit_status": 256})
+
+
+def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
+    replies = [told.ask(request()) for _ in range(3)]
+    told.ask(request(script=SCRIPT.replace("lattice", "other").replace("alice", "zoe")))
+    told.ask({"v": 1, "kind": "nonsense"})
+    report(told, replies[0]["id"])
+    found = scraped(port)
+    assert found["reprise_decisions_total", (("verdict", "apply"),)] == 3
+    assert found["reprise_decisions_total", (("verdict", "none"),)] == 1
+    assert found["reprise_decision_seconds_count", ()] == 4
+    assert found["reprise_decision_seconds_bucket", (("le", "+Inf"),)] == 4
+    assert found["reprise_requests_refused_total", (("why", "request"),)] == 1
+    assert found["reprise_outcomes_total", (("state", "started"),)] == 1
+    assert found["reprise_jobs_ended_total", (("failed", "true"), ("verdict", "apply"))] == 1
+    assert found["reprise_records", (("component", "openmpi-collectives"), ("status", "active"))] == 1
+    assert found["reprise_records_known", ()] == 1
+    assert [found["reprise_mode", (("mode", mode),)] for mode in ("on", "observe", "off")] == [1, 0, 0]
+    assert found["reprise_database_bytes", ()] > 4096 and found["reprise_newest_record_age_seconds", ()] > 0
+    assert found["process_open_fds", ()] > 3
+
+
+def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> None:
+    """A plugin closes when its deadline is over."""
+    assert told.process
+    os.kill(told.process.pid, signal.SIGSTOP)
+    with socket.socket(socket.AF_UNIX) as plugin:
+        plugin.connect(str(told.socket))
+        plugin.sendall(protocol.frame(request(), protocol.REQUEST_LIMIT))
+    os.kill(told.process.pid, signal.SIGCONT)
+    wait_for("the answer to be late", lambda: scraped(port)["reprise_answers_late_total", ()] == 1)
+    assert scraped(port)["reprise_decisions_total", (("verdict", "apply"),)] == 1
+    assert told.ask(request())["verdict"] == "apply"
+    assert scraped(port)["reprise_answers_late_total", ()] == 1
+
+
+def test_rows_are_told_and_the_size_with_the_log_of_changes(told: Daemon, port: int) -> None:
+    assert scraped(port)["reprise_rows", (("table", "decision"),)] == 0
+    for _ in range(3):
+        reply = told.ask(request())
+    report(told, reply["id"])
+    wait_for("the decisions", lambda: scraped(port)["reprise_rows", (("table", "decision"),)] == 3)
+    wait_for("the outcome", lambda: scraped(port)["reprise_rows", (("table", "outcome"),)] == 1)
+    log = Path(f"{told.database}-wal").stat().st_size
+    assert log and scraped(port)["reprise_database_bytes", ()] == told.database.stat().st_size + log
+
+
+def test_the_page_lists_what_is_told(told: Daemon, port: int) -> None:
+    told.ask(request())
+    told.ask({"v": 1, "kind": "nonsense"})
+    listed = dict(re.findall(r"^\| `(reprise_\w+)` \| (\w+) \|", PAGE.read_text(), re.MULTILINE))
+    types = dict(re.findall(r"^# TYPE (reprise_\w+) (\w+)$", text(port), re.MULTILINE))
+    assert {name: kind for name, kind in types.items() if not name.endswith("_created")} == listed
+
+
+def test_names_that_users_choose_are_not_told(told: Daemon, port: int) -> None:
+    told.ask(request(script=SCRIPT.replace("job-name=lattice", f"job-name='{HOSTILE}'")))
+    assert "evil" not in text(port) and "lattice" not in text(port)
+
+
+def test_no_label_could_name_a_user_or_a_job(told: Daemon, port: int) -> None:
+    told.ask({"v": 1, "kind": "nonsense"})
+    report(told, told.ask(request())["id"])
+    labels = set(re.findall(r'[{,]([a-z_]+)="', text(port)))
+    assert labels == LABELS
+    values = re.findall(r'[{,](?!component|version|le)[a-z_]+="([^"]*)"', text(port))
+    assert not [value for value in values if re.search(r"[^a-z]", value)], "each is a word of ours"
+
+
+@pytest.mark.slow
+def test_a_client_that_hangs_or_says_nonsense_keeps_nobody_waiting(told: Daemon, port: int) -> None:
+    hanging = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+    with socket.create_connection(("127.0.0.1", port)) as other:
+        other.sendall(os.urandom(4096) + b"\r\n\r\n")
+    assert told.ask(request(), timeout_s=1)["verdict"] == "apply"
+    assert "reprise_decisions_total" in text(port)
+    for one in hanging:
+        one.close()
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        text(port, "/")
+    assert "Traceback" not in told.text()
+
+
+def test_a_database_that_is_gone_is_not_told_and_the_rest_is(told: Daemon, port: int) -> None:
+    told.database.rename(told.database.with_suffix(".away"))
+    found = scraped(port)
+    assert found["reprise_records_known", ()] == 1 and ("reprise_database_bytes", ()) not in found
+
+
+def test_a_port_that_is_taken_is_one_line(daemon: Daemon, port: int) -> None:
+    with socket.create_server(("127.0.0.1", port)):
+        daemon.configure(f'metrics = "127.0.0.1:{port}"')
+        daemon.spawn()
+        wait_for("its complaint", lambda: "metrics cannot be served" in daemon.text())
+    (said,) = [words for words in daemon.text().splitlines() if "metrics" in words]
+    assert f"127.0.0.1:{port}: metrics cannot be served there (Address already in use): set matcher.metrics" in said
+
+
+def test_an_address_that_is_not_up_yet_keeps_no_daemon_from_starting(daemon: Daemon) -> None:
+    daemon.configure('metrics = "192.0.2.1:9817"')
+    daemon.start()
+    assert "event=address-missing address=192.0.2.1:9817" in daemon.text()
+
+
+def test_who_tells_nothing_loads_nothing() -> None:
+    code = "import sys, reprise.matcher.daemon.daemon; sys.exit('prometheus_client' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])

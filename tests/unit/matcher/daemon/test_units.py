@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systemd units: accepted by systemd, and of one mind with the configuration."""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reprise.config import Config
+from reprise.matcher.daemon import journal, listener
+from tests.places import ROOT
+
+UNITS = ROOT / "etc" / "systemd"
+
+
+def unit(kind: str, name: str = "reprise-matcher") -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNITS / f"{name}.{kind}")
+    return parser
+
+
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    for path in UNITS.iterdir():
+        text = path.read_text().replace("/usr/local/bin/reprise", "/bin/true")
+        (tmp_path / path.name).write_text(text)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *map(str, tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "reprise" in line]
+    assert done.returncode == 0 and not ours, done.stderr
+
+
+def test_the_socket_is_the_configured_one_and_open_to_everyone() -> None:
+    section = unit("socket")["Socket"]
+    assert section["ListenStream"] == str(Config().matcher.socket)
+    assert section["SocketMode"] == "0666"
+    assert int(section["Backlog"]) == listener.BACKLOG
+
+
+def test_the_service_has_time_to_bring_a_large_database_to_a_new_schema() -> None:
+    section = unit("service")["Service"]
+    assert section["ExecStartPre"].endswith(" db init") and section["TimeoutStartSec"] == "1h", "not systemd's 90 s"
+
+
+def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None:
+    section = unit("service")["Service"]
+    needed = 2 * Config().matcher.request_timeout_s + journal.DRAIN_S
+    assert int(section["TimeoutStopSec"]) > needed
+    assert int(section["LimitNOFILE"]) > 2 * Config().matcher.max_connections
+
+
+def test_the_socket_of_the_pages_is_where_they_listen_by_themselves() -> None:
+    assert unit("socket", "reprise-web")["Socket"]["ListenStream"] == Config().web.listen
+    install = unit("service", "reprise-web")["Install"]
+    assert "Also" not in install, "who enables the pages has not asked for the socket"
+
+
+@pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web"])
+def test_a_service_that_hangs_is_started_anew(name: str) -> None:
+    section = unit("service", name)["Service"]
+    assert (section["Type"], section["NotifyAccess"], section["Restart"]) == ("notify", "main", "on-failure")
+    assert int(section["WatchdogSec"]) > 0

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decision: what must hold before a job is given anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from reprise.database.entities import Decision, Record, RecordStatus, Scope
+from reprise.matcher.decision.decide import Question, decide
+from reprise.matcher.decision.guards import Policy
+from reprise.matcher.linkage.linkage_model import load
+from reprise.matcher.submission import JobFacts, Script, Submission
+from reprise.matcher.wire.protocol import decision_reply
+from tests.unit.matcher_daemon import RULES, SCRIPT, job, knowing
+from tests.unit.matcher_daemon import record as fitting_record
+
+MODEL = load("thesis", 0.7)
+POLICY = Policy("test", openmpi=("4.1.4",))
+AT = 1.7e9
+FORCED = "OMPI_MCA_coll_tuned_bcast_algorithm"
+
+
+def record(number: int = 1, **changes: Any) -> Record:
+    return fitting_record(id=number, **changes)
+
+
+def context(**changes: Any) -> dict[str, Any]:
+    return {"context": {**fitting_record().context, **changes}}
+
+
+def submission(script: str | None = SCRIPT, *argv: str, command: str = "sbatch", set_names: Any = ()) -> Submission:
+    read = None if script is None else Script("/home/alice/job.sh", script)
+    words = (command, *argv, *(["/home/alice/job.sh"] if read else []))
+    return Submission(command, words, "/home/alice", {}, tuple(set_names), read)
+
+
+def ask(*records: Record, policy: Policy = POLICY, of: Submission | None = None, **changes: Any) -> Decision:
+    values: dict[str, Any] = {"user": "root", "uid": 0, "point": "submit", "mode": "on", "at": AT}
+    question = Question(of or submission(), **{**values, **changes})
+    return decide(question, knowing(*records, model=MODEL), policy, "d-1")
+
+
+def test_a_job_like_a_tuned_one_is_given_its_settings() -> None:
+    decision = ask(record())
+    assert (decision.verdict, decision.record_id, decision.injected) == ("apply", 1, RULES)
+    assert decision.score == pytest.approx(1.0)
+    assert "record 1" in decision.reason and "30%" in decision.reason
+    assert sum(field["contribution"] for field in decision.fields) == pytest.approx(decision.score)
+    assert [row["used"] for row in decision.alternatives] == [True]
+
+
+def test_without_records_nothing_is_given() -> None:
+    decision = ask()
+    assert (decision.verdict, decision.score, decision.reason) == ("none", None, "no tuned job is known yet")
+
+
+def test_a_score_under_the_threshold_gives_nothing_and_says_what_was_nearest() -> None:
+    decision = ask(record(), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other --thing 3\n"))
+    assert decision.verdict == "none" and decision.injected == {} and decision.record_id is None
+    assert decision.score is not None and decision.score < 0.7
+    assert "no tuned job is alike: record 1" in decision.reason
+    assert "under the threshold" in decision.alternatives[0]["why"]
+
+
+def test_a_score_that_equals_the_threshold_is_enough() -> None:
+    score = ask(record(), user="bob").score
+    assert score is not None and 0.7 < score < 1
+    question = Question(submission(), user="bob", uid=0, point="submit", mode="on", at=AT)
+    at_score = knowing(record(), model=load("thesis", score))
+    above = knowing(record(), model=load("thesis", score + 1e-6))
+    assert decide(question, at_score, POLICY, "d").verdict == "apply"
+    assert decide(question, above, POLICY, "d").verdict == "none"
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"status": RecordStatus.QUARANTINED}, "is quarantined"),
+        ({"gain_low": 0.0}, "may not gain anything"),
+        ({"gain_low": -0.1}, "may not gain anything"),
+        (context(cluster="other"), "tuned on cluster other, and this is test"),
+        (context(nodes=8), "tuned for 8 nodes, and the job has 4"),
+        (context(tasks_per_node=2), "tuned for 2 tasks per node, and the job has 1"),
+        (context(nodes=1), "was tuned for 1 node, and the job has 4"),
+        (context(openmpi=["5.0.7"]), "harmless to Open MPI 4.1.4"),
+        (context(openmpi=[]), "harmless to Open MPI 4.1.4"),
+        ({"environment": {"LD_PRELOAD": "/x.so"}}, "allow-list"),
+        ({"environment": {"SRO_A": "x" * 5000}}, "longer"),
+    ],
+)
+def test_a_record_that_fails_a_guard_gives_nothing_and_says_why(changes: dict[str, Any], why: str) -> None:
+    decision = ask(record(**changes))
+    assert (decision.verdict, decision.injected) == ("none", {})
+    assert why in decision.reason and decision.reason.startswith("record 1 (root's lattice")
+    assert why in decision.alternatives[0]["why"]
+
+
+PAIRED = "#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=2 {}\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
+
+
+@pytest.mark.parametrize(
+    ("measured", "options", "given"),
+    [
+        ({}, "", True),
+        ({}, "-m block", True),
+        ({}, "-m cyclic", False),
+        ({"placement": "node"}, "-m cyclic", True),
+        ({"placement": "node"}, "", False),
+        ({"tasks_per_node": 1}, "-m cyclic", False),
+    ],
+)
+def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
+    measured: dict[str, Any], options: str, given: bool
+) -> None:
+    known = {"nodes": 4, "tasks_per_node": 2, "openmpi": ["4.1.4"], **measured}
+    decision = ask(record(context={"cluster": "test", **known}), of=submission(PAIRED.format(options)))
+    assert (decision.verdict == "apply") == given, decision.reason
+    if not given and known["tasks_per_node"] == 2:
+        assert "tasks placed by" in decision.reason
+
+
+def test_a_retired_record_is_as_if_there_were_none() -> None:
+    assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
+
+
+def test_a_context_that_names_nothing_restricts_nothing() -> None:
+    assert ask(record(context={}), policy=Policy("anything")).verdict == "apply"
+
+
+def test_what_a_model_chose_is_given_only_where_the_site_allows_it() -> None:
+    predicted = record(**context(predicted=True))
+    assert "set [matcher] predicted" in ask(predicted).reason and ask(predicted).verdict == "none"
+    allowed = ask(predicted, policy=Policy("test", openmpi=("4.1.4",), predicted=True))
+    assert allowed.verdict == "apply" and "predicted, and then measured gain 30%" in allowed.reason
+    searched = ask(predicted, record(2))
+    assert searched.record_id == 2 and "predicted" not in searched.reason
+
+
+def test_every_release_that_the_site_declares_must_be_proved() -> None:
+    both = Policy("test", openmpi=("4.1.4", "5.0.7"))
+    assert ask(record(), policy=both).verdict == "none"
+    assert "5.0.7" in ask(record(), policy=both).reason
+    assert ask(record(**context(openmpi=["5.0.7", "4.1.4", "4.1.6"])), policy=both).verdict == "apply"
+    undeclared = ask(record(), policy=Policy("test"))
+    assert undeclared.verdict == "none" and "[openmpi] releases" in undeclared.reason
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        submission(set_names=[FORCED]),
+        submission(SCRIPT.replace("mpirun", f"export {FORCED}=6\nmpirun")),
+        submission(SCRIPT.replace("mpirun", "mpirun --mca coll_tuned_bcast_algorithm 6")),
+        submission(SCRIPT, f"--export=ALL,{FORCED}=6"),
+    ],
+)
+def test_a_user_who_forces_a_variable_of_the_component_is_left_alone(of: Submission) -> None:
+    decision = ask(record(), of=of)
+    assert decision.verdict == "none"
+    assert f"who sets {FORCED}" in decision.reason
+
+
+def test_a_user_who_sets_an_injected_variable_without_a_conflict_pattern_is_left_alone_too() -> None:
+    decision = ask(record(conflicts=()), of=submission(set_names=["OMPI_MCA_coll_tuned_use_dynamic_rules"]))
+    assert decision.verdict == "none"
+
+
+def test_a_user_who_sets_something_else_is_served() -> None:
+    assert ask(record(), of=submission(set_names=["OMPI_MCA_btl"])).verdict == "apply"
+
+
+def test_when_the_best_fails_the_next_best_over_the_threshold_serves() -> None:
+    wrong_nodes = record(1, **context(nodes=16))
+    good = record(2, metadata=job("alice").to_json())
+    decision = ask(wrong_nodes, good)
+    assert (decision.verdict, decision.record_id) == ("apply", 2)
+    assert decision.score is not None and decision.score < 1
+    told = {row["record"]: row for row in decision.alternatives}
+    assert "16 nodes" in told[1]["why"] and not told[1]["used"] and told[2]["used"]
+
+
+def test_it_is_found_however_many_better_ones_fail() -> None:
+    failing = [record(n, created_at=AT + n, status=RecordStatus.QUARANTINED) for n in range(1, 40)]
+    good = record(99, metadata=job("alice").to_json())
+    decision = ask(*failing, good)
+    assert (decision.verdict, decision.record_id) == ("apply", 99)
+    assert len(decision.alternatives) == 6
+
+
+def test_one_under_the_threshold_never_serves() -> None:
+    failing = [record(n, status=RecordStatus.QUARANTINED) for n in range(1, 8)]
+    other = job("carol", "#!/bin/sh\n#SBATCH -N4 -n4\nsrun ./other --thing 3\n")
+    assert ask(*failing, record(99, metadata=other.to_json())).verdict == "none"
+
+
+def test_equal_scores_go_to_the_newest_record() -> None:
+    assert ask(record(1, created_at=AT - 9), record(2, created_at=AT), record(3, created_at=AT - 5)).record_id == 2
+
+
+NO_NODES = SCRIPT.replace("#SBATCH --nodes=4\n", "#SBATCH --nodes=2-8\n")
+
+
+def test_a_node_count_that_is_not_known_yet_is_waited_for() -> None:
+    decision = ask(record(), of=submission(NO_NODES))
+    assert decision.verdict == "defer" and decision.injected == {} and decision.record_id is None
+    assert "4 nodes" in decision.reason and "not known" in decision.reason
+
+
+def test_once_the_job_has_started_it_is_known() -> None:
+    started: dict[str, Any] = {"point": "start", "of": submission(NO_NODES, command="batch")}
+    decision = ask(record(), facts=JobFacts(nodes=4, tasks=4, id=12), **started)
+    assert (decision.verdict, decision.job_id) == ("apply", 12)
+    assert "the job has 2" in ask(record(), facts=JobFacts(nodes=2, tasks=2), **started).reason
+    assert ask(record(), **started).verdict == "none", "still unknown"
+
+
+def test_a_record_that_does_not_depend_on_nodes_needs_no_waiting() -> None:
+    assert ask(record(context={"cluster": "test"}), of=submission(NO_NODES)).verdict == "apply"
+
+
+def test_nobody_waits_for_a_record_that_is_refused_anyway() -> None:
+    assert ask(record(gain_low=-1.0), of=submission(NO_NODES)).verdict == "none"
+
+
+def test_salloc_and_srun_are_not_put_off_since_they_never_ask_again() -> None:
+    of = submission(None, "--nodes=2-8", "mpirun", "/home/alice/bin/lattice", command="salloc")
+    assert ask(record(), of=of).verdict == "none"
+
+
+def test_a_script_that_is_not_visible_is_waited_for() -> None:
+    decision = ask(record(), of=submission(None))
+    assert decision.verdict == "defer" and "standard input" in decision.reason
+
+
+@pytest.mark.parametrize("option", ["--export-file=vars", "--export-f=3"])
+def test_variables_in_a_file_that_cannot_be_seen_are_waited_for(option: str) -> None:
+    decision = ask(record(), of=submission(SCRIPT, option))
+    assert decision.verdict == "defer" and "--export-file" in decision.reason and decision.injected == {}
+    other = submission("#!/bin/sh\n#SBATCH -N4\nsort words\n", option)
+    assert ask(record(), of=other).verdict == "none", "nobody waits for nothing"
+    directive = submission(SCRIPT.replace("\n", f"\n#SBATCH -p main {option}\n", 1))
+    assert ask(record(), of=directive).verdict == "defer"
+
+
+def test_a_wrapped_command_is_visible() -> None:
+    of = submission(
+        None, "-N4", "-n4", "-J", "lattice", "--wrap", "mpirun /home/alice/bin/lattice --steps 200 --size 64"
+    )
+    assert ask(record(), of=of).verdict == "apply"
+
+
+@pytest.mark.parametrize(("policy_mode", "user_mode", "who"), [("observe", "on", "site"), ("on", "observe", "user")])
+def test_observing_gives_nothing_but_logs_what_it_would_have(policy_mode: str, user_mode: str, who: str) -> None:
+    policy = dataclasses.replace(POLICY, mode=policy_mode)
+    decision = ask(record(), policy=policy, mode=user_mode)
+    assert (decision.verdict, decision.record_id, decision.injected) == ("observe", 1, RULES)
+    assert who in decision.reason
+    assert decision_reply(decision)["env"] == {}
+
+
+def test_observing_a_job_like_no_other_is_none() -> None:
+    assert ask(policy=dataclasses.replace(POLICY, mode="observe")).verdict == "none"
+
+
+def test_explain_decides_like_on() -> None:
+    assert ask(record(), mode="explain").verdict == "apply"
+
+
+def test_a_site_that_is_off_gives_nothing() -> None:
+    decision = ask(record(), policy=dataclasses.replace(POLICY, mode="off"))
+    assert decision.verdict == "none" and "switched" in decision.reason
+
+
+CLUSTER = {"scope": Scope.CLUSTER, "metadata": {}}
+OTHER = submission("#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=1\nmpirun ./other\n")
+
+
+def test_a_cluster_record_serves_any_mpi_job_that_its_context_covers() -> None:
+    decision = ask(record(1), record(2, **CLUSTER), of=OTHER, user="carol")
+    assert (decision.verdict, decision.record_id) == ("apply", 2)
+    assert "whole cluster" in decision.reason
+
+
+def test_an_application_record_is_preferred_to_a_cluster_record() -> None:
+    decision = ask(record(1), record(2, **CLUSTER, environment={"OMPI_MCA_x": "1"}, created_at=AT + 9))
+    assert (decision.record_id, decision.injected) == (1, RULES)
+    assert {row["record"]: row["why"] for row in decision.alternatives}[2] == "record 1 is preferred"
+
+
+def test_a_cluster_record_serves_where_the_application_record_is_refused() -> None:
+    assert ask(record(1, status=RecordStatus.QUARANTINED), record(2, **CLUSTER)).record_id == 2
+
+
+@pytest.mark.parametrize("line", ["./serial", "python3 a.py"])
+def test_a_cluster_record_is_not_for_jobs_without_mpi(line: str) -> None:
+    of = submission(f"#!/bin/sh\n#SBATCH -N4 --ntasks-per-node=1\n{line}\n")
+    decision = ask(record(2, **CLUSTER), of=of)
+    assert decision.verdict == "none" and "MPI" in decision.alternatives[0]["why"]
+
+
+def test_a_cluster_record_is_not_for_other_node_counts() -> None:
+    assert ask(record(2, **CLUSTER, **context(nodes=2)), of=OTHER).verdict == "none"
+
+
+def test_several_components_apply_to_one_job() -> None:
+    io = {"component": "sro", "environment": {"SRO_CACHE": "4096"}, "conflicts": ["SRO_*"]}
+    decision = ask(record(1), record(2, **io))
+    assert decision.injected == {**RULES, "SRO_CACHE": "4096"}
+    assert decision.record_id == 1, "the first of them"
+    assert all(row["used"] for row in decision.alternatives)
+
+
+def test_no_variable_is_set_twice() -> None:
+    also = {"component": "other", "environment": {"OMPI_MCA_coll_tuned_use_dynamic_rules": "0", "SRO_A": "1"}}
+    decision = ask(record(1, created_at=AT + 1), record(2, **also, created_at=AT))
+    assert decision.injected == RULES
+    assert {row["record"]: row["why"] for row in decision.alternatives}[2] == "record 1 is preferred"
+
+
+def test_components_whose_variables_do_not_fit_together_are_not_both_given() -> None:
+    io = {"component": "sro", "environment": {f"SRO_{n}": "1" for n in range(63)}, "conflicts": ["SRO_*"]}
+    decision = ask(record(1), record(2, **io))
+    assert decision.injected == RULES
+    assert "do not fit" in decision.alternatives[1]["why"]
+
+
+def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
+    io = {"component": "sro", "environment": {"SRO_CACHE": "4096"}, "conflicts": ["SRO_*"]}
+    assert ask(record(1), record(2, **io), of=submission(set_names=[FORCED])).injected == {"SRO_CACHE": "4096"}
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.99])
+@pytest.mark.parametrize("context_nodes", [4, 8])
+def test_the_reason_goes_to_the_user_and_names_no_other_users_words(threshold: float, context_nodes: int) -> None:
+    known = record(metadata=job("alice").to_json(), **context(nodes=context_nodes))
+    question = Question(submission(), "bob", 1001, "submit", "explain", AT)
+    knowledge = knowing(known, model=MODEL.model_copy(update={"threshold": threshold}))
+    decision = decide(question, knowledge, POLICY, "d-1")
+    assert "record 1 (another user's job, score 0." in decision.reason
+    assert "alice" not in json.dumps(decision_reply(decision))
+    assert (decision.alternatives[0]["user"], decision.alternatives[0]["job"]) == ("alice", "alice's lattice")
+
+
+def test_what_stands_against_a_record_is_told_even_of_one_under_the_threshold() -> None:
+    decision = ask(record(**context(nodes=8)), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other\n"))
+    [told] = decision.alternatives
+    assert "under the threshold" in told["why"] and told["refusal"] == "was tuned for 8 nodes, and the job has 1"
+    assert told["explained"] is True
+
+
+def test_secrets_reach_neither_the_decision_nor_its_explanation() -> None:
+    script = SCRIPT.replace("--size 64", "--size 64 --db-password hunter2 --url http://u:hunter2@h/")
+    known = record(metadata=job(script=script).to_json())
+    decision = ask(known, of=submission(script))
+    assert decision.verdict == "apply" and decision.score == pytest.approx(1.0)
+    assert "hunter2" not in repr(decision)
+
+
+def test_a_decision_is_json() -> None:
+    decision = ask(record(), record(2, **CLUSTER))
+    assert json.loads(json.dumps(dataclasses.asdict(decision)))["id"] == "d-1"
+
+
+def test_the_same_question_gets_the_same_answer() -> None:
+    records = [record(n, metadata=job(f"u{n % 3}").to_json()) for n in range(1, 9)]
+    assert ask(*records) == ask(*reversed(records))

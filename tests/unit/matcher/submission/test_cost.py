@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any bytes at all give metadata or "unknown", never an error, and never take more than 20 ms of the processor's time.
+
+The greatest scripts that are read are made here of what is worst to read; the long ones at the end were bred for it, by
+mutation, with the time as the aim. The promise of 20 ms is measured in the slow tier; the quick one counts calls:
+as many on a busy machine and under coverage.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
+from tests.examples import examples
+from tests.places import UNIT
+
+BOUND_S = 0.020
+CALLS = 100_000  # of functions, written in C too: of all that is here, sbatch's worst takes 72,000 (4 to 8 ms)
+CORPUS = [path.read_bytes() for path in sorted((UNIT / "scripts").glob("*.sh"))]
+HEAD = "#!/bin/sh\n"
+
+
+def cost(submission: Submission) -> float:
+    """Seconds of this thread on the processor, the least of three: a busy machine's other half slows a core down."""
+    spent = []
+    for _ in range(3):
+        began = time.thread_time()
+        parse(submission, user="mallory", submit_time=0.0)
+        spent.append(time.thread_time() - began)
+        if spent[-1] < BOUND_S / 2:
+            break
+    return min(spent)
+
+
+def calls(submission: Submission) -> int:
+    """How many functions reading it calls."""
+    count = 0
+
+    def called(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        parse(submission, user="mallory", submit_time=0.0)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def script(text: str, *arguments: str) -> Submission:
+    return Submission("sbatch", ("sbatch", "x", *arguments), "/", {}, (), Script("x", text[:SCRIPT_LIMIT]))
+
+
+def filled(text: str, before: str = "") -> str:
+    return (HEAD + before + text * (SCRIPT_LIMIT // len(text) + 1))[:SCRIPT_LIMIT]
+
+
+# `·` is a blank and `¶` the end of a line.
+_PIECES = r"""
+( (( { $( $(( $((1+ ${ ${a:- ${a[ ${a// ${a-$b ${a%${a% " ' ` \ \a "$( "a" 'a' "\" '\'' $' $" $ $a $a· ${x} $(which·a)
+`which·a`· [[· [[·a·=~·( if· if·a;·then· case·a·in· esac esac¶ in· for·a·in·b·do· for·x·in·a;·do· select·x·in· while·do·
+{· !· f()·{ f()·{· a()·a¶ f(){·f;};f¶ function·f· coproc· time· <<A <<A¶ <<-A¶ <<a <<- <<\¶ cat·<<A·<<B¶ <<<a· <( >a·
+2> &1 & && | || ||a ; ;; a; f; a| a a¶ a·b¶ a· ¶ CR¶ TAB ·¶ \¶ # #¶ #SBATCH¶ #SBATCH·' #SBATCH·-n1¶
+#SBATCH·--x·-J·"a"b'c'¶ a= a=b· a=( a[1]= export·a= A=$A$A¶ A=$A$A; a+= x=( eval·' eval·" bash·-c·' bash·-c·" bash·-c·
+srun·bash·-c·" mpirun· mpirun·-x· mpirun·$X· srun·$A_OPT· srun·--x· -HHHHH env· env·A=1· $X·./y· singularity·exec·
+docker·run· python·-m·mpi4py· module·load·a¶ ml·-a· shift¶ unset·a¶ ((i++¶ {a,b} {a.. = == ~ *( ?( @(a| NUL ÿ é ${z^^}
+${a/x/y} "${b[@]}" "$@" b+=( <¶ >TABCR¶ / : ./y;·
+"""
+PIECES = [
+    piece.replace("·", " ").replace("¶", "\n").replace("TAB", "\t").replace("CR", "\r").replace("NUL", "\0")
+    for piece in _PIECES.split()
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", PIECES)
+def test_one_piece_of_shell_over_and_over_is_cheap(piece: str) -> None:
+    assert cost(script(filled(piece))) < BOUND_S
+
+
+ONE = "1" * 900
+W = "w" * 1_000
+ENV = "srun " + "--z " * 400
+VALUES = "z='" + "q " * 1_500 + "'\n"
+BRED = {
+    # Each multiplies what is read by calling the same thing again and again.
+    "function of assignments": "f() { " + "a= " * 1_000 + "; }\n" + "f\n" * 4_000,
+    "function of a shell": "f() { bash -c '" + "./y; " * 1_000 + "'; }\n" + "f\n" * 4_000,
+    "function of itself": "f() { f; f; f; f; }\n" * 10 + "f\n" * 4_000,
+    "function with long arguments": "f() { " + "$1 " * 1_000 + "; }\n" + ("f " + "a" * 100 + "\n") * 1_000,
+    "function of long words": "f() { ./" + "y" * 60_000 + "; }\n" + "f\n" * 30_000,
+    "doubling array": 'A=(a b); A=("${A[@]}" "${A[@]}")\n' * 3_000,
+    "eval of a long value": "A='" + "./y; " * 800 + "'\n" + 'eval "$A"\n' * 4_000,
+    "functions in functions": "a() { " * 20_000,
+    "many modules": "module load " + " ".join(f"m{number}" for number in range(20_000)),
+    "many modules, one by one": "".join(f"module load m{number}; module unload {number}\n" for number in range(4_000)),
+    "long fields": VALUES + "$z " * 40_000,
+    "long value's pieces": VALUES + "x=${z//q/rrr}\n" * 8_000,
+    # Found by mutation; each took more than the bound before it was mended.
+    "long unknown name": filled("echo ./x", "${" + W),
+    "long names in braces": filled(f"time }}\r\nA\na+=f() {{  ${{{W}"),
+    "long names in quotes": filled(f"{W}ml -a }} ${{z//q/rrr}}${{", 'bash -c "-HHHHH'),
+    "quotes in a directive": filled('"${b[@]}"${a//q/rr}\\./x[[ ', "#SBATCH '\"$"),
+    "a quote that never ends": filled('srun "${b[@]}"<', "#SBATCH 'bash -c \""),
+    "long name in arithmetic": "((" + "w" * 130_000,
+    "long names in arithmetic": filled(f"{{ (({W}singularity exec $OPTS "),
+    "much arithmetic": filled("a=", "(("),
+    "digits": filled(f"!}} shift\n[[ {ONE}", W + ONE),
+    "options": filled(f")${ENV}"),
+    "options in a background": filled(f"'&&\r\n&{ENV}"),
+    "esac in a function": filled("esac\n", "export a=$a$a\nf() { $@"),
+    "functions that are called": filled("f\nf() { \t  #SBATCH --x -J \"a\"b'c'\n", "export a=$a$a\n"),
+    "unclosed back-quote": "`" + "a\\" * 60_000,
+    "unclosed double quotes": '$("' + "a\\" * 60_000,
+    "tabs before no end": "cat <<-A\n" + "\t" * 130_000,
+    "lines before no end": "cat <<-A\n" + "\tA \n" * 30_000,
+}
+
+
+MANY = ("--z", "-H" * 500, "--nodes") * 20_000
+DEAR = {
+    **{name: script(text if text.startswith(HEAD) else HEAD + text) for name, text in BRED.items()},
+    "many arguments, often shifted": script(HEAD + "shift\n" * 4_000, *["a"] * 60_000),
+    **{f"many options of {command}": Submission(command, (command, *MANY)) for command in ("sbatch", "srun", "salloc")},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("submission", DEAR.values(), ids=DEAR)
+def test_what_was_bred_to_be_dear_is_cheap(submission: Submission) -> None:
+    assert cost(submission) < BOUND_S
+
+
+@pytest.mark.parametrize("submission", DEAR.values(), ids=DEAR)
+def test_what_was_bred_to_be_dear_takes_few_calls(submission: Submission) -> None:
+    assert calls(submission) < CALLS
+
+
+def test_calls_are_counted() -> None:
+    """Twice the text, below the limit of work, is about twice the calls."""
+    once, twice = (calls(script(HEAD + "a=b\n" * lines)) for lines in (100, 200))
+    assert 1.5 * once < twice < 2.5 * once
+
+
+mutations = st.tuples(st.integers(0, 4_000), st.integers(0, 40), st.binary(max_size=12) | st.sampled_from(CORPUS))
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> bytes:
+    """Arbitrary bytes, or a script of the corpus with stretches of it replaced."""
+    text = draw(st.binary(max_size=400) | st.sampled_from(CORPUS))
+    for position, length, new in draw(st.lists(mutations, max_size=6)):
+        text = text[:position] + new + text[position + length :]
+    return text * draw(st.sampled_from([1, 1, 1, 50, 1_000]))
+
+
+@settings(max_examples=examples(500))
+@given(scripts(), st.booleans())
+def test_any_bytes_give_metadata_in_few_calls(data: bytes, known_to_be_shell: bool) -> None:
+    text = (HEAD if known_to_be_shell else "") + data[:SCRIPT_LIMIT].decode(errors="replace")
+    submission = script(text, "argument")
+    job = parse(submission, user="u", submit_time=0.0)
+    assert JobMetadata.from_json(job.to_json()) == job
+    assert calls(submission) < CALLS

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program of a script: found behind launchers, wrappers, interpreters and variables."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from reprise.matcher.submission.launchers import MPI_OPTIONS
+from reprise.matcher.submission.program import Reading, read_script
+from reprise.matcher.submission.program_arguments import read_options
+from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.work_limit import Work
+
+
+def read(text: str, *arguments: str, known: bool = True) -> Reading:
+    return read_script(text, Variables({"SLURM_SUBMIT_DIR": "/sub"}, arguments if known else None))
+
+
+def launched(text: str, *arguments: str) -> tuple[str, tuple[str, ...], str]:
+    program = read(text, *arguments).program
+    return program.path, program.arguments, program.launcher
+
+
+@pytest.mark.parametrize(
+    ("line", "launcher", "tasks"),
+    [
+        ("srun ./x a", "srun", None),
+        ("srun -n4 -N 2 --mpi=pmix -c 2 -l -u ./x a", "srun", 4),
+        ("srun --ntasks 4 --export=ALL,A=1 --cpu_bind=cores ./x a", "srun", 4),
+        ("mpirun -np 4 --mca pml ob1 -x VAR --hostfile h --bind-to core ./x a", "mpirun", 4),
+        ("mpirun --np 4 -mca a b --map-by ppr:2:node -report-bindings ./x a", "mpirun", 4),
+        ("/opt/openmpi/bin/mpirun -n 4 ./x a", "mpirun", 4),
+        ("mpiexec -n 4 ./x a", "mpiexec", 4),
+        ("mpiexec.hydra -ppn 2 -genv A 1 -n 4 -bind-to core ./x a", "mpiexec", 4),
+        ("orterun -c 4 ./x a", "mpirun", 4),
+        ("mpirun_rsh -np 4 -hostfile h MV2_DEBUG=1 A=b ./x a", "mpirun", 4),
+        ("aprun -n4 -N 2 -ss ./x a", "aprun", 4),
+        ("lrun -p4 -N 2 ./x a", "lrun", 4),
+        ("ccc_mprun -n 4 -E '--exclusive' ./x a", "ccc_mprun", 4),
+        ("charmrun +p4 ++ppn 2 ./x a", "charmrun", 4),
+        ("likwid-mpirun -np 4 -pin S0:0 -mpi slurm ./x a", "likwid-mpirun", 4),
+        ("prun --prtemca a b --np 4 ./x a", "mpirun", 4),
+        ("mpirun -np $SLURM_NTASKS ./x a", "mpirun", None),
+        ("time mpirun -np 4 ./x a", "mpirun", 4),
+        ("timeout -s KILL 60 mpirun -np 4 ./x a", "mpirun", 4),
+        ("exec nohup nice -n 5 mpirun -np 4 ./x a", "mpirun", 4),
+        ("env -u B A=1 mpirun -np 4 ./x a", "mpirun", 4),
+        ("A=1 B=2 mpirun -np 4 ./x a", "mpirun", 4),
+        ("srun -n4 env A=1 numactl -m 0 --cpunodebind=1 ./x a", "srun", 4),
+        ("srun -n4 taskset -c 0-3 stdbuf -oL ./x a", "srun", 4),
+        ("mpirun -np 4 ./x a : -np 2 ./y b", "mpirun", 4),
+        ("./x a", "", None),
+        ("numactl -l ./x a", "", None),
+    ],
+)
+def test_the_program_is_found_behind_launchers_and_wrappers(line: str, launcher: str, tasks: int | None) -> None:
+    program = read(line).program
+    assert (program.path, program.arguments, program.launcher, program.tasks) == ("./x", ("a",), launcher, tasks)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if mpirun ./x a; then echo ok; fi",
+        "! mpirun ./x a",
+        "cd dir && mpirun ./x a || exit 1",
+        "(cd dir; mpirun ./x a) &",
+        "{ mpirun ./x a; }",
+        "while read -r line; do mpirun ./x a; done < list",
+        "mpirun ./x a > out.txt 2>&1 &",
+        "mpirun ./x a 2>err | tee log",
+        "mpirun ./x < input a",
+        "mpirun ./x a &>> log",
+        "mpirun \\\n  ./x \\\n  a  # comment",
+        "mpirun './x' \"a\"",
+        'RUN="mpirun -np 4"; $RUN ./x a',
+        "f() {\n mpirun ./x a\n}\nf",
+        "function f { mpirun ./x a; }\nf",
+        'f() {\n  mpirun -n 2 "$@"\n}\nf ./x a',
+        'function f() { local n=$1; shift; mpirun -n $n "$@"; }; f 2 ./x a',
+        'function f\n{\n  if true; then { echo; }; fi\n  mpirun "$1" $2\n}\nf ./x a b',
+        'f() ( mpirun "$@" )\nf ./x a',
+        'f() { mpirun "$@"; }; g() { f ./x "$1"; }; g a',
+        "f() { mpirun ./no; }\nmpirun ./x a",
+        "f() { mpirun ./x a; }\ntrap f EXIT",
+        'f() { mpirun "$@" ; f "$@"; }; f ./x a',
+        'C="mpirun ./x a"; echo $C; eval $C',
+        "eval 'cd d; mpirun ./x a'",
+        "eval $(prepare) ; mpirun ./x a",
+        "module() { eval `modulecmd bash $*`; }; module load b; mpirun ./x a",
+        'C=(mpirun -n 4\n ./x); C+=(a) # more\n"${C[@]}"',
+        'A=(a); mpirun ./x "${A[@]}"',
+        "mpirun -n 4 singularity exec --nv -B /a:/b --env A=1 img.sif ./x a",
+        "apptainer -q exec img.sif mpirun ./x a",
+        "singularity pull docker://y; srun shifter --image=y ./x a",
+        "srun ch-run -b /a:/b img -- ./x a",
+        "singularity run ./x a",
+        "case $1 in\n a|b) echo ./y ;;\n (c) ;;\n *) mpirun ./x a;;\nesac",
+        "[[ -n $A && -f ./y || $B =~ ^(./z)$ ]] || mpirun ./x a",
+        "((i++)); for ((i=0; i<3; i++)); do mpirun ./x a; done",
+        "cat > f <<EOF\nmpirun ./no\nEOF\nmpirun ./x a",
+        "cat > f <<-'E F'\n\tmpirun ./no\n\tE F\nmpirun ./x a",
+        "cat <<A <<B\nmpirun ./no\nA\nmpirun ./no\nB\nmpirun ./x a",
+        "# mpirun ./no\nmpirun ./x a",
+        "echo mpirun ./no; mpirun ./x a",
+        "echo \"mpirun ./no\" 'mpirun ./no'; mpirun ./x a",
+        "T=$(mpirun ./no); U=`mpirun ./no`; mpirun ./x a",
+        "A=`echo \\`mpirun ./no\\``; mpirun ./x a",
+        "list=(mpirun ./no); mpirun ./x a",
+        "diff <(mpirun ./no) f; mpirun ./x a",
+        "srun mkdir -p /tmp/d; srun hostname; mpirun ./x a",
+        "./prepare; mpirun ./x a; mpirun ./y",
+        "bash -c 'cd d; mpirun ./x a'",
+        "srun -n1 hostname\r\nmpirun ./x a\r\n",
+    ],
+)
+def test_the_program_is_found_in_shell_of_every_shape(line: str) -> None:
+    program = read(line).program
+    assert (program.path, program.arguments) == ("./x", ("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("EXE=./x\nsrun $EXE", "./x"),
+        ("export EXE=./x\nsrun ${EXE}", "./x"),
+        ("declare -r EXE=./x\nsrun $EXE", "./x"),
+        ("D=/opt V=2\nsrun $D/app-${V}/bin/x", "/opt/app-2/bin/x"),
+        ("srun ${EXE:-./x}", "./x"),
+        ("EXE=./y; srun ${EXE:-./x}", "./y"),
+        ("P=a; P+=b; srun ./$P", "./ab"),
+        ("srun $SLURM_SUBMIT_DIR/x", "/sub/x"),
+        ("srun $HOME/x", "$HOME/x"),
+        ("srun ${HOME}/$V/x", "${HOME}/$V/x"),
+        ("srun $(which x)", "x"),
+        ("srun `which x`", "x"),
+        ("$(command -v srun) $(type -p ./x)", "./x"),
+        ("M=$(which srun); $M ./x", "./x"),
+        ("srun $(find . -name x)", "$(find . -name x)"),
+        ("D=$(dirname $0); srun $D/x", "$(dirname $0)/x"),
+        ("D=$(pwd)/bin; srun $D/x", "$(pwd)/bin/x"),
+        ("D=/a; unset D; srun $D/x", "$D/x"),
+        ("D='$V'; V=1; srun $D", "$V"),
+        ("srun '$EXE'", "$EXE"),
+        ("A='my dir'; srun \"$A/x\"", "my dir/x"),
+        ("for f in a b; do srun ./$f; done", "./a"),
+        ("srun relative/x", "relative/x"),
+    ],
+)
+def test_variables_that_the_script_sets_are_filled_in_and_others_stay_as_written(text: str, path: str) -> None:
+    assert read(text).program.path == path
+
+
+def test_unquoted_variables_are_split_and_quoted_ones_are_not() -> None:
+    assert launched('A="-n 1 -v"\nsrun ./x $A "$A"')[1] == ("-n", "1", "-v", "-n 1 -v")
+
+
+def test_an_empty_variable_leaves_no_argument() -> None:
+    assert launched('A=""\nsrun ./x $A "$A" b')[1] == ("", "b")
+
+
+def test_the_scripts_own_arguments_are_filled_in_where_they_are_known() -> None:
+    assert launched('srun ./x $1 "$2" $#', "in.dat", "b") == ("./x", ("in.dat", "b", "2"), "srun")
+    assert launched('srun ./x "$@"', "a", "b")[1] == ("a", "b")
+    assert launched('P=$1; shift; srun $P "$@"', "./x", "a b")[:2] == ("./x", ("a b",))
+    assert read("shift; srun ./x $1", known=False).program.arguments == ("$1",)
+    assert read("srun ./x $1", known=False).program.arguments == ("$1",)
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("mpirun $ARGS ./x", "./x"),
+        ("mpirun $MPI_ARGS x", "x"),
+        ("mpirun -np 4 `cat args` ./x", "./x"),
+        ("mpirun $A python x.py", "x.py"),
+        ("mpirun $A numactl -l x", "x"),
+        ("mpirun $PROFILE_EXE in", "$PROFILE_EXE"),
+        ("mpirun $EXE ./in", "$EXE"),
+        ("mpirun $EXE1 $ARGS", "$EXE1"),
+        ("mpirun $A ./run.in", "$A"),
+        ("mpirun $A input", "$A"),
+        ("mpirun $ARGS", "$ARGS"),
+        ("mpirun $D/x ./y", "$D/x"),
+        ("srun $OPTS -n 4 ./x", "./x"),
+        ("numactl $NUMA_FLAGS ./x", "./x"),
+        ("${MPIRUN_CMD} -np 4 ./x", "./x"),
+        ("$MPIRUN_ARGS ./x", "$MPIRUN_ARGS"),
+    ],
+)
+def test_an_unknown_variable_before_the_program_is_options_where_that_is_likelier(line: str, path: str) -> None:
+    assert read(line).program.path == path
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "arguments"),
+    [
+        ("srun python3 train.py --lr 1", "train.py", ("--lr", "1")),
+        ("srun python3.11 -u -W ignore train.py", "train.py", ()),
+        ("srun /usr/bin/python -m pkg.main -v", "pkg.main", ("-v",)),
+        ("srun python -c 'import x'", "python", ()),
+        ("bash run_it.sh a", "run_it.sh", ("a",)),
+        ("srun Rscript --vanilla fit.R a", "fit.R", ("a",)),
+        ("srun java -cp lib -Xmx1g -jar app.jar a", "app.jar", ("a",)),
+        ("srun julia -t 4 sim.jl", "sim.jl", ()),
+        ("srun perl", "perl", ()),
+    ],
+)
+def test_an_interpreter_is_not_the_program(line: str, path: str, arguments: tuple[str, ...]) -> None:
+    assert launched(line)[:2] == (path, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("set -e\nmodule load a\ncd x\necho hi\nexport A=1\n./x\n./y", "./x"),
+        ("mkdir d; cp a b\n./x", "./x"),
+        ("srun hostname\nsleep 60", "hostname"),
+        ("sleep 60", "sleep"),
+        ("echo hi", ""),
+        ("", ""),
+        ("# only a comment", ""),
+    ],
+)
+def test_without_a_launched_application_the_first_real_command_counts(text: str, path: str) -> None:
+    assert read(text).program.path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "modules"),
+    [
+        ("module purge\nmodule load openmpi/4.1 fftw", ["openmpi/4.1", "fftw"]),
+        ("module load a && module add b; module load a", ["a", "b"]),
+        ("ml a b/1", ["a", "b/1"]),
+        ("ml load a; ml unload a", []),
+        ("module -q load a; module swap a b", ["b"]),
+        ("module load a/1; module unload a", []),
+        ("V=2; module load gcc/$V", ["gcc/2"]),
+        ("module avail; module use /x; module list; ml", []),
+        ("echo module load a", []),
+        ("srun ./x; module load late", []),
+    ],
+)
+def test_modules_loaded_before_the_program_are_listed(text: str, modules: list[str]) -> None:
+    assert read(text).modules == modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ("-n 100", {"n": ("100",)}),
+        ("--key=value", {"key": ("value",)}),
+        ("--key value", {"key": ("value",)}),
+        ("--flag", {"flag": ()}),
+        ("--a --b", {"a": (), "b": ()}),
+        ("in.dat out.dat", {"": ("in.dat", "out.dat")}),
+        ("-x -5 -y -.5", {"x": ("-5",), "y": ("-.5",)}),
+        ("-i a -i b", {"i": ("a", "b")}),
+        ("--k=", {"k": ("",)}),
+        ("-v -- -n 1", {"v": (), "": ("-n", "1")}),
+        ("- --", {"": ("-",)}),
+        ("if=a of=b", {"": ("if=a", "of=b")}),
+        ("", {}),
+    ],
+)
+def test_arguments_become_options(arguments: str, options: dict[str, tuple[str, ...]]) -> None:
+    assert {key: values for key, values in read_options(arguments.split()).items() if key or values} == options
+
+
+def test_a_doubling_variable_stays_harmless() -> None:
+    assert len(read("A=x\n" + "A=$A$A\n" * 60 + "srun $A").program.path) < 10_000
+
+
+def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> None:
+    if not shutil.which("mpirun"):
+        pytest.skip("needs Open MPI")
+    text = subprocess.run(
+        ["mpirun", "--allow-run-as-root", "--help", "all"], capture_output=True, text=True, check=False
+    ).stdout
+    described = re.findall(r"^ *(-\S+)((?: <arg\d>)*)", text, re.MULTILINE)
+    if len(described) < 50:
+        pytest.skip("this mpirun describes its options in another way")
+    takes = {name.lstrip("-"): len(words.split()) for names, words in described for name in names.split("|")}
+    del takes["h"], takes["help"]  # these end mpirun
+    assert {name: MPI_OPTIONS.get(name, 0) for name in takes} == takes
+
+
+def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
+    def found(text: str, work: int) -> str:
+        return read_script(text, Variables({}, work=Work(work))).program.path
+
+    launch = "srun ./app\n"
+    needed = next(work for work in range(1000) if found(launch, work))
+    assert found(launch + "echo 'a' 'b'\n", needed) == "./app"
+    assert found(launch, needed - 1) == ""

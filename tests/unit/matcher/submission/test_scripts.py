@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch scripts as people write them; the file of the same name beside each has the metadata that it is to give."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
+from tests.places import UNIT
+
+SCRIPTS = sorted((UNIT / "scripts").glob("*.sh"))
+DIRECTORY = "/home/ada/run"
+
+
+def submission(script: Path, how: dict[str, Any]) -> Submission:
+    """`sbatch SCRIPT`, unless the expectation's `submission` says how else: `command`, `argv` (its options),
+    `arguments` (the script's own), `env`, and `script: false` where the client sees none."""
+    command = how.get("command", "sbatch")
+    seen = how.get("script", True)
+    named = [script.name, *how.get("arguments", [])] if seen and command == "sbatch" else []
+    text = script.read_bytes().decode(errors="replace")
+    return Submission(
+        command,
+        (command, *how.get("argv", []), *named) if command != "batch" else (),
+        DIRECTORY,
+        how.get("env", {}),
+        (),
+        Script(script.name, text) if seen else None,
+    )
+
+
+def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
+    path = fields.get("path", "")
+    given = {"job_name": script.name, "program": path.rpartition("/")[2], "directory": DIRECTORY, **fields}
+    return JobMetadata.from_json({"user": "ada", **given})
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_a_script_gives_the_metadata_beside_it(script: Path) -> None:
+    fields = yaml.safe_load(script.with_suffix(".yaml").read_text())
+    how = fields.pop("submission", {})
+    found = parse(submission(script, how), user="ada", submit_time=0.0)
+    assert dataclasses.replace(found, script="", script_path="") == expected(script, fields)
+
+
+SORTS = (
+    *("srun", "mpirun", "mpiexec", "mpiexec.hydra", "prun", "ibrun", "jsrun", "aprun"),
+    *("apptainer", "docker", "python", "for", "while", "module", "<<", "\\"),
+)
+
+
+def test_there_are_scripts_of_every_sort() -> None:
+    assert len(SCRIPTS) >= 60
+    words = {word for script in SCRIPTS for word in re.findall(rb"[\w.]+|<<|\\$", script.read_bytes(), re.MULTILINE)}
+    assert {sort.encode() for sort in SORTS} <= words
+    how = [yaml.safe_load(script.with_suffix(".yaml").read_text()).get("submission", {}) for script in SCRIPTS]
+    assert any("--wrap" in one.get("argv", ()) for one in how)
+    assert any(one.get("script", True) is False and "--wrap" not in one.get("argv", ()) for one in how)
+    assert all(len(script.read_bytes()) <= SCRIPT_LIMIT for script in SCRIPTS)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets within a text: none is left, what is none stays, and no text takes long."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reprise.matcher.submission.secrets import MASK, masked_text
+from tests.examples import examples
+
+LIMIT = 128 * 1024  # characters of a value
+NAMES = ("password", "DB_PASSWORD", "apiKey", "X-Auth-Token", "Authorization", "--api-key", '"secret"')
+BEFORE = ("", "user=a,", "host=h;", "https://h/?x=1&", "curl -H ", "{", "--x=1 ", 'Set-Cookie: a="b", ')
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("https://u:p@ss@h/x", "https://***@h/x"),
+        ("https://u:pa/ss@h/x", "https://***@h/x"),
+        ("https://TOKEN@github.com/x", "https://***@github.com/x"),
+        ("https://TOKEN:x-oauth-basic@github.com", "https://***@github.com"),
+        ("redis://:pw@h:6379/0", "redis://***@h:6379/0"),
+        ("https://t1@h1,https://t2@h2", "https://***@h1,https://***@h2"),
+        ("docker://u:p@r/a:1@sha256:0f", "docker://***@r/a:1@sha256:0f"),
+        ("user=a,password=b", "user=a,password=***"),
+        ("user=a,password=b;c,host=h", "user=a,password=***,host=h"),
+        ("host=h;password=y", "host=h;password=***"),
+        ("postgresql://h/db?user=a&password=b&x=1", "postgresql://h/db?user=a&password=***&x=1"),
+        ("Authorization: Bearer xyz", "Authorization: ***"),
+        ('Authorization: Digest user="a", response="b"', "Authorization: ***"),
+        ('{"user": "a", "password": "b"}', '{"user": "a", "password": ***'),
+        ('a=1 password="b c=d" e', "a=1 password=***"),
+        ("PASSWORD=a,b=c", "PASSWORD=***"),
+    ],
+)
+def test_what_is_secret_within_a_text_is_masked(text: str, clean: str) -> None:
+    assert masked_text(text) == masked_text(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://host:80/x",
+        "http://host:8080/npm/@scope/package",
+        "http://[::1]:80/a@b",
+        "https://host/@scope/package",
+        "docker://ubuntu:22.04@sha256:0f",
+        "file:///C:/x@y",
+        "user@host:/path",
+        "alice@example.org",
+        "--keys=a,b",
+        "$PWD:/data",
+        "${TOKEN:-none}",
+        "/a/key=5/b",
+        "/a:/key:/b",
+        "key://x",
+        "auth::none",
+        "password=",
+        "token:",
+        "12:30:00",
+        "monkey=1,author: me",
+    ],
+)
+def test_what_only_looks_so_stays(text: str) -> None:
+    assert masked_text(text) == text
+
+
+@settings(max_examples=examples(500))
+@given(
+    st.sampled_from(("https", "postgres", "git+ssh", "s3", "${S}")),
+    st.text("ab1%.-", max_size=4),
+    st.text("ab1@:/?#%=,;&'\"[]é", min_size=1),
+    st.sampled_from(("", "x ", "--url=", "x://h/y,")),
+)
+def test_nothing_of_who_asks_is_left_in_an_address(scheme: str, user: str, password: str, before: str) -> None:
+    assume(
+        not re.match(r"\d*[/?#]", password),
+    )  # a port
+    assert masked_text(f"{before}{scheme}://{user}:{password}@h/x y") == f"{before}{scheme}://{MASK}@h/x y"
+
+
+@given(st.text("ab1@.-_é", min_size=1))
+def test_no_token_is_left_in_an_address(token: str) -> None:
+    assert masked_text(f"https://{token}@h:80/x@y") == f"https://{MASK}@h:80/x@y"
+
+
+@settings(max_examples=examples(500))
+@given(
+    st.sampled_from(BEFORE),
+    st.sampled_from(NAMES),
+    st.sampled_from(("=", ":", ": ", " = ")),
+    st.text("ab1@:/?#=,;&'\"[] \n"),
+)
+def test_nothing_of_a_value_is_left_up_to_the_next_assignment(before: str, name: str, sign: str, rest: str) -> None:
+    clean = masked_text(f"{before}{name}{sign}hunter2{rest}")
+    assert clean.startswith(f"{before}{name}{sign}{MASK}")
+    if sign.strip() == ":":
+        assert clean == f"{before}{name}{sign}{MASK}"
+
+
+@settings(max_examples=examples(500))
+@given(st.lists(st.sampled_from([*NAMES, *"ab1@:/?#=,;&'\"[]{ \n-.$", "://", "@sha256:", MASK])).map("".join))
+def test_what_is_masked_stays_as_it_is(text: str) -> None:
+    assert masked_text(masked_text(text)) == masked_text(text)
+
+
+@settings(max_examples=examples(500))
+@given(st.text("abxyz019=:,;/@ .-_'\"{}$\n"))
+def test_a_text_without_a_secrets_name_and_an_address_stays_as_it_is(text: str) -> None:
+    assume("://" not in text)
+    assert masked_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a://",
+        "a://b:",
+        "a://b:@",
+        "a://[:@",
+        "://@",
+        "@",
+        "a-",
+        "a=",
+        "a:",
+        "key=",
+        "key=,",
+        "key= ",
+        "key:",
+        ",a",
+        "Aa",
+    ],
+)
+@pytest.mark.timeout(30)
+def test_a_text_of_the_greatest_size_comes_to_an_end(piece: str) -> None:
+    """Within a tenth of a second; what is quadratic takes minutes."""
+    for before, after in (("", ""), ("", "@"), ("x://y:", "@"), ("key=", "="), ("a key=", "")):
+        text = before + piece * (LIMIT // len(piece)) + after
+        masked_text(text)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a job that a real daemon decided about to a campaign for it, without anything filled in by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from reprise.cli.main import reprise
+from reprise.tuner.definition.campaign_definition import load
+from tests.unit.matcher.daemon.test_server import outcome
+from tests.unit.matcher_daemon import ME, Daemon, request
+
+COMPONENT = """\
+name: sleep
+version: "1"
+description: How long a script sleeps
+kind: application
+parameters:
+  SRO_SIZE: {default: 4, values: [0, 1]}
+"""
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --nodes=2 --ntasks=2 --job-name=weather
+mpirun /home/alice/bin/weather --days 5
+"""
+
+
+def run(daemon: Daemon, *words: str) -> str:
+    done = CliRunner().invoke(reprise, ["--config", str(daemon.config), *words])
+    assert done.exit_code == 0, done.output or done.exception
+    return done.stdout
+
+
+def test_the_campaign_of_a_job_whose_name_is_not_its_scripts_can_be_planned_as_it_is(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    components = tmp_path / "components"
+    components.mkdir()
+    (components / "sleep.yaml").write_text(COMPONENT)
+    with daemon.config.open("a") as file:
+        file.write(f'[tuner]\ncomponents = "{components}"\nwork = "{tmp_path}/work"\n')
+    work = tmp_path / "home"
+    work.mkdir()
+    (work / "run.sh").write_text(SCRIPT)
+    asked = request(SCRIPT)
+    asked["submission"] |= {"argv": ["sbatch", "--job-name=forecast", "run.sh"], "cwd": str(work)}
+    asked["submission"]["script"]["path"] = "./run.sh"
+    daemon.start()
+    reply = daemon.ask(asked)
+    assert reply["verdict"] == "none"
+    for state in ("started", "ended"):
+        daemon.ask({**outcome(reply["id"], state), "verdict": "none"})
+    daemon.stop()
+    said = run(daemon, "jobs", "unmatched", "--campaign", str(tmp_path / "made"), "--component", "sleep")
+    path = tmp_path / f"made/01-{ME}-weather-2-nodes.yaml"
+    assert said.endswith(f"{path}: written\n"), "nothing is left to be done about it"
+    application = load(path).application
+    assert application is not None and application.script == work / "run.sh"
+    assert "--job-name=forecast" in application.options
+    assert "sbatch " in run(daemon, "tune", "plan", str(path))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record is expected to gain a class of jobs, and what is to be tuned next by that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reprise.database import Database
+from reprise.database.entities import CampaignState, RecordStatus, UnmatchedClass
+from reprise.matcher.support.jobs import expected_gains, site_summary
+from reprise.matcher.support.jobs.unmatched_classes import basis_text, ranked
+from tests.unit.database_values import campaign
+from tests.unit.matcher.support.test_jobs import add, reprise, unmatched
+from tests.unit.matcher_daemon import Daemon, job, record
+
+SINCE = ("--since", "2001-01-01")
+
+
+@pytest.fixture
+def database(daemon: Daemon) -> Iterator[Database]:
+    with Database.open(daemon.database) as one:
+        yield one
+
+
+def tuned(user: str, program: str, gain: float, **changes: Any) -> Any:
+    return record(metadata={"user": user, "program": program, "job_name": "x"}, gain=gain, **changes)
+
+
+def a_class(user: str = "alice", application: str = "solve", node_hours: float = 100.0) -> UnmatchedClass:
+    return UnmatchedClass(1, user, application, 4, 1, node_hours, "d-1")
+
+
+def judged(database: Database, one: UnmatchedClass, component: str | None = None) -> UnmatchedClass:
+    [found] = ranked([one], expected_gains.read(database, component))
+    return found
+
+
+def in_vain(database: Database, user: str, program: str, state: CampaignState = CampaignState.COMPLETE) -> int:
+    spec = {"metadata": {"user": user, "program": program}}
+    number = database.add_campaign(campaign(component="romio", spec=spec))
+    database.set_campaign_state(number, state, {})
+    return number
+
+
+def test_a_gain_is_drawn_from_all_records_by_those_of_the_user_and_then_by_those_of_the_program(
+    database: Database,
+) -> None:
+    for user, program, gain in (("eve", "a", 0.1), ("eve", "b", 0.3), ("alice", "c", 0.5), ("bob", "solve", 0.9)):
+        database.add_record(tuned(user, program, gain))
+    of_all = 0.4
+    one = judged(database, a_class())
+    of_user = (of_all + 0.5) / 2
+    assert one.gain == pytest.approx((of_user + 0.9) / 2)
+    assert (one.of_program, one.of_user, one.in_vain) == (1, 1, 0)
+    assert judged(database, a_class("nobody", "none")).gain == pytest.approx(of_all)
+
+
+def test_with_many_records_of_a_program_the_others_hardly_count(database: Database) -> None:
+    database.add_records(tuned("eve", "other", 0.1) for _ in range(100))
+    database.add_records(tuned("bob", "solve", 0.6) for _ in range(49))
+    assert judged(database, a_class()).gain == pytest.approx(0.59)
+
+
+def test_a_campaign_that_found_nothing_counts_as_a_gain_of_nothing(database: Database) -> None:
+    database.add_record(tuned("eve", "other", 0.4))
+    in_vain(database, "bob", "solve")
+    assert judged(database, a_class()).gain == pytest.approx(0.2)
+    in_vain(database, "alice", "solve")
+    one = judged(database, a_class())
+    assert one.gain == pytest.approx(0.2 / 3) and one.in_vain == 2, "one is of the user too, and is one"
+    assert judged(database, a_class("zoe", "none")).gain == pytest.approx(0.4)
+
+
+def test_only_campaigns_that_were_complete_and_left_no_record_found_nothing(database: Database) -> None:
+    for state in (CampaignState.FAILED, CampaignState.STOPPED, CampaignState.RUNNING):
+        in_vain(database, "alice", "solve", state)
+    database.add_record(tuned("alice", "solve", 0.5, campaign_id=in_vain(database, "alice", "solve")))
+    one = judged(database, a_class())
+    assert (one.of_program, one.in_vain) == (1, 0) and one.gain == pytest.approx(0.5)
+
+
+def test_of_one_component_only_its_records_and_campaigns_count(database: Database) -> None:
+    database.add_record(tuned("alice", "solve", 0.5, component="other"))
+    in_vain(database, "alice", "solve")
+    one = judged(database, a_class(), "other")
+    assert (one.of_program, one.in_vain) == (1, 0)
+    one = judged(database, a_class(), "romio")
+    assert (one.of_program, one.in_vain) == (0, 1) and one.gain == pytest.approx(expected_gains.ASSUMED_GAIN / 4)
+
+
+def test_what_has_no_name_is_of_no_program(database: Database) -> None:
+    database.add_record(record(scope="cluster", metadata={}, gain=0.2))
+    database.add_record(tuned("eve", "", 0.8))
+    in_vain(database, "eve", "")
+    one = judged(database, a_class(application=""))
+    assert (one.of_program, one.in_vain) == (0, 0) and one.gain == pytest.approx(0.5)
+    assert judged(database, a_class(application="x")).of_program == 1, "by the job's name where no program is known"
+
+
+def test_records_that_nothing_is_given_of_do_not_count(database: Database) -> None:
+    database.add_record(tuned("alice", "solve", 0.9, status=RecordStatus.QUARANTINED))
+    assert judged(database, a_class()).gain == expected_gains.ASSUMED_GAIN
+
+
+def test_of_equal_savings_most_node_hours_come_first() -> None:
+    small, large = a_class(application="a", node_hours=1.0), a_class(application="b", node_hours=2.0)
+    nothing = expected_gains.Gains(by_user={"alice": expected_gains.Circle(1, -expected_gains.ASSUMED_GAIN)})
+    assert [one.application for one in ranked([large, small], nothing)] == ["b", "a"]
+
+
+def test_what_a_gain_rests_on_is_told() -> None:
+    assert basis_text(0, 0, 0) == "all"
+    assert basis_text(2, 1, 3) == "2 of the program, 1 of the user, 3 in vain"
+
+
+def test_jobs_that_may_save_more_come_before_those_that_take_more(daemon: Daemon) -> None:
+    daemon.add(tuned("zoe", "cfd", 0.6), tuned("zoe", "other", 0.1), tuned("zoe", "another", 0.1))
+    with Database.open(daemon.database) as database:
+        in_vain(database, "bob", "mesh")
+    many = {**job("bob").to_json(), "program": "mesh"}
+    few = {**job("carol").to_json(), "program": "cfd"}
+    add(daemon, unmatched(11, user="bob", metadata=many), elapsed=7200.0)
+    add(daemon, unmatched(12, user="carol", metadata=few), elapsed=3600.0)
+    found = json.loads(reprise(daemon, "unmatched", *SINCE, "--json").stdout)
+    assert found["expected"]["gain"] == 0.1
+    first, second = found["classes"]
+    assert (first["program"], first["of_program"], first["of_user"], first["in_vain"]) == ("cfd", 1, 0, 0)
+    assert first["gain"] == pytest.approx(0.35) and first["saving"] == pytest.approx(4 * 0.35)
+    assert (second["program"], second["in_vain"], second["node_hours"]) == ("mesh", 1, 8.0)
+    assert second["saving"] == pytest.approx(8 * 0.1 / 4)
+    only = json.loads(reprise(daemon, "unmatched", *SINCE, "--json", "--limit", "1").stdout)["classes"]
+    assert only == [first], "what is left out is left out by that too"
+
+
+def test_the_overview_ranks_as_the_command_does(daemon: Daemon) -> None:
+    from reprise.config import load
+    from tests.unit.matcher.support.test_jobs import NOW
+
+    daemon.add(tuned("zoe", "cfd", 0.6), tuned("zoe", "other", 0.1), tuned("zoe", "another", 0.1))
+    for number, program in enumerate(("mesh", "cfd")):
+        metadata = {**job("carol").to_json(), "program": program}
+        add(daemon, unmatched(11 + number, user="carol", metadata=metadata), elapsed=7200.0 - number)
+    with Database.open(daemon.database, read_only=True) as database:
+        found = site_summary.read(database, load(daemon.config), NOW + 60)
+    assert [one.application for one in found["classes"]] == ["cfd", "mesh"]

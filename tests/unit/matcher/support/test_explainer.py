@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users ask the daemon why: what each is told, how much of it, and that nobody's decision waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reprise.cli import match, match_explain
+from reprise.cli.main import reprise
+from reprise.config import load as load_config
+from reprise.database import Database
+from reprise.database.entities import Outcome
+from reprise.matcher.daemon.basis import Basis
+from reprise.matcher.daemon.service import Service
+from reprise.matcher.daemon.write_queue import Queue
+from reprise.matcher.linkage import load
+from reprise.matcher.support import (
+    explainer,
+    explanation,
+    explanation_console,
+    hidden_words,
+    job_lookup,
+    job_story,
+    slurm_job,
+    unsubmitted_script,
+)
+from reprise.matcher.support.explainer import Explainer
+from reprise.matcher.wire import protocol
+from reprise.matcher.wire.client import ask, explain_request
+from tests.nobody import as_nobody
+from tests.unit.cli.test_match import decision
+from tests.unit.matcher.support.test_hidden_words import alices
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request
+from tests.waiting import wait_for
+
+NOBODY = 65534
+# Of commands, which nobody cannot make in a checkout of root's.
+LATE_IMPORTS = (
+    match,
+    explanation,
+    match_explain,
+    hidden_words,
+    job_lookup,
+    explanation_console,
+    unsubmitted_script,
+    slurm_job,
+)
+MODEL = load("thesis")
+JOB = protocol.Explain(job="12")
+
+
+@pytest.fixture
+def site(place: Path) -> Iterator[Daemon]:
+    """A daemon that everybody can reach, with a database that they cannot read, and one record, of alice's."""
+    one = Daemon(place, 'model = "thesis"', "threshold = 0.01")
+    one.socket.parent.chmod(0o755)
+    one.database.parent.chmod(0o755)
+    one.config.chmod(0o644)
+    one.add(alices(environment=RULES))
+    yield one.start()
+    one.stop()
+
+
+def run(site: Daemon, *arguments: str) -> tuple[int, str]:
+    """The command's exit status, and all that it says."""
+    result = CliRunner().invoke(reprise, ["--config", str(site.config), "match", *arguments], env={"PATH": "/nowhere"})
+    error = "" if isinstance(result.exception, SystemExit | None) else str(result.exception)
+    return getattr(result.exception, "exit_status", result.exit_code), result.output + error
+
+
+def told(site: Daemon, name: str) -> dict[str, Any]:
+    return ask(site.socket, explain_request(name), 5.0, protocol.EXPLANATION_LIMIT)
+
+
+def written(site: Daemon, name: str) -> bool:
+    with Database.open(site.database, read_only=True) as database:
+        return database.counts()["decision"] > 0 and bool(database.decision(name))
+
+
+def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_others_words(site: Daemon) -> None:
+    run(site, "explain", "1")  # imports, as root
+    message = request(SCRIPT.replace("alice", "bob"))
+    message["submission"]["cwd"] = "/home/bob"
+    message["submission"]["script"]["path"] = "/home/bob/job.sh"
+    with as_nobody():
+        name = site.ask(message)["id"]
+    wait_for("the decision in the database", lambda: written(site, name))
+    with as_nobody():
+        assert not os.access(site.database, os.R_OK, effective_ids=True)
+        status, text = run(site, "explain", name)
+        _, as_json = run(site, "explain", name, "--json")
+    assert status == 0, text
+    assert "apply" in text and "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
+    assert "What is (hidden) is another user's." in text
+    assert json.loads(as_json)["version"] == 1
+    assert "alice" not in text + as_json
+    assert "alice" in run(site, "explain", name)[1], "root is told everything"
+    assert "alice" in json.dumps(told(site, name)), "over the socket too"
+    assert "alice" not in run(site, "explain", name, "--hide-others")[1]
+
+
+def test_a_user_may_name_the_cluster_of_the_job(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("far", 12, None, NOBODY, "off", 1.7e9))
+    with as_nobody():
+        assert run(site, "explain", "12")[0] == 3
+        status, text = run(site, "explain", "12", "--cluster", "FAR")
+    assert status == 0 and "switched off" in text
+
+
+def test_another_users_job_is_as_unknown_as_one_that_is_not_there(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision())
+        database.report_start(Outcome("test", 12, None, 1000, "apply", 1.7e9, "18bcfe56800-00000001", 2))
+    answers = []
+    for name in ("12", "12_1", "18bcfe56800-00000001", "99", "18bcfe56800-00000009"):
+        with as_nobody():
+            status, text = run(site, "explain", name)
+        assert status == 3, text
+        answers.append(text.replace(name, "N"))
+    assert len(set(answers)) == 1 and "nothing is known of a job N of yours" in answers[0]
+
+
+def test_what_is_no_name_is_refused_before_anybody_is_asked(site: Daemon) -> None:
+    with as_nobody():
+        status, text = run(site, "explain", "a b")
+    assert status == 3 and "neither a job's number" in text
+
+
+def test_without_daemon_and_permission_both_remedies_are_told(site: Daemon) -> None:
+    site.stop()
+    with as_nobody():
+        status, text = run(site, "explain", "12")
+    assert status == 4
+    assert "may not be read by this user" in text and "systemctl start reprise-matcher" in text
+
+
+def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "reprise.matcher.wire.client.ask", lambda *_: protocol.error_reply("kind 'explain' is not known")
+    )
+    with as_nobody():
+        status, text = run(site, "explain", "12")
+    assert status == 1 and "the matcher does not say why: kind 'explain' is not known" in text
+
+
+@pytest.mark.parametrize("command", [("explain", "--script", "job.sh"), ("top", "--script", "job.sh"), ("top", "12")])
+def test_who_cannot_read_the_database_is_told_what_shows_them_a_jobs_settings(
+    site: Daemon, command: tuple[str, ...]
+) -> None:
+    with as_nobody():
+        status, text = run(site, *command)
+    assert status == 1 and "may not be read by this user" in text and "sbatch --reprise=explain" in text
+
+
+def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Path) -> None:
+    site = Daemon(tmp_path)
+    with Database.open(site.database) as database:
+        for number in range(explainer.DECISIONS_LIMIT + 5):
+            database.add_decision(decision(f"d-{number}", at=1.7e9 + number, record_id=None))
+        for number in range(explainer.TOLD_OUTCOMES_LIMIT + 5):
+            database.report_start(Outcome("test", 12, number, 1000, "none", 1.7e9 + number))
+    reply = asyncio.run(Explainer(site.database, "test").reply(JOB, 1000, MODEL))
+    read = job_story.Story.from_json(reply["story"])
+    assert [one.decision.id for one in read.decisions] == [f"d-{n}" for n in range(24, 4, -1)]
+    assert len(read.outcomes) == explainer.TOLD_OUTCOMES_LIMIT and read.more
+
+
+@pytest.mark.parametrize(("size", "count"), [(30_000, 6), (100_000, 2), (300_000, None)])
+def test_what_does_not_fit_the_reply_is_left_out_the_oldest_first(tmp_path: Path, size: int, count: int | None) -> None:
+    site = Daemon(tmp_path)
+    with Database.open(site.database) as database:
+        for number in range(12):
+            metadata = {**job("alice").to_json(), "job_name": "x" * size}
+            database.add_decision(decision(f"d-{number}", at=1.7e9 + number, metadata=metadata, record_id=None))
+    reply = asyncio.run(Explainer(site.database, "test").reply(JOB, 1000, MODEL))
+    assert len(protocol.frame(reply)) <= protocol.EXPLANATION_LIMIT + protocol.HEADER_BYTES
+    if count is None:
+        assert reply["kind"] == "error" and "ask those who may read the database" in reply["reason"]
+        return
+    read = job_story.Story.from_json(reply["story"])
+    assert read.more and 0 < len(read.decisions) <= count
+    assert read.decisions[0].decision.id == "d-11"
+
+
+def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path) -> None:
+    site = Daemon(tmp_path)
+
+    async def all_at_once() -> list[dict[str, Any]]:
+        one = Explainer(site.database, "test")
+        return await asyncio.gather(*(one.reply(JOB, 1000, MODEL) for _ in range(explainer.WAITING_LIMIT + 3)))
+
+    kinds = [reply["kind"] for reply in asyncio.run(all_at_once())]
+    assert (kinds.count("explanation"), kinds.count("error")) == (explainer.WAITING_LIMIT, 3)
+
+
+def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    others_are_served = threading.Event()
+
+    def slowly(*arguments: Any) -> job_story.Story:
+        assert others_are_served.wait(10), "the decision was made only after the explanation"
+        return job_story.Story()
+
+    monkeypatch.setattr(explainer, "of_job", slowly)
+    service = Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+
+    async def both() -> tuple[str, str]:
+        why = asyncio.create_task(service.answer(json.dumps(explain_request("12")).encode(), os.getuid()))
+        await asyncio.sleep(0)
+        decided, _ = await service.answer(json.dumps(request()).encode(), os.getuid())
+        others_are_served.set()
+        return decided["kind"], (await why)[0]["kind"]
+
+    assert asyncio.run(both()) == ("decision", "explanation")
+
+
+def test_a_database_that_is_gone_is_an_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reply = asyncio.run(Explainer(tmp_path / "nothing.db", "test").reply(JOB, 1000, MODEL))
+    assert reply["kind"] == "error" and "its log says why" in reply["reason"]
+    assert "explain-failed" in caplog.text
+
+
+def test_an_explanation_of_another_release_is_said_to_be_one(site: Daemon) -> None:
+    with pytest.raises(Exception, match="install the release of the daemon"):
+        job_story.Story.from_json({"version": 2})
+    with pytest.raises(Exception, match="install the release of the daemon"):
+        job_story.Story.from_json(None)
+
+
+def test_keys_of_a_later_release_are_ignored() -> None:
+    known = dataclasses.replace(record(metadata=job("alice").to_json()), id=1)
+    told = job_story.Story(
+        [job_story.Explained(decision())], [Outcome("test", 12, None, 1, "none", 1.0)], {1: known}
+    ).to_json()
+    for one in (told, told["decisions"][0], told["outcomes"][0], told["records"]["1"]):
+        one["later"] = {"x": 1}
+    assert (
+        job_story.Story.from_json(json.loads(json.dumps(told))).to_json()["decisions"][0]["reason"] == decision().reason
+    )

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user is told of why their job got what it got: everything of their own, and no word of another user's."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from reprise.database.entities import Decision, Outcome, Record, RecordStatus
+from reprise.matcher.decision.decide import Question, decide
+from reprise.matcher.decision.guards import Policy
+from reprise.matcher.linkage import Model, load
+from reprise.matcher.linkage.features import FEATURES, Kind
+from reprise.matcher.submission import Script, Submission
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.support import explanation_console
+from reprise.matcher.support.hidden_words import hide
+from reprise.matcher.support.job_story import Explained, Story
+from reprise.matcher.support.shortfall import shortfall
+from reprise.matcher.wire.protocol import decision_reply
+from tests.unit.matcher.support.test_shortfall import BITS
+from tests.unit.matcher_daemon import RULES, SCRIPT, job, knowing, record
+
+ALICES = JobMetadata(
+    user="alice",
+    job_name="aliceword1",
+    program="aliceword2",
+    path="/home/alice/aliceword3",
+    options={"aliceword4": ("aliceword5",), "": ("aliceword6",)},
+    submit_time=1.7e9,
+    nodes=4,
+    tasks_per_node=1,
+    tasks=4,
+    partition="aliceword7",
+    account="aliceword8",
+    directory="/home/alice/aliceword9",
+    launcher="aliceword10",
+    modules=("aliceword11",),
+    script="aliceword12",
+)
+COMPARERS = {Kind.TEXT: "levenshtein", Kind.NUMBER: "absolute", Kind.OPTIONS: "options"}
+EVERYTHING = Model.model_validate(
+    {
+        "name": "everything",
+        "version": 1,
+        "threshold": 0.55,
+        "evidence": {"source": "made up"},
+        "fields": [
+            {"name": name, "parts": [{"feature": name, "comparer": COMPARERS[feature.kind], **extra}]}
+            for name, feature in FEATURES.items()
+            for extra in ([{"maximum": 60}] if feature.kind is Kind.NUMBER else [{}])
+        ],
+    }
+)
+
+
+def alices(**changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "metadata": ALICES.to_json(),
+        "parametrization": {"files": "/home/alice/aliceword13"},
+        "environment": {**RULES, "SRO_FILES": "/home/alice/aliceword14"},
+    }
+    return dataclasses.replace(record(**(values | changes)), id=7)
+
+
+def decided(
+    model: Model, threshold: float, known: Record, *, mode: str = "on", site: str = "on", **job: Any
+) -> Decision:
+    script = None if job.get("stdin") else Script("/home/bob/job.sh", SCRIPT)
+    submission = Submission("sbatch", ("sbatch", "job.sh", *job.get("words", ())), "/home/bob", {}, (), script)
+    question = Question(submission, "bob", 1001, "submit", mode, 1.7e9)
+    knowledge = knowing(known, model=model.model_copy(update={"threshold": threshold}))
+    return decide(question, knowledge, Policy("test", mode=site, openmpi=("4.1.4",)), "d-1")
+
+
+def story(decision: Decision, known: Record) -> Story:
+    outcome = Outcome("test", 12, None, decision.uid, decision.verdict, 1.7e9, decision.id)
+    return Story([Explained(decision, shortfall(decision))], [outcome], {known.id: known})
+
+
+def shown(told: Story) -> str:
+    """All that a person and a program are shown."""
+    out = Console(file=io.StringIO(), width=300, highlight=False, markup=False)
+    explanation_console.show(out, told)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue() + json.dumps(told.to_json())
+
+
+@pytest.mark.parametrize("model", [load("thesis"), EVERYTHING, BITS], ids=lambda model: model.name)
+@pytest.mark.parametrize(
+    ("threshold", "verdict", "changes", "how"),
+    [
+        (0.001, "apply", {"environment": RULES}, {}),
+        (0.999, "none", {}, {}),
+        (0.001, "none", {"status": RecordStatus.QUARANTINED}, {}),
+        (0.001, "none", {"environment": {"SRO_A": "aliceword15" * 900}}, {}),
+        (0.001, "observe", {}, {"mode": "observe"}),
+        (0.001, "observe", {}, {"site": "observe"}),
+        (0.001, "none", {}, {"site": "off"}),
+        (0.001, "defer", {}, {"words": ("--export-file=x",)}),
+        (0.001, "defer", {}, {"stdin": True}),
+    ],
+)
+def test_no_word_of_another_users_record_is_told(
+    model: Model, threshold: float, verdict: str, changes: dict[str, Any], how: dict[str, Any]
+) -> None:
+    known = alices(**changes)
+    decision = decided(model, threshold, known, **how)
+    assert decision.verdict == verdict
+    everything = story(decision, known)
+    assert "alice" in shown(everything), "there is something to hide"
+    told = hide(everything, 1001)
+    assert [one.decision.id for one in told.decisions] == ["d-1"]
+    said = shown(told)
+    # the job of bob's that asks runs a program of alice's: her name in its path is his own word
+    own = json.dumps(decision.metadata["path"]).strip('"')
+    assert "alice" not in said.replace(own, "")
+    assert "alice" not in json.dumps(decision_reply(decision))
+
+
+def test_numbers_and_similarities_stay() -> None:
+    decision = decided(load("thesis"), 0.999, alices())
+    [told] = hide(story(decision, alices()), 1001).decisions
+    for before, after in zip(decision.fields, told.decision.fields, strict=True):
+        for key in ("name", "left", "similarity", "weight", "contribution"):
+            assert before[key] == after[key]
+    nodes = next(field for field in told.decision.fields if field["name"] == "nodes")
+    assert nodes["right"] == 4 and "hidden" not in nodes
+    program = next(field for field in told.decision.fields if field["name"] == "program")
+    assert (program["left"], program["right"], program["hidden"]) == ("lattice", None, True)
+    assert told.hidden == ("alternatives", "fields") and told.shortfall == shortfall(decision)
+    assert told.decision.alternatives[0]["score"] == decision.alternatives[0]["score"]
+
+
+def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_it_would() -> None:
+    decision = decided(load("thesis"), 0.001, alices(), mode="observe")
+    told = hide(story(decision, alices()), 1001)
+    assert told.decisions[0].decision.injected == {} and "injected" in told.decisions[0].hidden
+    assert "Would have been given: (hidden)" in shown(told) and "another user's" in shown(told)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.999])
+@pytest.mark.parametrize("mode", ["on", "observe"])
+def test_nothing_is_hidden_of_ones_own_record(threshold: float, mode: str) -> None:
+    known = dataclasses.replace(record(metadata=job("bob").to_json()), id=7)
+    whole = story(decided(load("thesis"), threshold, known, mode=mode), known)
+    assert hide(whole, 1001) == whole
+
+
+def test_a_record_for_the_whole_cluster_is_nobodys() -> None:
+    from reprise.database.entities import Scope
+
+    known = dataclasses.replace(record(scope=Scope.CLUSTER, metadata={}), id=7)
+    whole = story(decided(load("thesis"), 0.5, known, mode="observe"), known)
+    assert whole.decisions[0].decision.injected == RULES
+    assert hide(whole, 1001) == whole
+
+
+def test_other_users_decisions_and_reports_of_the_same_number_are_not_told() -> None:
+    decision = decided(load("thesis"), 0.5, alices())
+    assert not hide(story(decision, alices()), 1002)
+
+
+def test_a_decision_that_does_not_say_whose_records_it_looked_at_is_told_without_them() -> None:
+    decision = decided(load("thesis"), 0.999, alices())
+    rows = [
+        {key: value for key, value in row.items() if key not in ("user", "explained")} for row in decision.alternatives
+    ]
+    said = shown(hide(story(dataclasses.replace(decision, alternatives=rows), alices()), 1001))
+    assert "aliceword" not in said
+
+
+def test_a_hidden_story_can_be_sent_and_read() -> None:
+    told = hide(story(decided(load("thesis"), 0.999, alices()), alices()), 1001)
+    read = Story.from_json(json.loads(json.dumps(told.to_json())))
+    assert shown(read) == shown(told) and "another user's job" in shown(read)

@@ -1,0 +1,610 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise jobs`, as support staff run it: on a real database, without a daemon."""
+
+from __future__ import annotations
+
+import dataclasses
+import grp
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reprise.cli.main import reprise as command
+from reprise.database import Database
+from reprise.database.entities import Decision, ListedJob, Outcome, RecordStatus, UnmatchedClass
+from reprise.database.errors import AccessError
+from reprise.database.job_search import Wanted, decided_sql, reported_sql
+from reprise.matcher.decision.decide import BY_THE_SITE, Question, decide
+from reprise.matcher.decision.guards import Policy
+from reprise.matcher.decision.site_access import Access, Lists
+from reprise.matcher.linkage import load
+from reprise.matcher.submission import Submission, sacct
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.support import staff
+from reprise.matcher.support.explanation import HIDDEN, NOT_LOGGED
+from reprise.matcher.support.jobs import campaign_proposal, job_listing, run_time_rank
+from reprise.matcher.support.jobs.unmatched_classes import HEADINGS
+from reprise.tuner.definition.campaign_definition import load as load_campaign
+from tests.unit import database_values as values
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, knowing, record
+
+NOW = 1.7e9
+A_JOB = ListedJob("c", 1, None, 4242424, "", NOW, "off", None, None, None, None, None)
+A_CLASS = UnmatchedClass(4242424, "eve", "solve", 2, 1, 1.0, "d-1")
+HOSTILE = "evil\x1b]0;title\x07\nname"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Daemon:
+    """A configuration and a database with one record; no daemon runs."""
+    one = Daemon(tmp_path, 'model = "thesis"')
+    one.add(record(metadata=job("alice").to_json()))
+    return one
+
+
+@pytest.fixture
+def nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the command is user 4000, who may read the database and is not of the staff."""
+    monkeypatch.setattr(staff, "reader", lambda _group: staff.Reader(4000, False, "support"))
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def reprise(site: Daemon, *arguments: str) -> Done:
+    """The command, in this process; an exception is what `reprise.cli.main.main` makes a line and an exit status of."""
+    result = CliRunner().invoke(
+        command, ["--config", str(site.config), "jobs", *arguments], env={"PATH": str(site.config.parent / "bin")}
+    )
+    if result.exception and not isinstance(result.exception, SystemExit):
+        status = getattr(result.exception, "exit_status", None)
+        if status is None:
+            raise result.exception
+        return Done(status, result.stdout, f"reprise: {result.exception}")
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def looked_at(number: int = 1, component: str = "openmpi-collectives", *, used: bool = True) -> dict[str, Any]:
+    """A record, as a decision tells of it."""
+    given = {"record": number, "component": component, "scope": "application", "user": "alice", "used": used}
+    return {**given, "job": "alice's lattice", "score": 0.9, "why": "", "refusal": "", "explained": False}
+
+
+def decision(number: int, **changes: Any) -> Decision:
+    given: dict[str, Any] = {
+        **{"at": NOW + number, "cluster": "test", "job_id": number, "metadata": job("alice").to_json()},
+        **{"verdict": "apply", "record_id": 1, "score": 0.9, "injected": RULES},
+        "alternatives": [looked_at()],
+    }
+    return values.decision(f"d-{number}", **{**given, **changes})
+
+
+def unmatched(number: int, **changes: Any) -> Decision:
+    """One that no record was near to."""
+    given: dict[str, Any] = {"verdict": "none", "record_id": None, "score": 0.3, "injected": {}, "alternatives": []}
+    return decision(number, **{**given, **changes})
+
+
+def add(site: Daemon, *decisions: Decision, elapsed: float | None = 60.0, status: int = 0) -> None:
+    """Decisions, and that their jobs ended at once; `elapsed` None: that they still run."""
+    with Database.open(site.database) as database:
+        for one in decisions:
+            database.add_decision(one)
+            assert one.job_id is not None
+            run = Outcome(one.cluster, one.job_id, one.array_task, one.uid, one.verdict, one.at, one.id)
+            if elapsed is None:
+                database.report_start(run)
+            else:
+                database.report_end(
+                    dataclasses.replace(run, ended_at=one.at + elapsed, elapsed_s=elapsed, exit_status=status)
+                )
+
+
+def numbers(site: Daemon, *arguments: str) -> list[int]:
+    done = reprise(site, "list", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["version"] == 1
+    return [one["job"] for one in document["jobs"]]
+
+
+# -- list ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_list_is_newest_first_and_says_what_became_of_each(site: Daemon) -> None:
+    add(site, decision(11), elapsed=8.25)
+    add(site, decision(12, verdict="none", record_id=None, score=None), status=9)
+    done = reprise(site, "list")
+    assert done.returncode == 0, done.stderr
+    head, first, second = done.stdout.splitlines()
+    assert head.split("  ")[0] == "job" and head.endswith("exit status")
+    assert first.split()[:2] == ["12", "alice"] and first.endswith("60.0 s   killed by SIGKILL")
+    assert second.split()[:2] == ["11", "alice"]
+    assert second.split()[-6:] == ["apply", "1", "0.9000", "8.2", "s", "0"]
+
+
+def test_each_filter_leaves_only_what_it_names(site: Daemon) -> None:
+    site.add(record(component="romio"))
+    other = [looked_at(2, "romio"), looked_at(1, "x", used=False)]
+    add(site, decision(11), decision(12, user="bob", uid=1002), decision(13, record_id=2, alternatives=other))
+    add(site, unmatched(14), status=256)
+    assert numbers(site) == [14, 13, 12, 11]
+    assert numbers(site, "--user", "bob") == numbers(site, "--user", "1002") == [12]
+    assert numbers(site, "--verdict", "none") == [14]
+    assert numbers(site, "--record", "2") == numbers(site, "--component", "romio") == [13]
+    assert numbers(site, "--component", "x") == []
+    assert numbers(site, "--failed") == [14]
+    assert numbers(site, "--limit", "1") == [14]
+    at = datetime.fromtimestamp(NOW + 12).isoformat()
+    assert numbers(site, "--since", at) == [14, 13, 12] and numbers(site, "--until", at) == [11]
+    assert numbers(site, "--since", "1h") == []
+    assert reprise(site, "list", "--since", "1h").stdout == "no such jobs\n"
+
+
+def test_jobs_are_found_by_the_account_and_the_partition_that_they_named(site: Daemon) -> None:
+    for number, (account, partition) in enumerate((("qcd", "cpu"), ("qcd", "gpu"), ("", "cpu")), 11):
+        add(site, decision(number, metadata={**job("alice").to_json(), "account": account, "partition": partition}))
+    with Database.open(site.database) as database:
+        database.report_start(Outcome("test", 14, None, 1001, "off", NOW + 20))
+    assert numbers(site, "--account", "qcd") == [12, 11]
+    assert numbers(site, "--partition", "cpu") == [13, 11]
+    assert numbers(site, "--partition", "cpu", "--account", "qcd") == [11]
+    since = datetime.fromtimestamp(NOW + 12).isoformat()
+    assert numbers(site, "--account", "qcd", "--since", since) == [12]
+    assert numbers(site, "--account", "q") == []
+
+
+def test_a_record_that_was_given_beside_another_is_found_too(site: Daemon) -> None:
+    site.add(record(component="romio"))
+    add(site, decision(11, alternatives=[looked_at(), looked_at(2, "romio")]))
+    assert numbers(site, "--record", "2") == numbers(site, "--component", "romio") == [11]
+
+
+def test_jobs_without_a_decision_and_decisions_without_a_job_are_listed(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(11, job_id=None))
+        database.report_start(Outcome("far", 12, 3, os.getuid(), "unreachable", NOW + 20))
+    done = reprise(site, "list")
+    _, reported, decided = done.stdout.splitlines()
+    assert reported.startswith("12 task 3 on far  root" if os.getuid() == 0 else "12 task 3 on far  ")
+    assert "unreachable" in reported and decided.startswith("- ")
+    assert numbers(site, "--verdict", "unreachable", "--user", str(os.getuid())) == [12]
+    assert numbers(site, "--record", "1") == [None]
+
+
+def test_what_another_user_reports_under_a_decision_is_a_job_of_its_own(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        database.add_decision(decision(11))
+        database.report_start(Outcome("test", 11, None, 1666, "apply", NOW + 20, "d-11", 2))
+    document = json.loads(reprise(site, "list", "--json").stdout)
+    assert [(one["uid"], one["decision"]) for one in document["jobs"]] == [(1666, None), (1001, "d-11")]
+
+
+def test_a_long_log_is_read_only_as_far_as_it_is_shown(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        for sql, index in ((decided_sql, "decision_by_time"), (reported_sql, "outcome_by_time")):
+            statement = f"EXPLAIN QUERY PLAN {sql(Wanted(limit=5))}"
+            rows = database._read(statement, dataclasses.asdict(Wanted(limit=5)))
+            assert any(index in row["detail"] for row in rows)
+            limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
+            assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
+
+
+def test_a_users_own_jobs_are_found_by_an_index(site: Daemon) -> None:
+    with Database.open(site.database) as database:
+        with database._write() as connection:
+            connection.execute("CREATE INDEX IF NOT EXISTS decision_by_uid ON decision (uid, at)")
+        wanted = Wanted(only=1000, limit=5)
+        rows = database._read(f"EXPLAIN QUERY PLAN {decided_sql(wanted)}", dataclasses.asdict(wanted))
+        assert any("decision_by_uid (uid=? AND at>? AND at<?)" in row["detail"] for row in rows)
+        limited = {row["parent"] for row in rows if row["detail"].startswith("SCAN (subquery")}
+        assert all(row["parent"] in limited for row in rows if "TEMP B-TREE" in row["detail"]), "but of a page"
+
+
+def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
+    hostile = JobMetadata(HOSTILE, HOSTILE, HOSTILE, directory=HOSTILE, nodes=4).to_json()
+    add(
+        site,
+        unmatched(11, user=HOSTILE, metadata=hostile),
+        decision(10, user=HOSTILE, metadata=hostile),
+    )
+    with Database.open(site.database) as database:
+        database.report_start(Outcome(HOSTILE, 13, None, 1001, HOSTILE, NOW + 20))
+    for arguments, lines in ((("list",), 4), (("unmatched", "--since", "2001-01-01"), 3), (("show", "10"), None)):
+        said = reprise(site, *arguments)
+        assert said.returncode == 0, said.stderr
+        assert not {"\x1b", "\x07"} & set(said.stdout) and "evil" in said.stdout
+        assert lines is None or len(said.stdout.splitlines()) == lines
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("show", "1"), ("unmatched",), ("import", "--sacct", "/dev/null")])
+def test_who_may_not_read_the_database_gets_its_one_line(
+    site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    line = f"{site.database}: may not be read by this user: run this as its owner or a member of its group"
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise AccessError(line)
+
+    monkeypatch.setattr(Database, "open", refuse)
+    monkeypatch.setattr(sacct, "read", lambda _text: sacct.Accounted((), 0))
+    assert reprise(site, *arguments) == Done(1, "", f"reprise: {line}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "--since", "yesterday"),
+        ("list", "--verdict", "maybe"),
+        ("list", "--limit", "0"),
+        ("show",),
+        ("import",),
+        ("import", "--sacct", "/nowhere/at/all"),
+        ("unmatched", "--campaign", "/tmp/x"),
+    ],
+)
+def test_what_is_no_command_line_is_status_2(site: Daemon, arguments: tuple[str, ...]) -> None:
+    assert reprise(site, *arguments).returncode == 2
+
+
+# -- who is told -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("nobodys")
+def test_who_is_not_of_the_staff_is_told_numbers_of_others_and_words_of_their_own(site: Daemon, tmp_path: Path) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol"), unmatched(13))
+    document = json.loads(reprise(site, "list", "--json").stdout)
+    assert [(one["user"], one["uid"], one["hidden"]) for one in document["jobs"]] == [
+        (None, None, True),
+        ("carol", 4000, False),
+        (None, None, True),
+    ]
+    classes = reprise(site, "unmatched", "--since", "2001-01-01")
+    for said in (reprise(site, "list").stdout, classes.stdout):
+        assert HIDDEN in said and "alice" not in said
+    assert "lattice" not in classes.stdout
+    assert reprise(site, "list", "--user", "4000").returncode == 0
+    for arguments in (("list", "--user", "1001"), ("list", "--user", "alice")):
+        done = reprise(site, *arguments)
+        assert (done.returncode, done.stdout) == (1, "") and "only members of the group support may" in done.stderr
+    refused = reprise(site, "unmatched", "--campaign", str(tmp_path / "c"), "--component", "x")
+    assert refused.returncode == 1 and not (tmp_path / "c").exists()
+
+
+@pytest.mark.usefixtures("nobodys")
+def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_it(site: Daemon) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol"))
+    assert numbers(site) == [12, 11] and numbers(site, "--application", "lattice") == [12]
+    assert numbers(site, "--application", "lattice", "--user", "4000") == [12]
+    add(site, decision(10, metadata={**job("alice").to_json(), "account": "qcd", "partition": "gpu"}))
+    assert numbers(site, "--account", "qcd") == numbers(site, "--partition", "gpu") == []
+    said = reprise(site, "list", "--application", "lattice").stdout
+    assert said.endswith("Only your own jobs: by --application nobody is told of others' (access.staff)\n")
+    assert json.loads(reprise(site, "list", "--application", "lattice", "--json").stdout)["own_only"] is True
+    assert json.loads(reprise(site, "list", "--json").stdout)["own_only"] is False
+
+
+def test_staff_find_anybodys_jobs_by_what_they_run(site: Daemon) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol"))
+    assert numbers(site, "--application", "lattice") == [12, 11]
+    assert "Only your own" not in reprise(site, "list", "--application", "lattice").stdout
+
+
+@pytest.mark.usefixtures("nobodys")
+def test_who_is_not_of_the_staff_is_shown_their_own_jobs_only(site: Daemon) -> None:
+    add(site, decision(11), decision(12, uid=4000, user="carol", metadata=job("carol").to_json()))
+    other = reprise(site, "show", "11")
+    assert other.returncode == 3 and "nothing is known of a job 11 of yours" in other.stderr
+    own = reprise(site, "show", "12")
+    assert own.returncode == 0 and "tuned for another user's job" in own.stdout
+    assert "alice" not in own.stdout.replace("/home/alice", "")
+    assert "alice" not in reprise(site, "show", "12", "--json").stdout.replace("/home/alice", "")
+
+
+def test_staff_are_root_the_members_of_the_group_and_everyone_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group = grp.getgrgid(os.getgid())
+    monkeypatch.setattr(os, "geteuid", lambda: 4000)
+    monkeypatch.setattr(os, "getegid", lambda: group.gr_gid + 1)
+    monkeypatch.setattr(os, "getgroups", lambda: [group.gr_gid])
+    assert staff.reader("").staff and staff.reader(group.gr_name).staff
+    monkeypatch.setattr(os, "getgroups", list)
+    outsider = staff.reader(group.gr_name)
+    assert not outsider.staff and outsider.sees(4000) and not outsider.sees(0)
+    with pytest.raises(staff.StaffError, match="no group is called 'no-such-group' on this host"):
+        staff.reader("no-such-group")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert staff.reader("no-such-group").staff
+
+
+# -- show ------------------------------------------------------------------------------------------------------------
+
+
+def test_show_tells_what_explain_does_and_where_the_job_lies_beside_others(site: Daemon) -> None:
+    for number, seconds in enumerate((80.0, 82.0, 84.0, 86.0, 88.0)):
+        add(site, decision(20 + number), elapsed=seconds)
+    add(site, decision(30, verdict="holdout", injected={}), elapsed=100.0)
+    add(site, decision(31), elapsed=1.0, status=256)
+    add(site, decision(32, metadata={**job("alice").to_json(), "nodes": 8}), elapsed=2.0)
+    add(site, decision(40), elapsed=83.0)
+    done = reprise(site, "show", "40")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Decision d-40 for job 40: apply") and "after 83.0 s, exit status 0" in done.stdout
+    assert done.stdout.endswith(
+        "Beside other jobs of record 1 on 4 nodes that succeeded:\n"
+        "  given: 5 jobs, median 84.0 s, quartiles 82.0 and 86.0 s\n"
+        "  held out: 1 job, median 100.0 s, quartiles 100.0 and 100.0 s\n"
+        "  this job, given: 83.0 s, less than 60% of those given and 100% of those held out\n"
+    )
+    document = json.loads(reprise(site, "show", "40", "--json").stdout)
+    assert document["version"] == 1 and document["explanation"]["decisions"][0]["id"] == "d-40"
+    assert document["beside"]["given"] == {"jobs": 5, "lower": 82.0, "median": 84.0, "upper": 86.0}
+    assert document["beside"]["runs"] == [
+        {"elapsed_s": 83.0, "succeeded": True, "slower_given": 0.6, "slower_held_out": 1.0}
+    ]
+
+
+def test_show_of_a_job_without_a_record_or_without_others_says_no_more_than_there_is(site: Daemon) -> None:
+    add(site, unmatched(11))
+    add(site, decision(12), elapsed=None)
+    assert "Beside" not in reprise(site, "show", "11").stdout
+    assert json.loads(reprise(site, "show", "11", "--json").stdout)["beside"] is None
+    assert reprise(site, "show", "12").stdout.endswith("given: none\n  held out: none\n")
+    assert reprise(site, "show", "13").returncode == 3
+
+
+def test_a_run_that_took_as_long_as_another_is_half_before_it() -> None:
+    assert run_time_rank.run(2.0, True, [1.0, 2.0, 3.0, 4.0], []) == run_time_rank.Run(2.0, True, 0.625, None)
+    assert run_time_rank.spread([]) == run_time_rank.Spread(0, None, None, None)
+
+
+# -- unmatched -------------------------------------------------------------------------------------------------------
+
+
+def test_classes_are_ranked_by_the_node_hours_that_a_record_may_save(site: Daemon) -> None:
+    small = {**job("alice").to_json(), "program": "", "job_name": "tiny", "nodes": 1}
+    add(site, unmatched(11), unmatched(12), elapsed=3600.0)
+    add(site, unmatched(13, metadata=small), elapsed=7200.0)
+    add(site, unmatched(14, metadata={**small, "nodes": None}), elapsed=1800.0)
+    done = reprise(site, "unmatched", "--since", "2001-01-01")
+    said, head, *lines = done.stdout.splitlines()
+    assert said == (
+        "Expected gain 30.0%: the median of 1 active record (0 as measured in production), where none is nearer"
+    )
+    assert re.split("  +", head) == ["rank", "user", "program", "nodes", "jobs", "node-hours", *HEADINGS[6:]]
+    assert [re.split("  +", line) for line in lines] == [
+        ["1", "alice", "lattice", "4", "2", "8.0", "30.0%", "1 of the program, 1 of the user", "2.4 node-hours"],
+        ["2", "alice", "tiny", "1", "1", "2.0", "30.0%", "1 of the user", "0.6 node-hours"],
+        ["3", "alice", "tiny", "1", "0.5", "30.0%", "1 of the user", "0.1 node-hours"],
+    ]
+    document = json.loads(reprise(site, "unmatched", "--since", "2001-01-01", "--limit", "1", "--json").stdout)
+    assert document["expected"] == {"gain": 0.3, "records": 1, "in_production": 0}
+    [only] = document["classes"]
+    assert (only["node_hours"], only["nodes"], only["jobs"], only["decision"]) == (8.0, 4, 2, "d-12")
+    assert only["saving"] == pytest.approx(2.4) and only["campaign"] is None
+
+
+def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
+    add(site, unmatched(11, score=0.9, reason="record 1 (score 0.9) was tuned for 8 nodes, and the job has 4"))
+    add(site, unmatched(12, reason="the site gives nothing to jobs of user alice"))
+    add(site, unmatched(13, verdict="defer"), decision(14), unmatched(15, uid=7, user="eve"), elapsed=60.0)
+    add(site, decision(16, uid=7, user="eve"), elapsed=None)
+    assert reprise(site, "unmatched", "--since", "2001-01-01").stdout == "no jobs that no record was near\n"
+    add(site, unmatched(17, uid=7, user="eve", score=None))
+    assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
+    assert "eve" not in reprise(site, "unmatched").stdout, "that was long ago"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Policy("test", mode="off"), Policy("test", access=Access(users=Lists(deny=frozenset({"bob"}))))],
+    ids=["off", "denied"],
+)
+def test_a_decision_that_looked_at_no_record_begins_as_the_query_expects(policy: Policy) -> None:
+    question = Question(Submission.for_script("/w/j.sh", SCRIPT), "bob", 1, "submit", "on", NOW)
+    made = decide(question, knowing(record(), model=load("thesis")), policy, NOT_LOGGED)
+    assert made.verdict == "none" and made.reason.startswith(BY_THE_SITE)
+
+
+def test_what_is_expected_is_the_median_of_active_records_as_measured_in_production_where_that_is_known(
+    site: Daemon,
+) -> None:
+    site.add(record(gain=0.5), record(gain=0.7, component="romio"), record(gain=0.9, status=RecordStatus.RETIRED))
+    add(site, unmatched(11, uid=7, user="eve"))
+    for number in range(20, 40):
+        held = number % 2 == 0
+        place = {"block": f"b{number // 2}", "block_size": 2, "compared_id": 1, "held_out": held}
+        changes: dict[str, Any] = {"verdict": "holdout", "injected": {}} if held else {}
+        add(site, decision(number, **place, **changes), elapsed=100.0 if held else 60.0)
+    every = reprise(site, "unmatched", "--since", "2001-01-01").stdout
+    assert every.startswith("Expected gain 50.0%: the median of 3 active records (1 as measured in production)")
+    first = reprise(site, "unmatched", "--since", "2001-01-01", "--component", "openmpi-collectives").stdout
+    assert first.startswith("Expected gain 45.0%: the median of 2 active records (1 as")
+    none = reprise(site, "unmatched", "--since", "2001-01-01", "--component", "hdf5").stdout
+    assert none.startswith("Expected gain 10.0%: assumed, for no record is active\n")
+
+
+def with_component(site: Daemon) -> None:
+    (site.config.parent / "components").mkdir()
+    (site.config.parent / "components/romio.yaml").write_text("name: romio\n")
+    site.config.write_text(f'{site.config.read_text()}[tuner]\ncomponents = "{site.config.parent}/components"\n')
+
+
+def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> None:
+    with_component(site)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "lattice").write_text(SCRIPT)
+    metadata = {**job("alice").to_json(), "directory": str(work), "partition": "cpu"}
+    del metadata["script_path"]  # as older releases wrote it
+    add(site, unmatched(11, metadata=metadata))
+    arguments = ("unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "made/c"))
+    done = reprise(site, *arguments)
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "made/c/01-alice-lattice-4-nodes.yaml"
+    assert done.stdout.endswith(f"{path}: written\n")
+    found = load_campaign(path)
+    assert (found.component, found.executor.kind, found.name) == ("romio", "slurm", "alice lattice 4 nodes")
+    assert found.application is not None
+    assert (found.application.user, found.application.directory) == ("alice", work)
+    assert found.application.script == work / "lattice"
+    assert found.application.options == ["--nodes=4", "--ntasks=4", "--partition=cpu", "--job-name=lattice"]
+    again = reprise(site, *arguments)
+    assert again.returncode == 1 and f"{path}: is there already" in again.stderr
+
+
+def test_slurm_says_which_script_a_job_has_that_it_still_knows(tmp_path: Path) -> None:
+    metadata = JobMetadata("alice", "solve", directory=str(tmp_path))
+    said = {"UserId": "alice(1001)", "Command": "/home/alice/solve.sh"}
+    asked: list[str] = []
+
+    def says(number: str) -> dict[str, str]:
+        asked.append(number)
+        return said
+
+    assert campaign_proposal.script_of(unmatched(11), metadata, says) == "/home/alice/solve.sh" and asked == ["11"]
+    assert campaign_proposal.script_of(unmatched(11, uid=1002), metadata, says) is None, "another's job of that number"
+    said["Command"] = "(null)"
+    assert campaign_proposal.script_of(unmatched(11), metadata, says) is None
+    assert campaign_proposal.script_of(unmatched(11, job_id=None), metadata, says) is None and len(asked) == 3
+    told = dataclasses.replace(metadata, script_path="/home/alice/own.sh")
+    assert campaign_proposal.script_of(unmatched(11), told, says) == "/home/alice/own.sh" and len(asked) == 3
+
+
+def test_a_campaign_whose_script_nobody_knows_can_be_checked_and_says_so(site: Daemon, tmp_path: Path) -> None:
+    with_component(site)
+    add(site, unmatched(11, metadata={**job("alice").to_json(), "script_path": ""}))
+    done = reprise(
+        site, "unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "c"), "--json"
+    )
+    [only] = json.loads(done.stdout)["classes"]
+    path = Path(only["campaign"])
+    assert "# Name application.script: the batch script\n" in path.read_text()
+    found = load_campaign(path)
+    assert found.application is not None and str(found.application.script) == campaign_proposal.PLACEHOLDER
+
+
+@pytest.mark.parametrize(
+    "word", [HOSTILE, "../../etc/x", "", ".", "-rf", "a: [b", "\u202eabc", "x" * 1024, "é\udcff"[:1]]
+)
+def test_a_campaign_file_of_hostile_words_is_a_campaign_file_in_its_directory(
+    site: Daemon, tmp_path: Path, word: str
+) -> None:
+    with_component(site)
+    hostile = JobMetadata(
+        word or "?", word, word, directory=f"/{word}", nodes=2, tasks_per_node=3, account=word, partition=word,
+        script_path=f"/{word}",
+    )  # fmt: skip
+    add(site, unmatched(11, user=word or "?", metadata=hostile.to_json()))
+    done = reprise(
+        site, "unmatched", "--since", "2001-01-01", "--component", "romio", "--campaign", str(tmp_path / "c")
+    )
+    assert done.returncode == 0, done.stderr
+    [path] = (tmp_path / "c").iterdir()
+    found = load_campaign(path)
+    assert found.application is not None and found.application.options[:2] == ["--nodes=2", "--ntasks-per-node=3"]
+    assert not any(set(" \n\x1b'\"#;") & set(option) for option in found.application.options)
+
+
+def test_a_campaign_of_a_component_that_is_not_there_is_refused(site: Daemon, tmp_path: Path) -> None:
+    with_component(site)
+    for name in ("hdf5", "../components/romio", ""):
+        done = reprise(site, "unmatched", "--component", name, "--campaign", str(tmp_path / "c"))
+        assert done.returncode == 1 and f"component {name!r}: is not in" in done.stderr
+
+
+# -- history ---------------------------------------------------------------------------------------------------------
+
+HEAD = "JobID|User|Account|Partition|NNodes|ElapsedRaw|Submit|WorkDir|JobName|SubmitLine"
+
+
+def accounted(*rows: str, head: str = HEAD) -> str:
+    return "\n".join([head, *rows]) + "\n"
+
+
+def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "900", options: str = "-N4") -> str:
+    """A row of a job that `srun` began, so that its program is known."""
+    line = f"sbatch {options} --wrap srun {program} --steps 200 --size 64"
+    return f"{number}|alice|||4|{elapsed}|2023-11-14T22:13:20|/home/alice|lattice|{line}"
+
+
+def history(site: Daemon, text: str, *arguments: str) -> Done:
+    path = site.config.parent / "jobs.txt"
+    path.write_text(text)
+    return reprise(site, "import", "--sacct", str(path), *arguments)
+
+
+def test_jobs_of_the_past_are_decided_about_with_the_records_of_today(site: Daemon) -> None:
+    rows = (
+        *(srun(number, options="-N4 --ntasks-per-node=1") for number in ("11_0", "11_1", "12")),
+        srun("13"),
+        "14|zoe|||1|3600|2023-11-14T10:00:00|/w|other|sbatch other.sh",
+        "15||||1|3600|2023-11-14T10:00:00|/w|other|sbatch other.sh",
+        "16|zoe|||1||2023-11-14T10:00:00|/w|other|",
+    )
+    done = history(site, accounted(*rows))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "5 submissions, 5.0 node-hours, by model thesis/1\n"
+        "Left out, without a user or cut short: 1\n"
+        "Of 1 it is not told how long they ran, or on how many nodes: 0 node-hours\n"
+        "Of 2 the program is not known, for accounting keeps no scripts: more of them would have matched than is told "
+        "here\n\n"
+        "verdict  submissions  node-hours\n"
+        "apply    2            3.0\n"
+        "defer    1            1.0\n"
+        "none     2            1.0\n\n"
+        "record  submissions  node-hours\n"
+        "1       2            3.0\n"
+    )
+    document = json.loads(history(site, accounted(*rows), "--json").stdout)
+    assert document["version"] == 1 and document["model"] == "thesis/1" and document["unreadable"] == 1
+    assert document["records"] == [{"record": 1, "jobs": 2, "node_hours": 3.0}]
+    assert document["verdicts"]["defer"] == {"jobs": 1, "node_hours": 1.0}, "tasks per node are seen at the start"
+    with Database.open(site.database, read_only=True) as database:
+        assert database.counts()["decision"] == 0
+
+
+def test_what_would_match_is_told_also_where_the_site_gives_nothing(site: Daemon) -> None:
+    site.configure('model = "thesis"', 'mode = "off"')
+    text = accounted(srun("11", options="-N4 --ntasks-per-node=1"))
+    assert json.loads(history(site, text, "--json").stdout)["verdicts"]["apply"]["jobs"] == 1
+
+
+def test_what_a_user_set_on_the_command_line_counts(site: Daemon) -> None:
+    text = accounted(srun("11", options="-N4 --ntasks-per-node=1 --export=ALL,OMPI_MCA_coll_tuned_x=1"))
+    assert json.loads(history(site, text, "--json").stdout)["verdicts"]["none"]["jobs"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "nonsense\n", "{}", '{"jobs": 3}', "{", '{"a":' * 3000])
+def test_what_is_no_accounting_is_refused_by_name(site: Daemon, text: str) -> None:
+    done = history(site, text)
+    assert (done.returncode, done.stdout) == (1, "") and "jobs.txt: " in done.stderr and "sacct -aX" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_any_text_in_json_is_taken(site: Daemon) -> None:
+    one = {"job_id": 7, "user": "a\udcff", "name": HOSTILE, "submit_line": "srun \udcff \0 x", "allocation_nodes": 2}
+    done = history(site, json.dumps({"jobs": [one]}))
+    assert done.returncode == 0 and done.stdout.startswith("1 submissions, 0.0 node-hours")
+
+
+def test_hostile_accounting_is_not_printed(site: Daemon) -> None:
+    done = history(site, accounted(f"11|{HOSTILE}|||1|60|2023-11-14T10:00:00|/w|{HOSTILE}|sbatch x"))
+    assert done.returncode == 0 and "\x1b" not in done.stdout and "evil" not in done.stdout
+
+
+def test_jobs_are_listed_with_the_name_that_goes_with_an_id() -> None:
+    assert job_listing.user_of(A_JOB) == "4242424" and job_listing.user_of(dataclasses.replace(A_JOB, uid=0)) == "root"

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a winner becomes: what jobs can be given, and what is said where they cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprise.database.entities import Measurement
+from reprise.tuner.components.application import ApplicationComponent
+from reprise.tuner.components.publication import variables
+from reprise.tuner.components.witness import FILE
+from reprise.tuner.errors import CampaignFailedError
+from reprise.tuner.model.component import Comparison, Publication, TrialOutput, TrialPlan
+from reprise.variables import is_allowed
+from tests.unit.component_values import NEEDS, component, definition, shipped
+
+
+class Proof:
+    """Runs that leave what the witness would have written of these settings."""
+
+    def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
+        self.directory = directory
+        self.settings = settings
+        self.asked: list[str] = []
+
+    def __call__(self, plan: TrialPlan) -> TrialOutput:
+        assert self.settings is not None, "no proof is run"
+        self.asked.append(plan.environment["REPRISE_WITNESS_SETTINGS"])
+        line = {"file": "a", "ranks": 1, "program": {}, "hints": None, "settings": self.settings}
+        (self.directory / FILE).write_text(json.dumps(line) + "\n")
+        return TrialOutput(0, "", "", 1.0, self.directory)
+
+
+def published(
+    made: ApplicationComponent, directory: Path, gain_low: float = 0.1, proof: Any = None, **winner: Any
+) -> Publication | None:
+    (problem,) = made.problems()
+    default, tuned = Measurement(2.0, 1.9, 2.1, 5, "s"), Measurement(1.0, 0.9, 1.1, 5, "s")
+    point = {**problem.default, **winner}
+    comparison = Comparison(problem.key, point, default, tuned, 0.5, gain_low, 0.6)
+    found = made.publish([comparison], proof or Proof(directory), directory)
+    return found[0] if found else None
+
+
+def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
+    found = published(component(shipped("fastio")), place, SRO_PREFETCH_SIZE=1048576)
+    assert found and not found.artifact
+    assert found.environment == {
+        "SRO_CLUSTER_THRESHOLD": "2",
+        "SRO_DSC_BINSIZE": "1048576",
+        "SRO_PREFETCH_SIZE": "1048576",
+        "SRO_SEQUENCE_LENGTH": "100",
+    }
+    assert set(found.conflicts) == set(found.environment)
+    assert found.note == "for jobs that have, of their own, --fastio=yes"
+    assert found.parametrization["note"] == found.note
+
+
+@pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "is ompio in effect")])
+def test_settings_that_open_mpi_has_not_are_not_published(place: Path, settings: dict[str, str], said: str) -> None:
+    with pytest.raises(CampaignFailedError, match=f"setting io.*{said}"):
+        published(component(shipped("romio")), place, proof=Proof(place, settings), io="^ompio")
+
+
+def test_hints_become_an_artifact_that_a_variable_names(place: Path) -> None:
+    proof = Proof(place, {"io": "^ompio"})
+    found = published(component(shipped("romio")), place, proof=proof, io="^ompio", cb_nodes=2)
+    assert proof.asked == ["io"]
+    assert found and found.artifact and found.artifact.kind == "hints"
+    assert found.environment == {"OMPI_MCA_io": "^ompio", "ROMIO_HINTS": found.artifact.path}
+    assert "cb_nodes 2\n" in Path(found.artifact.path).read_text()
+    assert found.conflicts == ["ROMIO_HINTS", "OMPI_MCA_io", "OMPI_MCA_io_*", "ROMIO_*"]
+    assert found.note == ""
+
+
+def test_nothing_is_published_that_is_not_better_beyond_noise(place: Path) -> None:
+    assert published(component(shipped("fastio")), place, gain_low=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "winner", "words"),
+    [
+        ("sbb", {"worker-threads": 8}, "no record: no job can be given `#SBB targets=/fs1/alice flavor=small"),
+        ("lustre", {"stripe_count": 4}, "`lfs setstripe -c 4 -S 1048576 /lustre/alice/run || exit`"),
+    ],
+)
+def test_what_no_variable_can_set_is_reported_in_one_line_and_gives_no_record(
+    place: Path, name: str, winner: dict[str, Any], words: str
+) -> None:
+    found = published(component(shipped(name), NEEDS[name]), place, **winner)
+    assert found and found.environment == {} and words in found.note and "\n" not in found.note
+    assert found.parametrization["parameters"] | winner == found.parametrization["parameters"]  # type: ignore[operator]
+
+
+def test_a_winner_of_which_jobs_could_only_be_given_a_part_gives_no_record(place: Path) -> None:
+    parameters = {"SRO_A": {"default": 1}, "threads": {"default": 1, "via": "argument"}, "NOT_LISTED": {"default": 1}}
+    made = component(definition({**parameters, "SRO_B": {"default": 1, "values": [1, 2]}}))
+    for winner, words in (({"threads": 2}, "the arguments --threads=2"), ({"NOT_LISTED": 2}, "NOT_LISTED=2")):
+        found = published(made, place, SRO_A=2, **winner)
+        assert found and found.environment == {} and words in found.note
+    found = published(made, place, SRO_A=2)
+    assert found and found.environment == {"SRO_A": "2", "SRO_B": "1"}
+    assert found.note == "for jobs that have, of their own, the arguments --threads=1; NOT_LISTED=1"
+
+
+def test_a_winner_that_takes_something_away_gives_no_record(place: Path) -> None:
+    made = component(definition({"SRO_A": {"default": 1, "unset": 0, "values": [0, 1]}, "SRO_B": {"default": 1}}))
+    found = published(made, place, SRO_A=0)
+    assert found and found.environment == {} and "no SRO_A" in found.note
+
+
+def test_a_variable_with_the_trials_directory_in_it_is_no_jobs(place: Path) -> None:
+    made = component(
+        definition(
+            {"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"environment": {"SRO_LOG": "{directory}/log"}}
+        )
+    )
+    found = published(made, place, SRO_A=2)
+    assert found and found.environment == {"SRO_A": "2"} and "SRO_LOG" in found.note
+
+
+def test_a_winner_of_an_accelerator_loads_its_library_and_switches_it_on(place: Path) -> None:
+    found = published(component(shipped("sro")), place, disabled=False, SRO_PREFETCH_SIZE=1048576)
+    assert found and found.environment == {
+        "REPRISE_PRELOAD": "sro",
+        "SRO_DISABLE": "0",
+        "SRO_CLUSTER_THRESHOLD": "2",
+        "SRO_DSC_BINSIZE": "1048576",
+        "SRO_PREFETCH_SIZE": "1048576",
+        "SRO_SEQUENCE_LENGTH": "100",
+    }
+    assert found.note == "" and "REPRISE_PRELOAD" in found.conflicts
+
+
+def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair(place: Path) -> None:
+    made = component(definition({"SRO_A": {"default": 1, "values": [1, 2]}}, activation={"preload": ["/opt/a.so"]}))
+    found = published(made, place, SRO_A=2)
+    assert (
+        found
+        and found.environment == {"SRO_A": "2"}
+        and found.note == "for jobs that have, of their own, LD_PRELOAD=/opt/a.so"
+    )
+
+
+@pytest.mark.parametrize("name", ["sro", "fastio", "romio", "ompio"])
+def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> None:
+    description = component(shipped(name)).description
+    assert all(is_allowed(variable.removesuffix("*") + "x") for variable in variables(description))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hints of MPI-IO were in effect: what the witness's lines come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprise.tuner.components.witness import (
+    FILE,
+    Opened,
+    asking_for,
+    given_hints,
+    objection,
+    overridden,
+    seen_in,
+    settings_of,
+    unknown_setting,
+)
+
+GIVEN = {"cb_nodes": "2", "romio_cb_write": "enable"}
+EFFECT = {"cb_nodes": "2", "romio_cb_write": "ENABLE", "cb_buffer_size": "16777216"}
+OUT = Opened("out", {}, EFFECT)
+
+
+def test_lines_are_read_and_those_cut_short_left_out(tmp_path: Path) -> None:
+    whole = '{"file": "out", "ranks": 4, "program": {"a": "1"}, "hints": null, "settings": {}}\n'
+    (tmp_path / FILE).write_text(whole + '{"file": "out", "ra' + "\n7\n")
+    assert seen_in(tmp_path) == [Opened("out", {"a": "1"}, None)]
+    assert seen_in(tmp_path / "nothing") == []
+
+
+def test_hints_are_two_words_a_line() -> None:
+    assert given_hints("# cb_nodes 1\ncb_nodes 2\nthree words here\nlonely\n\nx y\n") == {"cb_nodes": "2", "x": "y"}
+
+
+def test_hints_in_effect_are_no_problem_nor_is_it_to_have_none() -> None:
+    assert objection(GIVEN, [OUT]) == objection({}, [OUT]) == objection({"cb_nodes": "02"}, [OUT]) == ""
+    assert objection({}, [Opened("out", {}, None)]) == ""  # without hints OMPIO may open it
+    assert objection(GIVEN, [Opened("in", {}, None), Opened("other", {}, {"cb_nodes": "1"}), OUT]) == ""
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([], "no file was opened through MPI-IO"),
+        ([Opened("out", {}, None)], "out: was not opened by ROMIO"),
+        ([Opened("out", {"cb_nodes": "4"}, {**EFFECT, "cb_nodes": "4"})], "out: hint cb_nodes = 2: the program sets"),
+        ([Opened("out", {}, {**EFFECT, "cb_nodes": "1"})], "out: hint cb_nodes = 2: is 1 in effect"),
+        ([Opened("out", {}, {"cb_nodes": "2"})], "out: hint romio_cb_write = enable: ROMIO does not know it"),
+    ],
+)  # fmt: skip
+def test_hints_that_change_nothing_are(seen: list[Opened], said: str) -> None:
+    assert objection(GIVEN, seen).startswith(said)
+
+
+def test_no_file_at_all_is_a_problem_in_the_reference_run_too() -> None:
+    assert objection({}, [])
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([], "setting fcoll: Open MPI does not know it"),
+        ([Opened("out", {}, None, {"io": "^ompio"})], "setting fcoll: Open MPI does not know it"),
+        ([Opened("out", {}, None, {"fcoll": "vulcan"})], "setting fcoll = two_phase: is vulcan in effect"),
+        ([Opened("out", {}, None, {"fcoll": ""}), Opened("b", {}, None, {"fcoll": "two_phase"})], ""),
+    ],
+)
+def test_settings_that_open_mpi_does_not_have(seen: list[Opened], said: str) -> None:
+    given = settings_of({"OMPI_MCA_fcoll": "two_phase", "ROMIO_HINTS": "/x"})
+    assert asking_for(given) == {"REPRISE_WITNESS_SETTINGS": "fcoll"}
+    assert unknown_setting(given, seen).startswith(said) and bool(unknown_setting(given, seen)) == bool(said)
+
+
+def test_what_the_program_sets_itself_is_told() -> None:
+    other = Opened("b", {"cb_nodes": "8", "romio_cb_write": "Enable"}, None)
+    assert overridden(GIVEN, [OUT, other]) == [
+        "b: the program sets cb_nodes to 8 itself, which wins over the hints file"
+    ]

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulator does with each file of the corpus what the real releases did."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise.tuner.openmpi.algorithms import known_algorithms
+from reprise.tuner.openmpi.rules import han_file
+from reprise.tuner.openmpi.rules.classic_form import DroppedError
+from reprise.tuner.openmpi.rules.releases import family_of, read
+from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, failing, golden
+
+OUTCOMES = golden()
+RELEASES = tuple(OUTCOMES["tuned"]["a rule"])
+SIZE_SHOWN = 2**31  # han prints sizes as C ints
+
+
+def test_all_cases_were_asked_of_all_releases() -> None:
+    assert set(OUTCOMES["tuned"]) == set(CASES)
+    assert set(OUTCOMES["han"]) == set(HAN_CASES)
+    assert set(OUTCOMES["overruns"]) == set(OVERRUNS)
+    assert all(set(outcomes) == set(RELEASES) for cases in OUTCOMES.values() for outcomes in cases.values())
+    assert {family_of(release).name for release in RELEASES} >= {"4.1.0-4.1.7", "4.1.8+", "5.0.7+"}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", CASES)
+def test_a_rules_file_is_read_as_the_real_release_reads_it(name: str, release: str) -> None:
+    case = CASES[name]
+    assert failing(case.data, release, case.calls) == OUTCOMES["tuned"][name][release]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", OVERRUNS)
+def test_a_file_that_crashes_jobs_is_known_as_one(name: str, release: str) -> None:
+    """What a write behind the end does differs; not one that crashed may be taken for harmless."""
+    reading = read(OVERRUNS[name], family_of(release))
+    assert reading.crashes
+    assert not reading.rules
+    assert any(OUTCOMES["overruns"][name].values())
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", HAN_CASES)
+def test_a_file_of_hans_is_read_as_the_real_release_reads_it(name: str, release: str) -> None:
+    series = family_of(release).series
+    try:
+        rules = han_file.read(HAN_CASES[name], series != "4.1", known_algorithms("han", series))
+    except DroppedError:
+        assert OUTCOMES["han"][name][release] is None
+        return
+    rows = [
+        [collective, level, entry.ranks, row.size if row.size < SIZE_SHOWN else -1, row.component]
+        for (collective, level), entries in rules.items()
+        for entry in entries
+        for row in entry.rows
+    ]
+    shadowed = 1 if name == "a collective twice" else 0  # printed as it was read, and never found
+    assert rows == OUTCOMES["han"][name][release][shadowed:]

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign does next follows from its trials so far, whatever order they ended in, and from nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reprise.database.entities import Trial, TrialRole, TrialState
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.space import Parameter, Parametrization, Space
+from reprise.tuner.steps.next_step import Solver
+from reprise.tuner.steps.step import Done, Failed, Start, Step, Wait
+
+SPACE = Space((Parameter("size", tuple(range(8))), Parameter("kind", ("a", "b", "c"), "category")))
+PROBLEM = Problem("p", SPACE, {"size": 0, "kind": "a"})
+
+
+def definition(**changes: Any) -> Definition:
+    base: dict[str, Any] = {
+        "name": "n",
+        "component": "c",
+        "scope": "cluster",
+        "search": {"method": "genetic", "initial": 4, "budget": 9, "window": 0},
+        "noise": {"policy": "none"},
+        "repetitions": {"default_runs": 2, "final_pairs": 3},
+    }
+    return Definition.model_validate({**base, **changes})
+
+
+def seconds(point: Parametrization) -> float:
+    """3.3 s for the default, 1 s at the best point (6, c)."""
+    return 1.0 + 0.25 * abs(float(point["size"]) - 6) + 0.4 * "cba".index(str(point["kind"]))
+
+
+class Machine:
+    """Ends trials as it is told to; rows are as in the database."""
+
+    def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
+        self.definition = given
+        self.value = value
+        self.rows: list[Trial] = []
+        self.allowance: float | None = None
+
+    def step(self) -> Step:
+        return Solver(self.definition, PROBLEM).next_step(self.rows, self.allowance)
+
+    def start(self) -> Trial:
+        step = self.step()
+        assert isinstance(step, Start), step
+        number = len(self.rows)
+        row = Trial(1, "p", number, step.role, step.point, TrialState.RUNNING, limit_s=step.limit_s, id=number + 1)
+        self.rows.append(row)
+        return row
+
+    def end(self, row: Trial, state: TrialState = TrialState.COMPLETE) -> None:
+        value = self.value(row.parametrization) if state is TrialState.COMPLETE else None
+        if state is TrialState.COMPLETE and value is None:
+            state = TrialState.FAILED
+        elapsed = value or 1.0
+        if row.limit_s and elapsed > row.limit_s:
+            state, value, elapsed = TrialState.PRUNED, row.limit_s, row.limit_s
+        last = max((one.ordinal or 0 for one in self.rows), default=0)
+        self.rows[row.number] = dataclasses.replace(
+            row, state=state, value=value, elapsed_s=elapsed, nodes=2, ordinal=last + 1
+        )
+
+    def open(self) -> list[Trial]:
+        return [row for row in self.rows if row.state is TrialState.RUNNING]
+
+    def to_the_end(self, parallel: int = 1, newest_first: bool = False) -> Done:
+        for _ in range(1000):
+            step = self.step() if len(self.open()) < parallel else Wait()
+            if isinstance(step, Start):
+                self.start()
+            elif isinstance(step, Wait):
+                self.end(self.open()[-1 if newest_first else 0])
+            else:
+                assert isinstance(step, Done), step
+                return step
+        raise AssertionError("the campaign has no end")
+
+
+def roles(machine: Machine) -> list[str]:
+    return [str(row.role) for row in machine.rows]
+
+
+def test_the_same_rows_are_the_same_next_step_at_any_point() -> None:
+    machine = Machine(definition(search={"method": "gp-ei", "initial": 4, "budget": 9, "window": 0}))
+    while not isinstance(step := machine.step(), Done):
+        assert machine.step() == step
+        machine.rows = [dataclasses.replace(row) for row in machine.rows]
+        machine.end(machine.start())
+    assert step.result.comparison and step.result.comparison.winner == {"size": 6, "kind": "c"}
+
+
+@pytest.mark.parametrize("parallel", [2, 4])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_trials_at_once_are_as_many_and_none_is_tried_twice(parallel: int, newest_first: bool) -> None:
+    machine = Machine(definition())
+    result = machine.to_the_end(parallel, newest_first).result
+    assert roles(machine)[:11] == ["default"] * 2 + ["search"] * 9
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert len(set(searched)) == 9 and result.trials == 2 + 9 + 6
+
+
+def test_the_search_waits_for_the_defaults_and_the_comparison_for_the_search() -> None:
+    machine = Machine(definition())
+    first, second = machine.start(), machine.start()
+    assert machine.step() == Wait()
+    machine.end(second)
+    assert machine.step() == Wait()
+    machine.end(first)
+    trials = [machine.start() for _ in range(9)]
+    for row in trials:
+        assert machine.step() == Wait(), "the budget counts what runs"
+        machine.end(row)
+    assert isinstance(machine.step(), Start)
+
+
+def test_the_runs_of_a_pair_follow_one_another_however_many_trials_run_at_once() -> None:
+    machine = Machine(definition())
+    while not (machine.rows and machine.rows[-1].role.startswith("final")):
+        row = machine.start()
+        if not row.role.startswith("final"):
+            machine.end(row)
+    assert machine.step() == Wait()
+
+
+@pytest.mark.parametrize("state", [TrialState.PREEMPTED, TrialState.CANCELLED])
+def test_an_interrupted_trial_is_asked_for_again(state: TrialState) -> None:
+    whole, other = Machine(definition()), Machine(definition())
+    whole.to_the_end()
+    number = 0
+    while not isinstance(other.step(), Done):
+        number += 1
+        other.end(other.start(), state if number % 3 == 0 else TrialState.COMPLETE)
+    kept = [row for row in other.rows if row.state is not state]
+    assert [(row.role, row.parametrization, row.value) for row in kept] == [
+        (row.role, row.parametrization, row.value) for row in whole.rows
+    ]
+
+
+def test_a_default_that_fails_fails_the_campaign() -> None:
+    machine = Machine(definition(), lambda _: None)
+    machine.end(row := machine.start())
+    assert machine.step() == Failed("the default itself did not run", machine.rows[row.number])
+
+
+def test_ten_failures_are_checked_with_the_default_before_anything_else_starts() -> None:
+    budget = {"method": "random", "budget": 20, "window": 0}
+    machine = Machine(definition(search=budget), lambda point: 3.0 if point == PROBLEM.default else None)
+    for _ in range(2):
+        machine.end(machine.start())
+    rows = [machine.start() for _ in range(12)]
+    for row in rows[:10]:
+        machine.end(row)
+    check = machine.start()
+    assert check.role is TrialRole.DEFAULT and machine.step() == Wait()
+    for row in rows[10:]:
+        machine.end(row)
+    assert machine.step() == Wait()
+    machine.end(check)
+    assert isinstance(step := machine.step(), Start) and step.role is TrialRole.SEARCH
+    machine.value = lambda _: None
+    for _ in range(6):
+        machine.end(machine.start())
+    machine.rows[check.number] = dataclasses.replace(
+        machine.rows[check.number], state=TrialState.FAILED, value=None, message="fabric is down"
+    )
+    assert isinstance(failed := machine.step(), Failed) and failed.trial.message == "fabric is down"
+
+
+def test_pruned_trials_are_no_failures_and_never_win() -> None:  # SHAMan, defect 2
+    pruning = {"policy": "default", "settings": {"factor": 1.0, "margin": 1.0}}
+    search = {"method": "exhaustive", "budget": 23, "window": 0}
+    worst = Machine(
+        definition(search=search, pruning=pruning), lambda point: 0.5 + float("abc".index(str(point["kind"])))
+    )
+    result = worst.to_the_end().result
+    pruned = [row for row in worst.rows if row.state is TrialState.PRUNED]
+    assert {row.parametrization["kind"] for row in pruned} == {"b", "c"}
+    assert (result.pruned, result.failed) == (len(pruned), 0) and result.pruned >= 16
+    assert all(row.limit_s == 0.5 for row in pruned)
+    assert all(row.limit_s is None for row in worst.rows if row.role is not TrialRole.SEARCH)
+    assert result.note == "no parametrization beat the default"
+
+
+def test_the_initial_design_is_pruned_too() -> None:  # SHAMan, defect 3
+    machine = Machine(definition(pruning={"policy": "default", "settings": {"factor": 1.5}}))
+    for _ in range(2):
+        machine.end(machine.start())
+    assert machine.start().limit_s == pytest.approx(1.5 * 3.3)
+
+
+def test_a_bound_of_the_run_time_says_nothing_of_another_objective() -> None:
+    """Bandwidths, say: what is stopped early counts as failed for the search, and is no value of the model's."""
+    machine = Machine(definition(search={"method": "random", "budget": 5, "window": 0}))
+    for _ in range(2):
+        machine.end(machine.start())
+    machine.rows = [dataclasses.replace(row, value=7.0, unit="us") for row in machine.rows]
+    row = machine.start()
+    machine.rows[row.number] = dataclasses.replace(
+        row, state=TrialState.PRUNED, value=0.001, limit_s=0.001, elapsed_s=0.001, ordinal=9
+    )
+    result = machine.to_the_end().result
+    assert result.comparison and result.comparison.winner != row.parametrization
+
+
+def test_repetitions_that_the_noise_policy_wants_are_trials_of_the_search() -> None:
+    machine = Machine(definition(noise={"policy": "static", "settings": {"evaluations": 2}}))
+    machine.to_the_end()
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert len(searched) == 9 and len(set(searched)) == 4 + 3, "those of the initial design are measured once"
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -> None:
+    machine = Machine(definition(search={"method": "random", "budget": 20, "window": 0}))
+    machine.allowance = 80.0  # node-seconds; the default takes 6.6
+    result = machine.to_the_end(parallel).result
+    assert result.stopped == "its share of the node-hours is spent" and result.comparison
+    assert 60 < sum((row.elapsed_s or 0) * row.nodes for row in machine.rows) <= 80
+    assert result.comparison.default.n == 3
+
+
+def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> None:
+    """Racing repeats in the last share of the trials: of those that there will be, not of those that there might."""
+    search = {"method": "random", "budget": 60, "window": 0}
+    machine = Machine(definition(search=search, noise={"policy": "racing", "settings": {"share": 0.5}}))
+    machine.allowance = 120.0
+    result = machine.to_the_end().result
+    assert result.stopped == "its share of the node-hours is spent" and result.comparison
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert searched.count(SPACE.key(result.comparison.winner)) >= 2
+    assert len(set(searched)) < len(searched)
+
+
+def test_node_hours_that_leave_no_room_for_a_comparison_are_said() -> None:
+    machine = Machine(definition())
+    machine.allowance = 50.0
+    result = machine.to_the_end().result
+    assert result.note == "no parametrization beat the default" and result.stopped.startswith("its share")
+    assert roles(machine) == ["default"]
+
+
+def test_failed_and_interrupted_trials_are_paid_for() -> None:
+    machine = Machine(definition())
+    machine.allowance = 65.0
+    machine.end(machine.start())
+    for _ in range(7):
+        machine.end(machine.start(), TrialState.PREEMPTED)
+    assert isinstance(machine.step(), Done)
+
+
+def test_a_stop_rule_ends_the_search_and_says_why() -> None:
+    search = {"method": "exhaustive", "budget": 20, "stop": [{"rule": "reference", "percent": 80.0}]}
+    machine = Machine(definition(search=search))
+    result = machine.to_the_end().result
+    assert result.stopped == "the best, 2.5, reached 80 % of the default" and result.comparison
+    assert roles(machine).count("search") < 20
+
+
+def test_a_stop_rule_that_was_reached_stays_so_whatever_ends_later() -> None:
+    """Of two trials at once the first ends the search; the second improves, and no third is begun."""
+    flat = {"method": "random", "initial": 1, "budget": 20, "window": 2, "improvement": 0.5}
+    machine = Machine(definition(search=flat), lambda _: 3.0)
+    while roles(machine).count("search") < 5:
+        row = machine.start()
+        if roles(machine).count("search") < 4:
+            machine.end(row)
+    first, second = machine.open()
+    machine.end(first)
+    machine.value = lambda _: 1.0
+    machine.end(second)
+    assert isinstance(step := machine.step(), Start) and step.role.startswith("final")
+
+
+def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
+    search = {"method": "random", "initial": 1, "budget": 20, "window": 3, "improvement": 0.5}
+    machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda _: 3.0)
+    machine.to_the_end()
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert len(searched) <= 20
+
+
+PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}
+OPEN, CLEAR, WORSE = (1.0, 5.0, 1.0), (1.0, 1.1, 1.0), (5.0, 6.0, 5.0)  # beside the default's 3.3 s
+
+
+def machine_with(first: tuple[float, ...]) -> Machine:
+    """Its winner takes so many seconds when it is run again, and then 1."""
+    machine = Machine(definition(**PAIRS))
+
+    def value(point: Parametrization) -> float:
+        tuned = roles(machine).count("final-tuned")
+        return (*first, *[1.0] * 4)[tuned - 1] if roles(machine)[-1] == "final-tuned" else seconds(point)
+
+    machine.value = value
+    return machine
+
+
+@pytest.mark.parametrize(("first", "pairs"), [(OPEN, 7), (CLEAR, 3)])
+def test_there_are_more_pairs_where_the_winner_seems_better_and_noise_leaves_it_open(
+    first: tuple[float, ...], pairs: int
+) -> None:
+    machine = machine_with(first)
+    found = machine.to_the_end().result.comparison
+    assert found and roles(machine).count("final-tuned") == roles(machine).count("final-default") == pairs
+    assert found.tuned.n == pairs and found.gain_low > 0
+
+
+def compared(machine: Machine) -> list[Parametrization]:
+    return [row.parametrization for row in machine.rows if row.role is TrialRole.FINAL_TUNED]
+
+
+def test_a_winner_that_was_only_lucky_makes_room_for_the_runner_up() -> None:
+    machine = machine_with(WORSE)
+    found = machine.to_the_end().result.comparison
+    means = {SPACE.key(r.parametrization): r.value for r in machine.rows if r.role is TrialRole.SEARCH}
+    lucky, runner_up = sorted(means, key=lambda key: means[key] or 0.0)[:2]
+    assert [SPACE.key(point) for point in compared(machine)] == [lucky] * 3 + [runner_up] * 4
+    assert found and SPACE.key(found.winner) == runner_up
+    assert found.tuned.n == found.default.n == 4 and found.gain_low > 0
+
+
+def test_one_pair_more_would_say_nothing_of_a_runner_up() -> None:
+    machine = machine_with(WORSE)
+    machine.definition = definition(repetitions={"default_runs": 2, "final_pairs": 3, "more_pairs": 1})
+    machine.to_the_end()
+    assert len(compared(machine)) == 3
+
+
+def test_without_more_pairs_there_is_no_runner_up() -> None:
+    machine = machine_with(WORSE)
+    machine.definition = definition()
+    found = machine.to_the_end().result.comparison
+    assert found and len(compared(machine)) == 3 and found.gain < 0
+
+
+def test_a_runner_up_that_did_not_beat_the_default_is_not_compared() -> None:
+    def value(point: Parametrization) -> float:
+        if roles(machine)[-1] == "final-tuned":
+            return 5.0
+        return 1.0 if point == {"size": 6, "kind": "c"} else 3.3
+
+    machine = Machine(definition(**PAIRS, search={"method": "exhaustive", "budget": 24, "window": 0}), value)
+    found = machine.to_the_end().result.comparison
+    assert found and found.winner == {"size": 6, "kind": "c"} and len(compared(machine)) == 3
+
+
+@pytest.mark.slow
+def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() -> None:
+    """It fails when it is run again, or the node-hours pay for one of its pairs only."""
+
+    def fails(point: Parametrization) -> float | None:
+        return None if roles(machine).count("final-tuned") == 4 and roles(machine)[-1] == "final-tuned" else old(point)
+
+    machine = machine_with(WORSE)
+    old, machine.value = machine.value, fails
+    failed = machine.to_the_end().result.comparison
+    assert failed and failed.winner == compared(machine)[0] != compared(machine)[-1]
+    seen = set()
+    for allowance in range(60, 150):
+        machine = machine_with(WORSE)
+        machine.allowance = allowance
+        found = machine.to_the_end().result.comparison
+        pairs = len(compared(machine))
+        if pairs > 2:
+            assert found and found.winner == compared(machine)[0 if pairs < 5 else -1]
+            seen.add(pairs)
+    assert {4, 5} & seen and max(seen) == 7
+
+
+def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
+    pairs = set()
+    for allowance in range(60, 150, 10):
+        machine = machine_with(OPEN)
+        machine.allowance = allowance
+        machine.to_the_end()
+        assert sum(2 * (row.elapsed_s or 0) for row in machine.rows) <= allowance
+        pairs.add(roles(machine).count("final-tuned"))
+    assert {4, 5, 6} & pairs and max(pairs) == 7

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign's loop: starts what `next_step` says wherever there is room, and takes in what ended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from reprise.database.entities import Trial, TrialState
+from reprise.tuner.campaign.trial_journal import Journal
+from reprise.tuner.campaign.trials import ATTEMPTS, NOT_REACHED, PREEMPTIONS, WITHDRAWN, Trials
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.definition.schedule import BackOff
+from reprise.tuner.errors import CampaignFailedError, TunerError
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN, best_gain, node_seconds
+from reprise.tuner.report.progress import Report, percent
+from reprise.tuner.steps.next_step import Solver
+from reprise.tuner.steps.problem_family import Kin
+from reprise.tuner.steps.step import Done, Failed, ProblemResult, Start, Step
+
+POLL_S = 1.0
+REST_S = 10.0  # between looks at the clock outside the campaign's hours
+
+
+class Coordinator:
+    """Works through problems in order. `now` tells the time of day; `sleep` is told seconds."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        problems: Sequence[Problem],
+        trials: Trials,
+        journal: Journal,
+        report: Report,
+        back_off: BackOff | None = None,
+        now: Callable[[], datetime] = datetime.now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._definition = definition
+        self._problems = problems
+        self._trials = trials
+        self._journal = journal
+        self._report = report
+        self._back_off = back_off
+        self._now = now
+        self._sleep = sleep
+        self._interrupted: Counter[TrialState] = Counter()  # trials in a row
+        self._closed = False
+
+    def run(self) -> Sequence[ProblemResult]:
+        """All problems. Raises CampaignFailedError where nothing can come of the campaign."""
+        self._journal.check(self._problems)
+        self._trials.resume()
+        results: list[ProblemResult] = []
+        for together in rounds(self._problems):
+            if len(together) > 1:
+                self._report.say(f"{len(together)} problems are evaluated together, by the same runs")
+            results += self._solve(together, self._allowance(len(results)), len(results))
+        self.wait_for_hours()
+        return results
+
+    def wait_for_hours(self) -> None:
+        """Return within the campaign's hours; meanwhile the nodes are given back."""
+        while not self._open():
+            self._trials.rest()
+            self._sleep(REST_S)
+
+    def _solve(self, together: Sequence[Problem], allowance: float | None, before: int) -> list[ProblemResult]:
+        """Problems of one round, or one that is alone; `before`: how many were solved before them."""
+        solvers = {problem.key: Solver(self._definition, problem) for problem in together}
+        results: dict[str, ProblemResult] = {}
+        self._show(together, results, before)
+        while len(results) < len(together):
+            if self._room():
+                if self._trials.lost:
+                    self._trials.start_again()
+                    continue
+                steps = {
+                    problem.key: solvers[problem.key].next_step(
+                        self._journal.rows(problem.key), allowance, self._kin(problem)
+                    )
+                    for problem in together
+                    if problem.key not in results
+                }
+                self._check(steps)
+                ended = {key: step.result for key, step in steps.items() if isinstance(step, Done)}
+                for key, result in ended.items():
+                    self._report.solved(key, in_words(result))
+                if ended:
+                    results |= ended
+                    self._show(together, results, before)
+                if starts := [(key, step) for key, step in steps.items() if isinstance(step, Start)]:
+                    self._trials.start(starts)
+                    continue
+            if len(results) < len(together):
+                self._wait()
+        return [results[problem.key] for problem in together]
+
+    def _check(self, steps: Mapping[str, Step]) -> None:
+        """Raise CampaignFailedError where nothing can come of a problem."""
+        for key, step in steps.items():
+            if isinstance(step, Failed):
+                raise self._failure(key, step)
+
+    def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult], before: int) -> None:
+        """Tell which problem comes next, of those that are solved one after the other or at once."""
+        open_ones = [problem for problem in together if problem.key not in results]
+        if open_ones:
+            first, index = open_ones[0], before + len(results)
+            self._report.problem(first.key, index, len(self._problems), most_trials(self._definition, first))
+
+    def _kin(self, problem: Problem) -> Sequence[Kin]:
+        """The other problems of its family, with their trials."""
+        if not problem.family:
+            return ()
+        others = [one for one in self._problems if one.family == problem.family and one.key != problem.key]
+        return [Kin(one, self._journal.rows(one.key)) for one in others]
+
+    def _allowance(self, index: int) -> float | None:
+        """Node-seconds for a problem in all: an equal share of what the problems before it left."""
+        hours = self._definition.budget.node_hours
+        if hours is None:
+            return None
+        before = [row for problem in self._problems[:index] for row in self._journal.rows(problem.key)]
+        return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
+
+    def _room(self) -> bool:
+        """Whether another trial may be started now, if there is one."""
+        section, under_way = self._definition.executor, self._trials.under_way
+        if under_way >= section.parallel or self._trials.waiting >= (section.queue or section.parallel):
+            return False
+        return self._open() and (self._back_off is None or self._back_off.may_start(under_way))
+
+    def _open(self) -> bool:
+        hours, now = self._definition.executor.window(), self._now()
+        closed = hours is not None and not hours.open(now)
+        if closed and not self._closed and hours:
+            self._report.say(f"outside the campaign's hours: nothing starts before {hours.opens(now):%a %F %R}")
+        self._closed = closed
+        return not closed
+
+    def _wait(self) -> None:
+        """Wait until a trial has ended, or for a while where there may be room without that."""
+        if not self._open():
+            self._trials.rest()
+        if self._trials.under_way == 0:
+            self._sleep(REST_S if self._closed else POLL_S)
+        for trial in self._trials.poll(POLL_S):
+            self._tell(trial)
+
+    def _tell(self, trial: Trial) -> None:
+        rows = self._journal.rows(trial.problem)
+        if trial.state not in INTERRUPTED:
+            self._interrupted.clear()
+            done = sum(row.state not in OPEN | INTERRUPTED for row in rows)
+            self._report.trial(trial, done, best_gain(rows))
+            return
+        self._interrupted[trial.state] += trial.message not in (WITHDRAWN, NOT_REACHED)
+        times, most = self._interrupted[trial.state], PREEMPTIONS if trial.state is TrialState.PREEMPTED else ATTEMPTS
+        if times >= most * self._definition.executor.parallel:
+            raise TunerError(
+                f"{trial.problem}: a trial was interrupted {times} times in a row, at last so: "
+                f"{trial.message}: see what ends its jobs (preemption, a time limit, a node), then resume the campaign"
+            )
+
+    def _failure(self, problem: str, step: Failed) -> CampaignFailedError:
+        trial = step.trial
+        return CampaignFailedError(
+            f"{problem}: {step.what} ({trial.state}: {trial.message}): see {self._trials.directory(trial)}, "
+            "correct the cause and start a new campaign"
+        )
+
+
+def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
+    """The problems in order, those of one round with its first."""
+    found: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
+    return list(found.values())
+
+
+def most_trials(definition: Definition, problem: Problem) -> int:
+    """Trials that a problem takes at most, repetitions of interrupted ones aside."""
+    repetitions, searched = definition.repetitions, definition.search.budget
+    if definition.noise.policy == "none":
+        searched = min(searched, len(problem.space.points))
+    return repetitions.default_runs + searched + 2 * (repetitions.final_pairs + repetitions.more_pairs)
+
+
+def in_words(result: ProblemResult) -> str:
+    """A problem's result in one line."""
+    found = result.comparison
+    if not found:
+        return f"{result.note} ({result.trials} trials; {result.stopped})"
+    bounds = f"{percent(found.gain_low)} to {percent(found.gain_high)}"
+    return f"gain {percent(found.gain)} ({bounds}) after {result.trials} trials; {result.stopped}"

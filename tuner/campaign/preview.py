@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign would submit, and what it would cost, before anything is submitted."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from reprise.database.entities import Json, TrialRole, TrialState
+from reprise.database.facade import Database
+from reprise.tuner.campaign.coordinator import most_trials, rounds
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.executors.executor import Begun, Executor
+from reprise.tuner.executors.trial_script import beside
+from reprise.tuner.model.component import Component, Problem, RoundComponent, TrialPlan, Wanted
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.steps import warm_start as warm
+from reprise.tuner.steps.next_step import seed_of
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a whole campaign, in node-hours: `most` if every trial takes as long as it may, `expected` if all take as long
+    as the default. `hours`: of that time, if nothing waits in the queue. None: the default's time is not known."""
+
+    trials: int
+    most: float
+    expected: float | None = None
+    hours: float | None = None
+
+    def __str__(self) -> str:
+        words = f"at most {self.trials} trials and {self.most:.3g} node-hours"
+        if self.expected is None or self.hours is None:
+            return f"{words} (say --trial-seconds to see what is to be expected)"
+        return f"{words}; {self.expected:.3g} node-hours in {self.hours:.3g} h if all take as long as the default"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a campaign would do: its problems, the first runs as a person reads them, what it would cost, and the tuned
+    jobs that it would start from (`tuner.steps.warm_start`)."""
+
+    campaign: str
+    problems: Sequence[str]
+    trials: Sequence[str]
+    cost: Cost
+    warm_start: Sequence[Json] = ()
+
+    def __str__(self) -> str:
+        start = [f"# {words}"] if (words := warm.in_words(self.warm_start)) else []
+        return "\n".join([*self.trials, *start, f"# {', '.join(self.problems)}: {self.cost}"])
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs. Keys are only ever added within a version."""
+        return {
+            "campaign": self.campaign,
+            "problems": list(self.problems),
+            "trials": list(self.trials),
+            "warm_start": [{"record": one["record"], "score": one["score"]} for one in self.warm_start],
+            "most_trials": self.cost.trials,
+            "most_node_hours": self.cost.most,
+            "expected_node_hours": self.cost.expected,
+            "expected_s": None if self.cost.hours is None else self.cost.hours * 3600,
+        }
+
+
+def trials(
+    definition: Definition,
+    component: Component,
+    problems: Sequence[Problem],
+    executor: Executor,
+    config: Config,
+    count: int,
+) -> Sequence[str]:
+    """The first runs for the first problems, their defaults among them, as a person reads them: each with its script,
+    and the other files in its directory where these are not as for the run before."""
+    first = rounds(problems)[0]
+    points = [_first(definition, problem, count) for problem in first]
+    texts = list[str]()
+    shown = dict[str, str]()
+    for number in range(max(map(len, points))):
+        chosen = [(one, *some[number]) for one, some in zip(first, points, strict=True) if number < len(some)]
+        plan = _plan(component, [(problem, point) for problem, _, point in chosen])
+        plan = dataclasses.replace(plan, timeout_s=min(plan.timeout_s, definition.executor.max_trial_s))
+        directory = config.tuner.work / "CAMPAIGN" / chosen[0][0].key.replace("/", "_") / f"{number:04}"
+        told = "".join(
+            f"# {problem.key}, {role}: {' '.join(f'{name}={value}' for name, value in point.items())}\n"
+            for problem, role, point in chosen
+        )
+        script = executor.preview(Begun("TRIAL", plan, directory))
+        texts.append(f"{told}{script}{_files(plan, directory, shown)}")
+        shown = _written(plan)
+    return texts
+
+
+def _written(plan: TrialPlan) -> dict[str, str]:
+    return beside(plan) | dict(plan.files)
+
+
+def _files(plan: TrialPlan, directory: Path, shown: Mapping[str, str]) -> str:
+    """The files of a trial, each behind its path; of those that were shown for the run before, only that."""
+    text = ""
+    for name, content in _written(plan).items():
+        again = shown.get(name) == content
+        text += f"\n==> {directory / name}{' is as before' if again else ''}\n{'' if again else content}"
+        text += "" if text.endswith("\n") else "\n"
+    return text
+
+
+def cost(
+    definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None = None
+) -> Cost:
+    """What a campaign costs; `trial_s`: what a trial of the default takes (of a run for several, its share)."""
+    number, most, expected = 0, 0.0, 0.0
+    for together in rounds(problems):
+        plan = _plan(component, [(problem, problem.default) for problem in together])
+        limit_s = min(plan.timeout_s, definition.executor.max_trial_s) / len(together)
+        for problem in together:
+            count = most_trials(definition, problem)
+            number += count
+            most += count * plan.nodes * limit_s / 3600
+            expected += count * plan.nodes * min(trial_s or 0.0, limit_s) / 3600
+    hours = number * (trial_s or 0.0) / 3600 / definition.executor.parallel
+    if (budget := definition.budget.node_hours) is not None:
+        hours *= min(1.0, budget / expected) if expected else 1.0
+        most, expected = min(most, budget), min(expected, budget)
+    return Cost(number, most) if trial_s is None else Cost(number, most, expected, hours)
+
+
+def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]]) -> TrialPlan:
+    """A run for these."""
+    if chosen[0][0].round and isinstance(component, RoundComponent):
+        return component.plan_round([Wanted(problem.key, point) for problem, point in chosen])
+    ((problem, point),) = chosen
+    return component.plan(problem.key, point)
+
+
+def known_trial_s(database: Database, definition: Definition) -> float | None:
+    """What a run of the default took in the last campaign for the same thing, in seconds; None without one."""
+    same = ("component", "application", "settings")
+    wanted = {key: value for key, value in definition.model_dump(mode="json").items() if key in same}
+    for campaign in database.campaigns():
+        if {key: campaign.spec["definition"].get(key) for key in same} != wanted:
+            continue
+        rows = [row for row in database.trials(campaign.id) if row.role is TrialRole.DEFAULT]
+        times = [row.elapsed_s for row in rows if row.state is TrialState.COMPLETE and row.elapsed_s]
+        if times:
+            return statistics.fmean(times)
+    return None
+
+
+def _first(definition: Definition, problem: Problem, count: int) -> list[tuple[TrialRole, Parametrization]]:
+    method = definition.search.new(problem.space, seed_of(definition, problem), problem.first)
+    method.tell(problem.default, 1.0)
+    points: list[Parametrization] = []
+    while len(points) < min(count - 1, definition.search.budget) and (point := method.ask(points)) is not None:
+        points.append(point)
+    return [(TrialRole.DEFAULT, problem.default), *((TrialRole.SEARCH, point) for point in points)]

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's life: begun, run by one coordinator at a time, interrupted, resumed, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import platform
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reprise import __version__
+from reprise.config import Config
+from reprise.database.entities import Campaign, CampaignState
+from reprise.database.facade import Database
+from reprise.tuner.campaign import preview
+from reprise.tuner.campaign.coordinator import Coordinator
+from reprise.tuner.campaign.publish import finish
+from reprise.tuner.campaign.trial_journal import Journal
+from reprise.tuner.campaign.trials import Trials
+from reprise.tuner.definition import campaign_place, component_registry
+from reprise.tuner.definition.campaign_definition import Application, CampaignError, Definition, check
+from reprise.tuner.definition.schedule import BackOff
+from reprise.tuner.errors import CampaignFailedError, TunerError
+from reprise.tuner.executors.allocation_executor import AllocationExecutor
+from reprise.tuner.executors.executor import Executor, Say
+from reprise.tuner.executors.job_executor import JobExecutor
+from reprise.tuner.executors.launch_lines import Launcher
+from reprise.tuner.executors.local_executor import LocalExecutor
+from reprise.tuner.executors.replay_executor import ReplayExecutor
+from reprise.tuner.executors.slurm_commands import Slurm, SlurmCommands, clear
+from reprise.tuner.model.component import Component, Problem, Reviewer, size_of
+from reprise.tuner.report.progress import Report
+from reprise.tuner.search import grid_points
+from reprise.tuner.steps import warm_start
+
+STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
+WITH_JOBS = ("allocation", "slurm")
+ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
+
+
+def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
+    """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
+    described, component, problems = _read(definition, config)
+    metadata = _metadata(definition.application, now) if definition.application else {}
+    spec = {
+        "definition": definition.model_dump(mode="json"),
+        "component": described,
+        "metadata": metadata,
+        "problems": [_axes(problem) for problem in problems],
+        "size": size_of(component, problems),
+        "versions": _versions(),
+        "warm_start": _sources(database, definition, component, problems, metadata, config),
+    }
+    context = _context(component, config)
+    campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
+    return database.campaign(database.add_campaign(campaign))
+
+
+def run(
+    database: Database,
+    campaign: Campaign,
+    config: Config,
+    report: Report,
+    slurm: Slurm | None = None,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sequence[int]:
+    """Run a campaign from where it is to its end; returns the ids of its records.
+
+    Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
+    """
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    directory = campaign_place.directory_of(campaign, config)
+    with _files_named(directory), campaign_place.locked(campaign, directory):
+        state = database.campaign(campaign.id).state
+        if state in (CampaignState.COMPLETE, CampaignState.FAILED):
+            raise TunerError(f"campaign {campaign.id} is {state} already: `reprise tune status {campaign.id}` shows it")
+        database.set_campaign_state(campaign.id, CampaignState.RUNNING, {})
+        try:
+            component = component_registry.build(campaign.spec["component"], definition.settings, config)
+            context = _context(component, config)
+            if context != campaign.context:
+                raise TunerError(
+                    f"campaign {campaign.id} measured for {_in_words(campaign.context)}, and here is now "
+                    f"{_in_words(context)}: go back to that, or start a new campaign"
+                )
+            problems = warm_start.opened(component.problems(), campaign.spec)
+            commands, name = slurm or SlurmCommands(), campaign_place.job_name(campaign, directory)
+            executor = build_executor(definition, config, component, problems, name, report.say, commands, sleep)
+            with report.running(), executor:
+                journal = Journal(database, campaign.id, clock)
+                rounds = {problem.key: problem.round for problem in problems}
+                trials = Trials(component, executor, journal, directory, definition.executor.max_trial_s, rounds)
+                back_off = _back_off(definition, commands)
+                coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
+                results = coordinator.run()
+                found = [result.comparison for result in results if result.comparison]
+                publications = component.publish(found, trials.prove, config.artifacts.directory) if found else []
+            defaults = {result.problem: result.default for result in results}
+            remarks = component.review(defaults, found) if isinstance(component, Reviewer) else ()
+            return finish(database, campaign, definition, results, publications, clock(), remarks)
+        except CampaignFailedError as error:
+            database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
+            raise
+        except BaseException as error:
+            why = "stopped by a signal" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+            database.set_campaign_state(campaign.id, CampaignState.STOPPED, {"error": why})
+            raise
+
+
+def stop(
+    database: Database,
+    campaign: Campaign,
+    config: Config,
+    slurm: Slurm | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """End what runs of a campaign, in order, so that it can be resumed. Raises TunerError where that cannot be done."""
+    if campaign.state in (CampaignState.COMPLETE, CampaignState.FAILED):
+        raise TunerError(f"campaign {campaign.id} is {campaign.state} already: there is nothing to stop")
+    if campaign_place.is_running(campaign, config):
+        pid, host = campaign_place.coordinator(campaign, config)
+        if host != socket.gethostname():
+            raise TunerError(
+                f"campaign {campaign.id} is run by process {pid} on {host}: run `reprise tune stop {campaign.id}` there"
+            )
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except PermissionError as error:
+            raise TunerError(f"process {pid} that runs campaign {campaign.id} is another user's: ask them") from error
+        waited = 0.0
+        while campaign_place.is_running(campaign, config):
+            if waited >= STOPPED_S:
+                raise TunerError(
+                    f"process {pid} that runs campaign {campaign.id} does not end: `kill -9 {pid}`, then stop it again"
+                )
+            sleep(0.2)
+            waited += 0.2
+        return
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    directory = campaign_place.directory_of(campaign, config)
+    with campaign_place.locked(campaign, directory):  # its coordinator was killed: only its jobs are left
+        if definition.executor.kind in WITH_JOBS:
+            clear(slurm or SlurmCommands(), campaign_place.job_name(campaign, directory), (), sleep)
+        if database.campaign(campaign.id).state is CampaignState.RUNNING:
+            summary = {"error": "stopped after its coordinator was killed"}
+            database.set_campaign_state(campaign.id, CampaignState.STOPPED, summary)
+
+
+def abandon(database: Database, campaign: Campaign, config: Config, who: str) -> None:
+    """The same, for good: it cannot be resumed. `who` stopped it."""
+    stop(database, campaign, config)
+    database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
+
+
+def plan(
+    definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None
+) -> preview.Planned:
+    """The scripts of the first trials and the cost of a campaign; nothing is submitted."""
+    _, component, problems = _read(definition, config)
+    sources: Sequence[Mapping[str, Any]] = []
+    if database is not None:
+        if trial_s is None:
+            trial_s = preview.known_trial_s(database, definition)
+        if definition.application:
+            metadata = _metadata(definition.application, time.time())
+            sources = _sources(database, definition, component, problems, metadata, config)
+    problems = warm_start.opened(problems, {"warm_start": sources})
+    executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
+    texts = preview.trials(definition, component, problems, executor, config, count)
+    cost = preview.cost(definition, component, problems, trial_s)
+    return preview.Planned(definition.name, [problem.key for problem in problems], texts, cost, sources)
+
+
+def cost(definition: Definition, config: Config) -> preview.Cost:
+    """What a campaign costs at most."""
+    _, component, problems = _read(definition, config)
+    return preview.cost(definition, component, problems)
+
+
+def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
+    """The component as its file describes it, the component itself, and what there is to tune, at least one problem."""
+    described = component_registry.read(definition.component, config, definition.application)
+    component = component_registry.build(described, definition.settings, config)
+    problems = component.problems()
+    if not problems:
+        raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    return described, component, problems
+
+
+def _sources(
+    database: Database,
+    definition: Definition,
+    component: Component,
+    problems: Sequence[Problem],
+    metadata: Mapping[str, Any],
+    config: Config,
+) -> Sequence[Mapping[str, Any]]:
+    if definition.search.warm_start == "off":
+        return []
+    return warm_start.find(database, component, problems, metadata, definition.search.warm_start_score, config)
+
+
+def _axes(problem: Problem) -> dict[str, Any]:
+    """A problem in a campaign's spec: what a reader of its trials cannot tell from them."""
+    kinds = {parameter.name: parameter.kind for parameter in problem.space.parameters}
+    return {
+        "problem": problem.key,
+        "default": dict(problem.default),
+        "kinds": kinds,
+        "grid": grid_points.size(problem.space),
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Of what decides which points a search asks for, and what is measured."""
+    known = {name: importlib.metadata.version(name) for name in ASKING}
+    return {"reprise": __version__, "python": platform.python_version(), **known}
+
+
+@contextlib.contextmanager
+def _files_named(directory: Path) -> Iterator[None]:
+    """What goes wrong with files in the middle of a campaign, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise TunerError(
+            f"{error.filename or directory}: {error.strerror or error}: make room there or correct its permissions, "
+            "then resume the campaign"
+        ) from error
+
+
+def build_executor(
+    definition: Definition,
+    config: Config,
+    component: Component,
+    problems: Sequence[Problem],
+    name: str,
+    say: Say,
+    slurm: Slurm,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Executor:
+    """The executor that a definition asks for; `name` is that of its jobs."""
+    section = definition.executor
+    if section.kind == "local":
+        return LocalExecutor()
+    if section.kind == "replay":
+        return ReplayExecutor(definition.search.seed)
+    launcher = Launcher(section.launcher, section.mpi, config.openmpi.mpirun)
+    options = section.sbatch_options()
+    if section.kind == "slurm":
+        return JobExecutor(slurm, name, launcher, options, say, sleep)
+    plans = [component.plan(problem.key, problem.default) for problem in problems]
+    nodes, tasks = max(plan.nodes for plan in plans), max(plan.tasks_per_node for plan in plans)
+    return AllocationExecutor(slurm, name, launcher, options, nodes, tasks, say, sleep)
+
+
+def _back_off(definition: Definition, slurm: Slurm) -> BackOff | None:
+    section = definition.executor
+    if section.kind != "slurm":
+        return None
+    return BackOff(lambda: slurm.others_wait(section.partition), section.back_off_s, time.monotonic)
+
+
+def _context(component: Component, config: Config) -> dict[str, object]:
+    return {"cluster": config.site.cluster, **component.context()}
+
+
+def _in_words(context: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {json.dumps(value)}" for name, value in context.items())
+
+
+def _metadata(application: Application, now: float) -> dict[str, Any]:
+    """What linkage knows of the application's job, as if its user submitted it now."""
+    from reprise.matcher.submission import Submission, parse
+
+    try:
+        text = application.script.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise CampaignError(
+            f"{application.script}: cannot be read ({error.strerror}): name the batch script of the application"
+        ) from error
+    directory = application.directory or application.script.parent
+    submission = Submission.for_script(str(application.script), text, application.options, str(directory))
+    return parse(submission, user=application.user, submit_time=now).to_json()

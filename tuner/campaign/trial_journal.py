@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign has done, trial by trial, in the database: written before it is done, read after an interruption."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from reprise.database.entities import Trial, TrialRole, TrialState
+from reprise.database.facade import Database
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import Problem, Sample
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.trial_rows import OPEN
+
+HEARTBEAT_S = 10.0  # between the notes that a coordinator is at work
+
+
+class Journal:
+    """The trials of one campaign, as they stand in the database. Times are Unix seconds of `clock`."""
+
+    def __init__(self, database: Database, campaign_id: int, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._campaign_id = campaign_id
+        self._clock = clock
+        self._rows = {trial.id: trial for trial in database.trials(campaign_id)}
+        self._beat_at: float | None = None
+
+    def rows(self, problem: str | None = None) -> Sequence[Trial]:
+        """The campaign's trials, or those of one problem, in the order in which they were planned."""
+        return [trial for trial in self._rows.values() if problem in (None, trial.problem)]
+
+    def check(self, problems: Sequence[Problem]) -> None:
+        """Raise TunerError where a trial is none of what would be tuned now."""
+        points = {one.key: {one.space.key(point) for point in (*one.space.points, one.default)} for one in problems}
+        spaces = {one.key: one.space for one in problems}
+        for row in self._rows.values():
+            try:
+                known = spaces[row.problem].key(row.parametrization) in points[row.problem]
+            except (KeyError, TypeError):
+                known = False
+            if not known:
+                raise TunerError(
+                    f"campaign {self._campaign_id} cannot be resumed: its trial {row.number} of {row.problem} is no "
+                    "point of what would be tuned now (the component or Reprise has changed since): start a new "
+                    "campaign"
+                )
+
+    def plan(
+        self, problem: str, role: TrialRole, parametrization: Parametrization, limit_s: float | None = None
+    ) -> Trial:
+        """A new trial, which nothing was begun for yet."""
+        number = len(self.rows(problem))
+        trial = Trial(self._campaign_id, problem, number, role, dict(parametrization), limit_s=limit_s)
+        trial = dataclasses.replace(trial, id=self._database.add_trial(trial))
+        self._rows[trial.id] = trial
+        return trial
+
+    def again(self, trial: Trial) -> Trial:
+        """A trial of which what was begun is lost: its next attempt, which nothing was begun for yet."""
+        return self._write(dataclasses.replace(trial, state=TrialState.PLANNED, attempt=trial.attempt + 1))
+
+    def started(self, trial: Trial, job_id: int | None, nodes: int) -> Trial:
+        """A trial that runs, or waits for its nodes, from now on."""
+        now = self._clock()
+        return self._write(
+            dataclasses.replace(trial, state=TrialState.RUNNING, slurm_job_id=job_id, started_at=now, nodes=nodes)
+        )
+
+    def ended(self, trial: Trial, sample: Sample | None) -> Trial:
+        """A trial in its final state, with what was measured."""
+        if trial.state in OPEN:
+            raise ValueError(f"trial {trial.id} has not ended: this is a defect of the caller")
+        last = max((row.ordinal or 0 for row in self._rows.values()), default=0)
+        ended = dataclasses.replace(trial, ended_at=self._clock(), ordinal=last + 1)
+        if sample:
+            ended = dataclasses.replace(
+                ended,
+                value=sample.value,
+                samples=tuple(sample.samples),
+                unit=sample.unit,
+                metrics=dict(sample.metrics),
+            )
+        return self._write(ended)
+
+    def beat(self, monotonic: float) -> None:
+        """Note that the coordinator is at work, now and then; `monotonic` is a clock that nobody sets."""
+        if self._beat_at is None or monotonic >= self._beat_at + HEARTBEAT_S:
+            self._database.campaign_lives(self._campaign_id, self._clock())
+            self._beat_at = monotonic
+
+    def _write(self, trial: Trial) -> Trial:
+        self._database.update_trial(trial)
+        self._rows[trial.id] = trial
+        return trial

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials from their plans to their final rows in the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from reprise.database.entities import Trial, TrialState
+from reprise.tuner.campaign.trial_journal import Journal
+from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
+from reprise.tuner.executors.executor import UNKNOWN, Begun, Executor, TrialResult
+from reprise.tuner.model.component import Component, RoundComponent, Sample, TrialOutput, TrialPlan, Wanted
+from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN
+from reprise.tuner.steps.step import Start
+
+ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
+PREEMPTIONS = 30  # the same of those that are preempted: others need the nodes now and then, which is no fault
+OUTPUT_ROOM = 65536  # bytes; with less left, a failed trial may only have failed to write
+WITHDRAWN = "was withdrawn before it began: its nodes would have come outside the campaign's hours"
+NOT_REACHED = "was not reached: the run ended before it"
+
+
+class Trials:
+    """Runs a campaign's trials, each attempt in a directory of its own below `directory`.
+
+    `rounds`: of each problem its round (`Problem.round`), "" where it is evaluated alone.
+    """
+
+    def __init__(
+        self,
+        component: Component,
+        executor: Executor,
+        journal: Journal,
+        directory: Path,
+        max_trial_s: float,
+        rounds: Mapping[str, str] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._component = component
+        self._executor = executor
+        self._journal = journal
+        self._directory = directory
+        self._max_trial_s = max_trial_s
+        self._rounds = rounds or {}
+        self._monotonic = monotonic
+        self._under_way: dict[str, list[Trial]] = {}  # of each run, in the order in which it evaluates them
+        self._lost: list[Trial] = []
+
+    @property
+    def under_way(self) -> int:
+        """How many runs go on or wait for nodes."""
+        return len(self._under_way)
+
+    @property
+    def waiting(self) -> int:
+        """How many of them wait for nodes, as far as is known."""
+        return self._executor.waiting
+
+    @property
+    def lost(self) -> bool:
+        """Whether there are trials that are to be begun again."""
+        return bool(self._lost)
+
+    def resume(self) -> None:
+        """Take over what an earlier coordinator left under way; what is lost of it is begun again by `start_again`.
+
+        Of a run of several trials the first is taken over, and the others are lost.
+        """
+        left = {_key(row): row for row in self._journal.rows() if row.state in OPEN}
+        kept = self._executor.resume([self._begun([row]) for row in left.values()])
+        self._under_way = {key: [row] for key, row in left.items() if key in kept}
+        self._lost = [row for key, row in left.items() if key not in kept]
+
+    def start_again(self) -> None:
+        """Begin a lost trial again, the same one, in another directory; with it others that one run can evaluate."""
+        first = self._lost[0]
+        together = {first.problem: first}
+        if run := self._rounds.get(first.problem):
+            for row in self._lost:
+                if self._rounds[row.problem] == run:
+                    together.setdefault(row.problem, row)
+        self._lost = [row for row in self._lost if together.get(row.problem) is not row]
+        self._start([self._journal.again(row) for row in together.values()])
+
+    def start(self, steps: Sequence[tuple[str, Start]]) -> None:
+        """Begin new trials, of different problems, by one run."""
+        self._start([self._journal.plan(problem, one.role, one.point, one.limit_s) for problem, one in steps])
+
+    def poll(self, timeout_s: float) -> Sequence[Trial]:
+        """Final rows of trials, as soon as a run ended, or none after `timeout_s`. Raises TunerError."""
+        self._journal.beat(self._monotonic())
+        ended: list[Trial] = []
+        for one in self._executor.poll(timeout_s):
+            ended += self._end(one.key, one.result)
+        return ended
+
+    def rest(self) -> None:
+        """Give back nodes that no trial uses; those that wait for theirs are tried another time."""
+        self._journal.beat(self._monotonic())
+        for key in self._executor.rest():
+            for trial in self._under_way.pop(key):
+                self._journal.ended(dataclasses.replace(trial, state=TrialState.CANCELLED, message=WITHDRAWN), None)
+
+    def directory(self, trial: Trial) -> Path:
+        """Where the files of a trial's present attempt are."""
+        again = "" if trial.attempt == 1 else f".{trial.attempt}"
+        return self._directory / re.sub(r"[^\w.-]", "_", trial.problem) / f"{trial.number:04}{again}"
+
+    def prove(self, plan: TrialPlan) -> TrialOutput:
+        """Run a plan that is no trial, e.g. a component's proof (`component.Runner`), while no trial runs."""
+        for _ in range(ATTEMPTS):
+            number = sum(1 for _ in self._directory.glob("proof-*")) + 1
+            directory = self._directory / f"proof-{number:04}"
+            self._executor.start(Begun(directory.name, self._limited(plan), directory))
+            while not (found := self._executor.poll(1.0)):
+                self._journal.beat(self._monotonic())
+            result = found[0].result
+            if result.state in (TrialState.COMPLETE, TrialState.FAILED):  # a failure is for the component to judge
+                return result.output
+            if result.state not in INTERRUPTED:
+                break
+        raise TunerError(f"a proof run did not end ({result.message}): resume the campaign to have it run again")
+
+    def _start(self, together: Sequence[Trial]) -> None:
+        begun = self._begun(together)
+        self._under_way[begun.key] = list(together)  # also where this is interrupted
+        job_id = self._executor.start(begun)
+        self._under_way[begun.key] = [self._journal.started(trial, job_id, begun.plan.nodes) for trial in together]
+        for trial in together[1:]:
+            _point_to(begun.directory, self.directory(trial))
+
+    def _begun(self, together: Sequence[Trial]) -> Begun:
+        """The run that evaluates these, by the first one's name."""
+        first = together[0]
+        plan = self._plan(together)
+        if not self._rounds.get(first.problem) and first.limit_s is not None:
+            plan = dataclasses.replace(plan, timeout_s=min(first.limit_s, plan.timeout_s))
+        return Begun(_key(first), plan, self.directory(first))
+
+    def _plan(self, together: Sequence[Trial]) -> TrialPlan:
+        first = together[0]
+        if self._rounds.get(first.problem):
+            wanted = [Wanted(one.problem, one.parametrization, one.limit_s) for one in together]
+            return self._limited(self._round_component().plan_round(wanted))
+        return self._limited(self._component.plan(first.problem, first.parametrization))
+
+    def _round_component(self) -> RoundComponent:
+        if isinstance(self._component, RoundComponent):
+            return self._component
+        raise TypeError(f"{self._component.name} has problems of one round and no `plan_round`: this is a defect of it")
+
+    def _limited(self, plan: TrialPlan) -> TrialPlan:
+        return dataclasses.replace(plan, timeout_s=min(plan.timeout_s, self._max_trial_s))
+
+    def _end(self, key: str, result: TrialResult) -> list[Trial]:
+        """The final rows of what a run evaluated. What it cost is shared out evenly."""
+        together = self._under_way[key]
+        found, hopeless = [], None
+        for trial in together:
+            try:
+                found.append(self._judged(trial, result))
+            except CampaignFailedError as error:
+                found.append((TrialState.FAILED, " ".join(str(error).split()), None))
+                hopeless = error
+        if result.state is not TrialState.COMPLETE and len(together) > 1:
+            found = _one_to_blame(found)
+        if any(state is TrialState.FAILED for state, _, _ in found):
+            self._check_room(together)
+        ended = []
+        for trial, (state, message, sample) in zip(together, found, strict=True):
+            row = dataclasses.replace(
+                trial,
+                state=state,
+                message=message,
+                slurm_job_id=result.slurm_job_id or trial.slurm_job_id,
+                nodes=trial.nodes if result.nodes is None else result.nodes,
+                elapsed_s=max(0.0, result.output.elapsed_s) / len(together),
+            )
+            ended.append(self._journal.ended(row, sample))
+        del self._under_way[key]
+        if hopeless:
+            raise hopeless
+        return ended
+
+    def _judged(self, trial: Trial, result: TrialResult) -> _Judged:
+        """What became of one of the trials of a run."""
+        in_round = bool(self._rounds.get(trial.problem))
+        if result.state is TrialState.COMPLETE or in_round:
+            try:
+                sample = _checked(self._component.read(trial.problem, result.output))
+            except ObjectiveError as error:
+                if result.state is TrialState.COMPLETE:
+                    return TrialState.FAILED, " ".join(str(error).split()), None
+                return result.state, result.message, None
+            if sample.given_up:
+                return TrialState.PRUNED, f"was given up above {sample.value:.3g} {sample.unit}", sample
+            return TrialState.COMPLETE, "", sample
+        if result.state is TrialState.TIMEOUT and self._was_pruned(trial, result.output):
+            message = f"was stopped after {trial.limit_s:g} s, since others are faster"
+            return TrialState.PRUNED, message, Sample(trial.limit_s or 0.0)
+        return result.state, result.message, None
+
+    def _check_room(self, together: Sequence[Trial]) -> None:
+        """Raise TunerError where trials may only have failed to write."""
+        if shutil.disk_usage(self._directory).free < OUTPUT_ROOM:
+            for trial in together:
+                self._journal.again(trial)  # a resumed campaign is not to believe what it left
+            raise TunerError(
+                f"{self._directory}: its file system is full, and the output of a trial is lost: make room, then "
+                "resume the campaign"
+            )
+
+    def _was_pruned(self, trial: Trial, output: TrialOutput) -> bool:
+        """Whether it was its own limit that stopped it, and not the campaign's, or Slurm's at an unknown run time."""
+        limit_s = trial.limit_s
+        return limit_s is not None and limit_s < self._plan([trial]).timeout_s and output.exit_status != UNKNOWN
+
+
+_Judged = tuple[TrialState, str, Sample | None]
+
+
+def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
+    """Of a run that ended early: the first without a value was under way then, and those after it never began."""
+    judged = list(found)
+    without = [index for index, (_, _, sample) in enumerate(judged) if sample is None]
+    for index in without[1:]:
+        judged[index] = (TrialState.CANCELLED, NOT_REACHED, None)
+    return judged
+
+
+def _point_to(directory: Path, name: Path) -> None:
+    """Let a trial's own name lead to the directory of the run that evaluates it."""
+    with contextlib.suppress(OSError):
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.unlink(missing_ok=True)
+        name.symlink_to(directory)
+
+
+def _key(trial: Trial) -> str:
+    return f"trial-{trial.id}.{trial.attempt}"
+
+
+def _checked(sample: Sample) -> Sample:
+    if not (math.isfinite(sample.value) and sample.value > 0):
+        raise ObjectiveError(f"the objective is {sample.value}, which no run can take: check how it is read")
+    return sample

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a component file and a campaign's settings, both unchecked, to the description of what is tuned."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from reprise.config import first_problem
+from reprise.tuner.components.component_schema import (
+    COMPARISON,
+    WORD,
+    ComponentFile,
+    ObjectiveSection,
+    ParameterSection,
+    Scalars,
+    Settings,
+    ValuesSection,
+)
+from reprise.tuner.components.described_component import (
+    Activation,
+    ComponentParameter,
+    Description,
+    Forbidden,
+    Objective,
+    Part,
+)
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.space import Value
+from reprise.variables import PRELOAD_VARIABLE
+
+
+def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Description:
+    """The description. Raises TunerError with one line."""
+    file = check(definition)
+    named = {key: settings[key] for key in settings if key not in file.needs}
+    given = _given(file, {key: settings[key] for key in settings if key in file.needs})
+    try:
+        campaign = Settings.model_validate(named)
+    except ValidationError as error:
+        raise TunerError(f"settings: {first_problem(error, Settings)}") from error
+    for key in campaign.space:
+        if key not in file.parameters:
+            raise TunerError(f"settings: space: {key!r} is no parameter of {file.name}: known are {_all(file)}")
+    return Description(
+        name=file.name,
+        version=file.version,
+        activation=_activation(file, given),
+        parameters=[_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()],
+        before=_filled(file.before.strip(), given, shlex.quote),
+        forbidden=[_forbidden(one) for one in file.forbidden],
+        objective=_objective(campaign.objective or file.objective),
+        conflicts=file.conflicts,
+        context=file.context,
+        verify=file.verify or "",
+        predicted=campaign.predicted.model_dump() if campaign.predicted else {},
+        nodes=campaign.nodes,
+        tasks_per_node=campaign.tasks_per_node,
+        timeout_s=campaign.timeout_s,
+    )
+
+
+def check(definition: Mapping[str, Any]) -> ComponentFile:
+    """A component file's content, checked. Raises TunerError with one line."""
+    own = {key: value for key, value in definition.items() if key != "application"}  # the job that is run, see registry
+    try:
+        return ComponentFile.model_validate(own)
+    except ValidationError as error:
+        raise TunerError(f"component {definition.get('name')}: {first_problem(error, ComponentFile)}") from error
+
+
+def _all(file: ComponentFile) -> str:
+    return ", ".join(file.parameters)
+
+
+def _given(file: ComponentFile, settings: Mapping[str, Any]) -> dict[str, str]:
+    for key, why in file.needs.items():
+        if key not in settings:
+            raise TunerError(f"settings: {key!r} is missing ({why}): add it")
+        if not isinstance(settings[key], str) or not WORD.fullmatch(settings[key]):
+            raise TunerError(f"settings: {key}: {settings[key]!r} must be one word without signs of the shell")
+    return dict(settings)
+
+
+def _filled(text: str, given: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+    for key, value in given.items():
+        text = text.replace(f"{{{key}}}", quote(value))
+    return text
+
+
+def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
+    section = file.activation
+    asked = {PRELOAD_VARIABLE: section.library} if section.library else {}
+    return Activation(
+        environment={**asked, **{name: _filled(value, given) for name, value in section.environment.items()}},
+        options=[_filled(option, given) for option in section.options],
+        directives=[_filled(line, given) for line in section.directives],
+        preload=[_filled(library, given) for library in section.preload],
+        library=section.library or "",
+        commands=[_filled(line, given, shlex.quote) for line in section.commands],
+        checks=[_filled(line, given, shlex.quote) for line in section.checks],
+        wrapper=[_filled(word, given) for word in section.wrapper],
+        hints=section.hints or "",
+        hint_list=section.hint_list or "",
+    )
+
+
+def _parameter(key: str, section: ParameterSection, wanted: object) -> ComponentParameter:
+    """The parameter on the campaign's grid: `wanted` is what `settings.space` says of it, None for nothing."""
+    try:
+        chosen, multiplicative = _chosen(section, wanted)
+        values = [section.checked(value) for value in chosen]
+        scale = _scale(section, values, multiplicative)
+    except ValueError as error:
+        raise TunerError(f"settings: space.{key}: {error}") from error
+    default, unset = section.checked(section.default), section.unset
+    return ComponentParameter(
+        key=key,
+        name=section.name or key,
+        via=section.via,
+        type=section.type,
+        default=default,
+        values=values,
+        scale=scale,
+        unset=None if unset is None else section.checked(unset),
+        flag=section.flag,
+        suffix=section.suffix,
+        words=section.words,
+        at_most=section.at_most or "",
+        counts_when={other: _listed(value) for other, value in section.when.items()},
+    )
+
+
+def _scale(section: ParameterSection, values: Sequence[Value], multiplicative: bool) -> str:
+    if section.type in ("str", "bool"):
+        return "category"
+    scale = section.scale or ("log" if multiplicative else "linear")
+    if scale == "log" and min(float(value) for value in values) <= -1:
+        raise ValueError("a log scale has no values of -1 or below: set `scale: linear`")
+    return scale
+
+
+def _chosen(section: ParameterSection, wanted: object) -> tuple[Sequence[Value], bool]:
+    """The values of the grid and whether their steps are multiplicative. Without any grid the default is fixed."""
+    source = wanted if isinstance(wanted, ValuesSection) else section
+    if wanted is None or isinstance(wanted, ValuesSection):
+        found = source.range()
+        return [section.default] if found is None else found, source.step_type == "multiplicative"
+    return _listed(wanted), section.step_type == "multiplicative"  # type: ignore[arg-type]  # checked by Settings
+
+
+def _listed(value: Scalars) -> list[Value]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
+    if isinstance(one, dict):
+        return Forbidden(values={key: _listed(value) for key, value in one.items()})
+    found = COMPARISON.fullmatch(one)
+    if not found:  # the schema has seen to that
+        raise TunerError(f"forbidden: {one!r} is no comparison")
+    try:
+        right: str | float = float(found[3])
+    except ValueError:
+        right = found[3]
+    return Forbidden(left=found[1], operator=found[2], right=right)
+
+
+def _objective(section: ObjectiveSection) -> Objective:
+    return Objective(
+        pattern=section.pattern or "",
+        file=section.file,
+        take=section.take,
+        function=section.function or "",
+        unit=section.unit,
+        maximize=section.direction == "maximize",
+        parts=[
+            Part(name, part.pattern, part.take, part.weight, part.amount or 0.0) for name, part in section.parts.items()
+        ],
+    )

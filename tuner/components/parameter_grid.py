@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From parameters to the grid that is searched: ranges, parameters that do not count, combinations left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from reprise.tuner.components.described_component import ComponentParameter, Forbidden
+from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
+
+VALUE_LIMIT = 100_000  # values on one axis: a step that is too small is a slip of the pen
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+def steps(low: float, high: float, step: float, multiplicative: bool) -> tuple[float, ...]:
+    """The values from `low` on that are at most `high`. Whole numbers stay whole; tenths are added exactly.
+
+    From 2 to 16 in steps of 2: 2, 4, 6, ...; multiplicative 2, 4, 8, 16. From 1 to 15 in steps of 3: 1, 4, 7, 10, 13.
+    Raises ValueError for a range without end or without values.
+    """
+    value, last, by = (Decimal(str(number)) for number in (low, high, step))
+    if value > last:
+        raise ValueError(f"the range begins at {low} and ends at {high}: exchange min and max")
+    if multiplicative and (value <= 0 or by <= 1):
+        raise ValueError(
+            f"no multiplicative range begins at {low} with step {step}: begin over 0 and list zero in `also`"
+        )
+    if by <= 0:
+        raise ValueError(f"a step of {step} does not lead from {low} to {high}: give one over 0")
+    whole = all(isinstance(number, int) for number in (low, high, step))
+    found: list[float] = []
+    while value <= last:
+        found.append(int(value) if whole else float(value))
+        if len(found) > VALUE_LIMIT:
+            raise ValueError(f"the range has more than {VALUE_LIMIT:,} values: give a larger step")
+        value = value * by if multiplicative else value + by
+    return tuple(found)
+
+
+def bounded(parameters: Sequence[ComponentParameter], most: Mapping[str, int]) -> list[ComponentParameter]:
+    """Without values that are over the application's number of nodes or tasks, where `most` says it. Raises ValueError
+    where none is left."""
+    found = []
+    for parameter in parameters:
+        limit = most.get(parameter.at_most)
+        if limit is not None:
+            kept = [value for value in parameter.values if isinstance(value, int) and value <= limit]
+            if not kept:
+                raise ValueError(f"{parameter.key}: all values are over the application's {limit} {parameter.at_most}")
+            parameter = dataclasses.replace(parameter, values=kept)
+        found.append(parameter)
+    return found
+
+
+def space(parameters: Sequence[ComponentParameter], forbidden: Sequence[Forbidden], default: Parametrization) -> Space:
+    """The grid. A parameter that does not count has one value, so that points which differ in it only are one.
+
+    Forbidden points are no points: what would be one is its nearest neighbour that is allowed, which the space's
+    `canonical` answers for them. The default is what it is, forbidden or off the grid as it may be. Raises ValueError
+    where no point is allowed.
+    """
+    axes = [Parameter(p.key, p.values, p.scale) for p in parameters]
+    resting = {p.key: p.default if p.default in p.values else p.values[0] for p in parameters}
+
+    def alive(point: Parametrization) -> Parametrization:
+        counted = counting(parameters, point)
+        return {p.key: point[p.key] if p.key in counted else resting[p.key] for p in parameters}
+
+    start = alive(default)
+    repaired: dict[tuple[Value, ...], Parametrization] = {}
+
+    def canonical(point: Parametrization) -> Parametrization:
+        seen = alive(point)
+        if seen == start or not is_forbidden(forbidden, seen):
+            return seen
+        key = tuple(seen.values())
+        if key not in repaired:
+            repaired[key] = next(p for p in _nearby(axes, seen, alive) if not is_forbidden(forbidden, p))
+        return repaired[key]
+
+    corner = {axis.name: axis.values[0] for axis in axes}
+    if all(is_forbidden(forbidden, point) for point in _nearby(axes, corner, alive)):
+        raise ValueError("every point of the grid is forbidden: leave out one of the combinations")
+    return Space(axes, canonical if forbidden or any(p.counts_when for p in parameters) else _same)
+
+
+def counting(parameters: Sequence[ComponentParameter], point: Parametrization) -> frozenset[str]:
+    """The keys of the parameters that count at a point: those on which theirs depends count, and have such values.
+
+    Conditions name parameters that stand earlier in the file.
+    """
+    found: set[str] = set()
+    for parameter in parameters:
+        conditions = parameter.counts_when.items()
+        if all(other in found and point[other] in wanted for other, wanted in conditions):
+            found.add(parameter.key)
+    return frozenset(found)
+
+
+def is_forbidden(forbidden: Sequence[Forbidden], point: Parametrization) -> bool:
+    """Whether one of the combinations is met."""
+    return any(_met(one, point) for one in forbidden)
+
+
+def _met(one: Forbidden, point: Parametrization) -> bool:
+    if one.operator:
+        right = point[one.right] if isinstance(one.right, str) else one.right
+        return OPERATORS[one.operator](point[one.left], right)
+    return all(point[key] in values for key, values in one.values.items())
+
+
+def _nearby(
+    axes: Sequence[Parameter], point: Parametrization, alive: Callable[[Parametrization], Parametrization]
+) -> Iterator[Parametrization]:
+    """Grid points around a point: those that differ in one parameter first, by few steps first; then all others."""
+    ordered = {axis.name: _by_distance(axis.values, point[axis.name]) for axis in axes}
+    for distance in range(max((len(values) for values in ordered.values()), default=0)):
+        for name, values in ordered.items():
+            if distance < len(values):
+                yield alive({**point, name: values[distance]})
+    for combination in itertools.product(*ordered.values()):
+        yield alive(dict(zip(ordered, combination, strict=True)))
+
+
+def _by_distance(values: Sequence[Value], value: Value) -> list[Value]:
+    at = values.index(value) if value in values else 0
+    return [values[index] for index in sorted(range(len(values)), key=lambda index: (abs(index - at), index))]
+
+
+def _same(parametrization: Parametrization) -> Parametrization:
+    return parametrization

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a parametrization to what a trial is given: variables, options, directives, words, hints."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reprise.tuner.components.described_component import ComponentParameter, Description, Via
+from reprise.tuner.components.parameter_grid import counting
+from reprise.tuner.model.space import Parametrization, Value
+
+HINT_LIST = ";"
+
+PARAMETERS = "{parameters}"
+"""In an activation's line: what goes via it."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What one parametrization amounts to. `options` are whole words for sbatch, `hints` lines of the hints file."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    directives: Sequence[str] = ()
+    preload: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    checks: Sequence[str] = ()
+    wrapper: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+
+
+def parts(description: Description, point: Parametrization) -> Parts:
+    """All of it. A parameter that does not count, or has the value that stands for nothing, is not given at all.
+
+    Zeros are values like any other.
+    """
+    counted = counting(description.parameters, point)
+    given = [
+        (parameter, point[parameter.key])
+        for parameter in description.parameters
+        if parameter.key in counted and not _is_unset(parameter, point[parameter.key])
+    ]
+
+    def via(way: Via) -> list[str]:
+        return [word for parameter, value in given if parameter.via is way for word in words(parameter, value)]
+
+    def named(way: Via) -> dict[str, str]:
+        return {p.name: text(p, value) + p.suffix for p, value in given if p.via is way}
+
+    activation = description.activation
+    hints = named(Via.HINT)
+    listed = {activation.hint_list: HINT_LIST.join(f"{name}={value}" for name, value in hints.items())}
+    return Parts(
+        environment={
+            **activation.environment,
+            **named(Via.ENVIRONMENT),
+            **(listed if activation.hint_list and hints else {}),
+        },
+        hints=hints if activation.hints else {},
+        options=[*(f"--{option}" for option in activation.options), *via(Via.OPTION)],
+        directives=_appended(activation.directives, via(Via.DIRECTIVE), " ".join),
+        preload=activation.preload,
+        commands=_appended(activation.commands, via(Via.COMMAND), shlex.join),
+        checks=[line.replace(PARAMETERS, shlex.join(via(Via.COMMAND))) for line in activation.checks],
+        wrapper=[*activation.wrapper, *via(Via.WRAPPER)],
+        arguments=via(Via.ARGUMENT),
+    )
+
+
+def text(parameter: ComponentParameter, value: Value) -> str:
+    """A value as the program reads it: numbers in full, booleans as 1 and 0 or in the words that the file gives."""
+    if isinstance(value, bool):
+        return (parameter.words or {True: "1", False: "0"})[value]
+    return str(value)
+
+
+def words(parameter: ComponentParameter, value: Value) -> list[str]:
+    """The words on a command line or in a directive.
+
+    With a flag `--flag VALUE`, or `-f VALUE` if it is a single letter; sbatch gets these as one word each, like all its
+    options. Without, arguments and options are `--NAME=VALUE`, words of directives and commands `NAME=VALUE`. A switch
+    (a bool without `words`) is its flag or `--NAME` alone where it is true, and nothing where it is false.
+    """
+    flag = f"-{parameter.flag}" if len(parameter.flag) == 1 else f"--{parameter.flag}" if parameter.flag else ""
+    dashed = parameter.via in (Via.OPTION, Via.ARGUMENT, Via.WRAPPER)
+    if isinstance(value, bool) and parameter.words is None and (flag or dashed):
+        return [flag or f"--{parameter.name}"] if value else []
+    said = text(parameter, value) + parameter.suffix
+    if not flag:
+        return [f"--{parameter.name}={said}" if dashed else f"{parameter.name}={said}"]
+    if parameter.via is Via.OPTION:
+        return [f"{flag}{said}" if len(parameter.flag) == 1 else f"{flag}={said}"]
+    return [flag, said]
+
+
+def _is_unset(parameter: ComponentParameter, value: Value) -> bool:
+    return parameter.unset is not None and value == parameter.unset
+
+
+def _appended(lines: Sequence[str], added: Sequence[str], join: Callable[[Iterable[str]], str]) -> list[str]:
+    """`added` at the end of the first line, or where it says PARAMETERS."""
+    if not lines:
+        return []
+    first, rest = lines[0], lines[1:]
+    if PARAMETERS in first:
+        return [first.replace(PARAMETERS, join(added)), *rest]
+    return [f"{first.rstrip()} {join(added)}" if added else first, *rest]

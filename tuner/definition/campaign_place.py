@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a campaign works, what its jobs are called, and who works on it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from reprise.config import Config
+from reprise.database.entities import Campaign
+from reprise.tuner.errors import TunerError
+
+LOCK = "lock"
+LOOKS, LOOK_S = 5, 0.05
+
+
+def directory_of(campaign: Campaign, config: Config) -> Path:
+    """The campaign's directory; its time keeps campaigns of different databases apart."""
+    begun = datetime.fromtimestamp(campaign.created_at, UTC)
+    return config.tuner.work / f"{campaign.id}-{begun:%Y%m%dT%H%M%S}"
+
+
+def job_name(campaign: Campaign, directory: Path) -> str:
+    """The name of the campaign's jobs, by which a later coordinator finds them: no other campaign has it."""
+    return f"reprise-{campaign.id}-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
+
+
+def is_running(campaign: Campaign, config: Config) -> bool:
+    """Whether a coordinator is at work on it."""
+    try:
+        with (directory_of(campaign, config) / LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def coordinator(campaign: Campaign, config: Config) -> tuple[int, str]:
+    """Process id and host of who works on it, or was the last to do so. Raises TunerError where nobody ever was."""
+    path = directory_of(campaign, config) / LOCK
+    try:
+        match = re.fullmatch(r"process (\d+) on (\S+)\n", path.read_text())
+    except OSError as error:
+        raise TunerError(f"{path}: cannot be read ({error.strerror}): stop the campaign where it runs") from error
+    if not match:
+        raise TunerError(f"{path}: does not say who runs campaign {campaign.id}: try again in a moment")
+    return int(match[1]), match[2]
+
+
+def _lock(file: TextIO) -> None:
+    """Take the lock. Raises OSError where it is held for longer than who only looks (`is_running`) holds it."""
+    for _ in range(LOOKS):
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOOK_S)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
+    """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / LOCK).open("a+")
+    except OSError as error:
+        raise TunerError(
+            f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"
+        ) from error
+    with file:
+        try:
+            _lock(file)
+        except OSError as error:
+            file.seek(0)
+            who = file.read(200).strip() or "another process"
+            raise TunerError(
+                f"campaign {campaign.id} is being run by {who}: wait for it, or stop it there and resume"
+            ) from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        yield

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that start a plan's tasks within an allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reprise.tuner.model.component import TrialPlan
+
+FORWARDED = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")  # mpirun gives these to its ranks unasked
+
+# By `TrialPlan.placement`.
+RANKED_BY: Mapping[str, Sequence[str]] = {"core": ("--rank-by", "slot"), "node": ("--rank-by", "node")}
+DISTRIBUTED: Mapping[str, Sequence[str]] = {"core": ("--distribution=block",), "node": ("--distribution=cyclic",)}
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How tasks are started: `kind` is "srun", "mpirun" or "none" (a single process, as it is), `mpi` srun's plugin,
+    `mpirun` the command."""
+
+    kind: str = "srun"
+    mpi: str = "pmix"
+    mpirun: str = "mpirun"
+
+    def command(self, plan: TrialPlan, names: Iterable[str], job_id: int | None = None) -> list[str]:
+        """The argument list; `names` are the variables that all tasks must see.
+
+        With `job_id`, srun makes a step of that job from outside (mpirun needs `inside` in its environment for that).
+        """
+        if self.kind == "none":
+            return list(plan.argv)
+        if self.kind == "mpirun":
+            told = [word for name in sorted(names) if not name.startswith(FORWARDED) for word in ("-x", name)]
+            tasks = plan.nodes * plan.tasks_per_node
+            where = ["--map-by", f"ppr:{plan.tasks_per_node}:node", *RANKED_BY.get(plan.placement, ())]
+            return [self.mpirun, "-np", str(tasks), *where, *told, *plan.argv]
+        job = [] if job_id is None else [f"--jobid={job_id}", "--overlap"]  # the holder's own step must not matter
+        size = [f"--nodes={plan.nodes}", f"--ntasks-per-node={plan.tasks_per_node}"]
+        size += DISTRIBUTED.get(plan.placement, ())
+        return ["srun", *job, f"--mpi={self.mpi}", *size, "--kill-on-bad-exit=1", *plan.argv]
+
+
+def inside(job_id: int, node_list: str, nodes: int, tasks_per_node: int) -> Mapping[str, str]:
+    """The variables by which mpirun, started from outside, knows the allocation that it is to use."""
+    return {
+        "SLURM_JOB_ID": str(job_id),
+        "SLURM_JOBID": str(job_id),
+        "SLURM_JOB_NODELIST": node_list,
+        "SLURM_NODELIST": node_list,
+        "SLURM_JOB_NUM_NODES": str(nodes),
+        "SLURM_NNODES": str(nodes),
+        "SLURM_TASKS_PER_NODE": f"{tasks_per_node}(x{nodes})",
+        "SLURM_NTASKS": str(nodes * tasks_per_node),
+    }

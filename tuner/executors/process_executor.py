@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials as processes of the coordinator's host, several at once, their output in files of their directories."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.tuner.errors import TunerError
+from reprise.tuner.executors.executor import read_output
+from reprise.tuner.model.component import TrialOutput
+
+GRACE_S = 10.0  # from SIGTERM, which srun and mpirun pass on to their ranks, to SIGKILL
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a process left. `stuck`: it did not end by SIGTERM, so ranks of it may still run elsewhere."""
+
+    key: str
+    output: TrialOutput
+    timed_out: bool = False
+    stuck: bool = False
+
+
+@dataclass
+class _Running:
+    process: subprocess.Popen[bytes]
+    directory: Path
+    ends_at: float
+    timed_out: bool = False
+    stuck: bool = False
+
+
+class Processes:
+    """Processes by key. A thread waits for each, so that its run time is right however many there are."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, _Running] = {}
+        self._ended: queue.SimpleQueue[tuple[str, int, float]] = queue.SimpleQueue()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(
+        self,
+        key: str,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        directory: Path,
+        timeout_s: float,
+        name: str = "std",
+    ) -> None:
+        """Start a program in `directory`, to be stopped with its children after `timeout_s`. Raises TunerError.
+
+        Its output goes to `stdout` and `stderr` there, or to files that begin with another `name`.
+        """
+        with (directory / f"{name}out").open("wb") as out, (directory / f"{name}err").open("wb") as err:
+            begin = time.monotonic()
+            try:
+                process = subprocess.Popen(
+                    list(argv),
+                    cwd=directory,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,  # a terminal's Ctrl-C is for the coordinator, which then stops its trials
+                )
+            except OSError as error:
+                raise TunerError(
+                    f"{argv[0]}: cannot be run ({error.strerror}): install it or correct its path"
+                ) from error
+        self._running[key] = _Running(process, directory, begin + timeout_s)
+        threading.Thread(target=self._wait_for, args=(key, process, begin), daemon=True).start()
+
+    def _wait_for(self, key: str, process: subprocess.Popen[bytes], begin: float) -> None:
+        status = process.wait()
+        self._ended.put((key, status, time.monotonic() - begin))
+
+    def poll(self, timeout_s: float) -> list[Ended]:
+        """What ended, as soon as something did or `timeout_s` are over."""
+        until = time.monotonic() + timeout_s
+        found: list[Ended] = []
+        while self._running and not found:
+            self._stop_overdue()
+            soonest = min(one.ends_at for one in self._running.values())
+            wait = max(0.0, min(until, soonest) - time.monotonic())
+            with contextlib.suppress(queue.Empty):
+                found.append(self._collect(*self._ended.get(timeout=wait)))
+            if time.monotonic() >= until:
+                break
+        with contextlib.suppress(queue.Empty):
+            while self._running:
+                found.append(self._collect(*self._ended.get_nowait()))
+        return found
+
+    def stop(self) -> None:
+        """End all processes with their sessions, and wait for that."""
+        for one in self._running.values():
+            _signal(one.process, signal.SIGTERM)
+        for one in self._running.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.process.wait(GRACE_S)
+            _signal(one.process, signal.SIGKILL)
+            one.process.wait()
+        self._running.clear()
+
+    def _stop_overdue(self) -> None:
+        now = time.monotonic()
+        for one in self._running.values():
+            if now < one.ends_at:
+                continue
+            _signal(one.process, signal.SIGKILL if one.timed_out else signal.SIGTERM)
+            one.stuck = one.timed_out
+            one.ends_at = math.inf if one.timed_out else now + GRACE_S
+            one.timed_out = True
+
+    def _collect(self, key: str, status: int, elapsed_s: float) -> Ended:
+        one = self._running.pop(key)
+        if one.timed_out:
+            _signal(one.process, signal.SIGKILL)  # children that outlived it
+        return Ended(key, read_output(one.directory, status, elapsed_s), one.timed_out, one.stuck)
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """To the whole session: timeout(1) and mpirun give their children process groups of their own."""
+    for pid in _session(process.pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _session(leader: int) -> list[int]:
+    members = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[3]) == leader:
+                members.append(int(path.parent.name))
+    return members
+
+
+def end_all_below(directory: Path) -> None:
+    """End the processes that write into a directory, as those of a killed coordinator do."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "fd/1").readlink().parent == directory:
+                os.kill(int(path.name), signal.SIGKILL)

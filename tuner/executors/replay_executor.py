@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials answered from a landscape's file, at once and without a machine: for trying out searches, and for tests.
+
+What a trial draws depends on the seed and on its directory within the campaign, so that the same campaign gets the
+same values however often it is interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from reprise.database.entities import TrialState
+from reprise.tuner.errors import TunerError
+from reprise.tuner.executors.executor import Begun, Finished, TrialResult, prepare, timed_out
+from reprise.tuner.model.component import TrialOutput, TrialPlan
+from reprise.tuner.model.landscape import Landscape, LandscapeError, load
+from reprise.tuner.model.landscape_component import PROGRAM
+
+
+class ReplayExecutor:
+    """Answers plans of `tuner.model.landscape_component`; a run time that exceeds the plan's limit is a TIMEOUT."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._landscapes: dict[str, Landscape] = {}
+        self._found: list[Finished] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._found = []
+
+    @property
+    def waiting(self) -> int:
+        return 0
+
+    def resume(self, left: Sequence[Begun]) -> Collection[str]:
+        """Nothing outlives its coordinator here."""
+        return ()
+
+    def start(self, trial: Begun) -> int | None:
+        prepare(trial.plan, trial.directory)
+        result = self._result(trial.plan, trial.directory)
+        (trial.directory / "stdout").write_text(result.output.stdout, encoding="utf-8")
+        self._found.append(Finished(trial.key, result))
+        return None
+
+    def poll(self, timeout_s: float) -> Sequence[Finished]:
+        """Of several trials the quickest ends first, as on a machine."""
+        found, self._found = self._found, []
+        return sorted(found, key=lambda finished: finished.result.output.elapsed_s)
+
+    def rest(self) -> Collection[str]:
+        return ()
+
+    def preview(self, trial: Begun) -> str:
+        _, file, point = _words(trial.plan)
+        return f"# one of the run times that {file} holds for {point}\n"
+
+    def _result(self, plan: TrialPlan, directory: Path) -> TrialResult:
+        _, file, point = _words(plan)
+        if file not in self._landscapes:
+            self._landscapes[file] = load(Path(file))
+        name = f"{directory.parent.name}/{directory.name}"
+        rng = np.random.default_rng([self._seed, zlib.crc32(name.encode())])
+        try:
+            run_time = self._landscapes[file].draw(json.loads(point), rng)
+        except LandscapeError as error:
+            return TrialResult(TrialState.FAILED, TrialOutput(1, "", f"{error}\n", 0.0), None, str(error))
+        if run_time > plan.timeout_s:
+            return timed_out(TrialOutput(-15, "", "", plan.timeout_s), plan.timeout_s)
+        return TrialResult(TrialState.COMPLETE, TrialOutput(0, f"{run_time}\n", "", run_time))
+
+
+def _words(plan: TrialPlan) -> Sequence[str]:
+    if len(plan.argv) != 3 or plan.argv[0] != PROGRAM:
+        raise TunerError(
+            "executor.kind replay answers trials from a landscape's file: it is for components of kind landscape only"
+        )
+    return plan.argv

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm's commands as the executors need them: submit, look at, cancel. Tolerates a controller that hiccups."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from reprise.tuner.errors import TunerError
+from reprise.tuner.executors.executor import host_environment
+
+log = logging.getLogger(__name__)
+
+COMMAND_TIMEOUT_S = 60.0  # Slurm's own message timeout is 10 s by default, and its commands try again
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries: outlasts a restart of slurmctld
+
+WAITING = frozenset(
+    ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
+)
+SUSPENDED = frozenset(("SUSPENDED", "STOPPED"))  # its processes stand still, while clocks go on
+ACTIVE = SUSPENDED | {"RUNNING", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"}
+PREEMPTED = frozenset(("PREEMPTED",))
+TIMED_OUT = frozenset(("TIMEOUT", "DEADLINE"))
+CANCELLED = frozenset(("CANCELLED", "NODE_FAIL", "BOOT_FAIL", "REVOKED"))  # from outside: the trial is not to blame
+
+# Reasons of a waiting job that no waiting cures: a limit of the partition, the account or the job itself is too small.
+HOPELESS = re.compile(r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|\w+PerJob(Limit)?|(Account|QOS)NotAllowed")
+
+# Reasons for which a job waits that would run now if there were more nodes.
+FOR_NODES = frozenset(("Resources", "Priority", "ReqNodeNotAvail"))
+
+# Words of sbatch after which a job may have been submitted, or may be a little later.
+UNCLEAR = re.compile(
+    r"slurm controller|timed out|Zero Bytes|no answer|temporarily unable|Transport endpoint|communication|Unexpected "
+    r"message|[Cc]onnection|Interrupted"
+)
+
+# Id, state, reason, nodes, run time as [[days-]hours:]minutes:seconds, comment.
+LISTED = re.compile(
+    r"(?P<id>\d+)\|(?P<state>[A-Z_]+)\|(?P<reason>[^|]*)\|(?P<nodes>\d+)\|"
+    r"(?:(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)|INVALID)\|(?P<comment>.*)"
+)
+
+CLEARED_S = 120.0  # within which a cancelled job ends
+CANCEL_AGAIN_S = 30.0
+
+# What srun and mpirun, which starts its daemons with srun, say where slurmctld did not answer.
+UNREACHABLE = re.compile(
+    r"^(?:srun: error: .*(?:slurm controller|Socket timed out|Zero Bytes were transmitted).*"
+    r"|An ORTE daemon has unexpectedly failed after launch and before)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What Slurm says of a job. `node_list` is as Slurm writes it, empty while it waits; `run_s` its run time so far,
+    None where that was not asked for; `comment` is what it was submitted with."""
+
+    id: int
+    state: str
+    reason: str = ""
+    node_list: str = ""
+    nodes: int = 0
+    run_s: float | None = None
+    comment: str = ""
+
+    @property
+    def over(self) -> bool:
+        return self.state not in WAITING | ACTIVE
+
+    def waits(self, nodes: int) -> str:
+        """What a waiting job waits for, in a line for a person. Raises SlurmError where it waits in vain."""
+        what = "a node" if nodes == 1 else f"{nodes} nodes"
+        if HOPELESS.fullmatch(self.reason):
+            raise SlurmError(
+                f"job {self.id} for {what} can never start ({self.reason}): start a new campaign with fewer nodes, "
+                "less time or another partition, or raise that limit and resume"
+            )
+        return f"job {self.id} waits for {what} ({self.reason or self.state})"
+
+
+class SlurmError(TunerError):
+    """Slurm does not do what was asked, however often."""
+
+
+class UnclearError(SlurmError):
+    """It is not known whether a job was submitted."""
+
+
+class Slurm(Protocol):
+    """The part of Slurm that the executors use."""
+
+    def submit(self, options: Sequence[str]) -> int:
+        """`sbatch OPTIONS...`; returns the job id. Raises SlurmError where it is refused, UnclearError where it may
+        have been accepted or not."""
+
+    def job(self, job_id: int) -> Job | None:
+        """A job's state; None where Slurm does not know the job (any more). Raises SlurmError."""
+
+    def jobs(self, name: str) -> Sequence[Job]:
+        """This user's jobs of this name, also those that ended lately. Raises SlurmError."""
+
+    def others_wait(self, partition: str | None) -> bool:
+        """Whether jobs of other users wait for nodes, in a partition or in any. Raises SlurmError."""
+
+    def cancel(self, job_ids: Iterable[int]) -> None:
+        """Cancel jobs; those that have ended are no error."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+T = TypeVar("T")
+Run = Callable[[Sequence[str], Mapping[str, str]], Answer]
+
+
+def run_command(argv: Sequence[str], environment: Mapping[str, str]) -> Answer:
+    """Run one of Slurm's commands. Hanging is a failure like any other; one that is missing raises SlurmError."""
+    try:
+        done = subprocess.run(
+            list(argv),
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(-1, "", f"no answer within {COMMAND_TIMEOUT_S:.0f} s")
+    except OSError as error:
+        raise SlurmError(
+            f"{argv[0]}: cannot be run ({error.strerror}): run this on a host with Slurm's commands on PATH"
+        ) from error
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+class SlurmCommands:
+    """Slurm through sbatch, scontrol, squeue and scancel."""
+
+    def __init__(self, run: Run = run_command, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._run = run
+        self._sleep = sleep
+
+    def submit(self, options: Sequence[str]) -> int:
+        answer = self._call(["sbatch", "--parsable", *options], REPRISE="off")
+        match = re.search(r"^(\d+)(;.*)?$", answer.stdout, re.MULTILINE)
+        if match and not answer.status:
+            return int(match[1])
+        if not answer.status or not answer.stderr.strip() or UNCLEAR.search(answer.stderr):
+            raise UnclearError(
+                f"sbatch does not answer ({_words(answer)}): check with `scontrol ping`, then resume the campaign"
+            )
+        raise SlurmError(
+            f"sbatch refused a job: {_words(answer)}: check partition, account, ... of the campaign's executor"
+        )
+
+    def job(self, job_id: int) -> Job | None:
+        def understand(answer: Answer) -> tuple[Job | None] | None:
+            if "Invalid job id" in answer.stderr:
+                return (None,)
+            fields = dict(re.findall(r"(?:^| )(JobState|Reason|NodeList)=(\S+)", answer.stdout))
+            if answer.status or "JobState" not in fields:
+                return None
+            values = {key: "" if value in ("None", "(null)") else value for key, value in fields.items()}
+            return (Job(job_id, values["JobState"], values.get("Reason", ""), values.get("NodeList", "")),)
+
+        return self._ask(["scontrol", "--oneliner", "show", "job", str(job_id)], understand)[0]
+
+    def jobs(self, name: str) -> Sequence[Job]:
+        def understand(answer: Answer) -> list[Job] | None:
+            found = [LISTED.fullmatch(line.strip()) for line in answer.stdout.splitlines() if line.strip()]
+            return None if answer.status or not all(found) else [_listed(match) for match in found if match]
+
+        argv = ["squeue", "--me", f"--name={name}", "--states=all", "--noheader", "--format=%A|%T|%r|%D|%M|%k"]
+        return self._ask(argv, understand)
+
+    def others_wait(self, partition: str | None) -> bool:
+        def understand(answer: Answer) -> list[bool] | None:
+            rows = [line.strip().split("|") for line in answer.stdout.splitlines() if line.strip()]
+            if answer.status or any(len(row) != 2 or not row[0].isdigit() for row in rows):
+                return None
+            return [int(uid) != os.getuid() and reason in FOR_NODES for uid, reason in rows]
+
+        where = [f"--partition={partition}"] if partition else []
+        return any(self._ask(["squeue", "--states=PENDING", *where, "--noheader", "--format=%U|%r"], understand))
+
+    def cancel(self, job_ids: Iterable[int]) -> None:
+        ids = [str(job_id) for job_id in job_ids]
+        for pause in (*PAUSES_S[:3], None) if ids else ():
+            answer = self._call(["scancel", *ids])
+            if not answer.status or "Invalid job id" in answer.stderr:
+                return
+            log.warning("scancel %s: %s", " ".join(ids), _words(answer))
+            if pause is not None:
+                self._sleep(pause)
+
+    def _ask(self, argv: Sequence[str], understand: Callable[[Answer], T | None]) -> T:
+        """Run a command until its answer can be understood; raises SlurmError when that does not happen."""
+        for pause in (*PAUSES_S, None):
+            answer = self._call(argv)
+            understood = understand(answer)
+            if understood is not None:
+                return understood
+            if pause is not None:
+                log.info("%s: %s; trying again in %g s", argv[0], _words(answer), pause)
+                self._sleep(pause)
+        raise SlurmError(
+            f"{argv[0]} does not answer ({_words(answer)}): check with `scontrol ping`, then resume the campaign"
+        )
+
+    def _call(self, argv: Sequence[str], **variables: str) -> Answer:
+        return self._run(argv, {**host_environment(), **variables})
+
+
+def _words(answer: Answer) -> str:
+    lines = (answer.stderr.strip() or answer.stdout.strip() or f"exit status {answer.status}").splitlines()
+    return "; ".join(re.sub(r"^\w+: error: ", "", line.strip()) for line in lines)[:300]
+
+
+def not_started(stderr: str) -> str:
+    """Why a step never began, through no fault of its program; empty where it did begin."""
+    if told := UNREACHABLE.search(stderr):
+        return told[0]
+    if "step creation temporarily disabled" in stderr and "Step created" not in stderr:
+        return "its nodes did not come free for it"
+    return ""
+
+
+def submit_once(slurm: Slurm, name: str, comment: str, options: Sequence[str], sleep: Callable[[float], None]) -> int:
+    """Submit a job that nobody else in this campaign's name has this comment of; returns its id. Raises SlurmError.
+
+    A submission that seemed to fail may have worked: the job is looked for before it is submitted once more.
+    """
+    words = [f"--job-name={name}", f"--comment={comment}", *options]
+    for pause in (*PAUSES_S, None):
+        try:
+            return slurm.submit(words)
+        except UnclearError as error:
+            if pause is None:
+                raise
+            log.info("%s; looking whether it worked in %g s", error, pause)
+            sleep(pause)
+            for job in slurm.jobs(name):
+                if job.comment == comment:
+                    return job.id
+    raise AssertionError("the last try returns or raises")
+
+
+def clear(slurm: Slurm, name: str, keep: Collection[int], sleep: Callable[[float], None]) -> None:
+    """Cancel this user's jobs of this name, but for `keep`, and wait until they are gone, so that none writes or
+    measures any more."""
+    waited = 0.0
+    while left := [job.id for job in slurm.jobs(name) if not job.over and job.id not in keep]:
+        if waited % CANCEL_AGAIN_S == 0:
+            slurm.cancel(left)
+        if waited >= CLEARED_S:
+            raise SlurmError(f"job {left[0]} of an earlier run does not end: cancel it with `scancel --full {left[0]}`")
+        sleep(1.0)
+        waited += 1.0
+
+
+def _listed(match: re.Match[str]) -> Job:
+    days, hours, minutes, seconds = (int(match[unit] or 0) for unit in ("d", "h", "m", "s"))
+    run_s = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    comment = "" if match["comment"] == "(null)" else match["comment"]
+    reason = "" if match["reason"] == "None" else match["reason"]
+    return Job(int(match["id"]), match["state"], reason, "", int(match["nodes"]), run_s, comment)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trial's own script, `trial.sh`: what a job runs, and what is run without Slurm where the trial is a script.
+
+An application's batch script is never rewritten. Its #SBATCH lines stand first in `trial.sh`, so that they count, and
+ours behind them, where sbatch takes them over the earlier ones. Then an unchanged copy of it is run as a child.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.templates import render
+from reprise.tuner.errors import TunerError
+from reprise.tuner.executors.executor import TrialResult, ended, read_output, timed_out, variables
+from reprise.tuner.executors.launch_lines import Launcher
+from reprise.tuner.model.component import TrialPlan
+
+SCRIPT = "trial.sh"
+RESULT = "result"
+CLAIM = "claimed"  # a link to nothing but the id of the job that runs the trial
+APPLICATION = "application.sh"  # the copy of the user's script
+BEFORE = "before.sh"
+MARGIN_S = 60.0  # Slurm's own limit lies this far behind the script's, rounded up to minutes
+
+DIRECTIVE = re.compile(r"#[A-Z]{2,}\b")  # #SBATCH, and those of burst buffers: #BB, #DW, #SBB, ...
+# What no later line takes back, and what makes several jobs of one.
+REFUSED = re.compile(r"#SBATCH\s+(?:.*\s)?(--array(?=[=\s]|$)|-a|hetjob\b|packjob\b|--wait(?=\s|$)|-W)")
+
+
+@dataclass(frozen=True)
+class TrialScript:
+    """`job_name` and `options` (of sbatch: partition, account, ...) are the campaign's."""
+
+    job_name: str
+    launcher: Launcher
+    options: Sequence[str] = ()
+
+    def text(self, plan: TrialPlan, directory: Path) -> str:
+        """The script of a plan. Raises TunerError for an application's script that cannot be run as it is."""
+        own = variables(plan, directory)
+        command = self.launcher.command(plan, own) if plan.script is None else interpreter(plan.script)
+        if plan.script is not None:
+            command.append(str(directory / APPLICATION))
+        names = [*own, "LD_PRELOAD"] if plan.preload else list(own)
+        return render(
+            "trial.sh.j2",
+            header=[] if plan.script is None else header(plan.script, plan.directives),
+            job_name=self.job_name,
+            nodes=0 if plan.script is not None else plan.nodes,
+            tasks_per_node=plan.tasks_per_node,
+            minutes=math.ceil((plan.timeout_s + MARGIN_S) / 60),
+            options=[*self.options, *plan.options],
+            directives=[_one_line(line) for line in plan.directives],
+            directory=directory,
+            work_directory=plan.work_directory,
+            script=plan.script is not None,
+            exported=",".join(sorted(names)),
+            environment=own,
+            before=bool(plan.before),
+            timeout_s=f"{plan.timeout_s:g}",
+            preload=":".join(plan.preload),
+            command=command,
+        )
+
+    def write(self, plan: TrialPlan, directory: Path) -> Path:
+        """Write the script, and what it runs, into the trial's directory; returns its path."""
+        for name, text in beside(plan).items():
+            (directory / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+        path = directory / SCRIPT
+        path.write_text(self.text(plan, directory), encoding="utf-8", errors="surrogateescape")
+        return path
+
+
+def beside(plan: TrialPlan) -> dict[str, str]:
+    """What a trial runs besides its own script, by file name: the application's script, and what comes before it."""
+    found = {} if plan.script is None else {APPLICATION: plan.script}
+    return found | ({BEFORE: plan.before + "\n"} if plan.before else {})
+
+
+def header(script: str, directives: Sequence[str] = ()) -> list[str]:
+    """The directive lines of a batch script, as far as sbatch reads them: up to the first command.
+
+    Those of a kind of which the trial brings its own, such as #SBB, are left out. Raises TunerError for options that no
+    trial can have.
+    """
+    replaced = {line.split(maxsplit=1)[0] for line in directives if line.split()}
+    lines = []
+    for line in script.splitlines():
+        if line.strip() and not line.startswith("#"):
+            break
+        if not DIRECTIVE.match(line) or line.split(maxsplit=1)[0] in replaced:
+            continue
+        if refused := REFUSED.match(line):
+            raise TunerError(f"the application's script says `{line.strip()}`: a trial is one job: remove {refused[1]}")
+        lines.append(line.rstrip())
+    return lines
+
+
+def interpreter(script: str) -> list[str]:
+    """The words of a script's first line, as the kernel takes them: the program and at most one argument."""
+    first = script.split("\n", 1)[0]
+    words = first.removeprefix("#!").split(None, 1)
+    if not first.startswith("#!") or not words:
+        raise TunerError("the application's script does not begin with #!: add a first line like #!/bin/bash")
+    return [word.strip() for word in words]
+
+
+def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> TrialResult | None:
+    """What the script left; None where it is not over."""
+    try:
+        status, elapsed, nodes = (directory / RESULT).read_text(encoding="utf-8").split()
+        output = read_output(directory, int(status), float(elapsed))
+    except (OSError, ValueError):
+        return None
+    if output.exit_status in (124, 137) and output.elapsed_s >= plan.timeout_s:  # what timeout(1) says
+        result = timed_out(output, plan.timeout_s, job_id)
+    else:
+        result = ended(output, job_id)
+    return dataclasses.replace(result, nodes=int(nodes))
+
+
+def _one_line(text: str) -> str:
+    if not DIRECTIVE.match(text) or "\n" in text:
+        raise TunerError(f"{shlex.quote(text)}: a directive is one line like `#SBB ...`: correct the component")
+    return text

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The component that is a landscape: campaigns on it try out search, noise and stopping without a machine.
+
+Its plans are for the executor `replay`, which answers them from the file. There is never a record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from reprise.config import AbsolutePath, Config, first_problem
+from reprise.tuner.errors import ObjectiveError, TunerError
+from reprise.tuner.model.component import Comparison, Problem, Publication, Runner, Sample, TrialOutput, TrialPlan
+from reprise.tuner.model.landscape import Landscape, load
+from reprise.tuner.model.space import Parametrization
+
+PROGRAM = "replay"  # stands where other plans have a program: argv is this, the file, the point as JSON
+NEVER_S = 1e6
+
+
+class Settings(BaseModel):
+    """What a campaign sets."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: AbsolutePath
+
+
+class LandscapeComponent:
+    """One problem: the landscape's own space."""
+
+    def __init__(self, name: str, version: str, file: Path) -> None:
+        self.name = name
+        self.version = version
+        self._file = file
+        self._landscape: Landscape = load(file)
+
+    def context(self) -> Mapping[str, object]:
+        return {"landscape": self._landscape.name}
+
+    def problems(self) -> Sequence[Problem]:
+        return [Problem(self._landscape.name, self._landscape.space, self._landscape.default)]
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        point = json.dumps(dict(parametrization), sort_keys=True)
+        return TrialPlan((PROGRAM, str(self._file), point), 1, 1, timeout_s=NEVER_S)
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        if output.elapsed_s <= 0:
+            raise ObjectiveError("the output holds no run time: run the campaign with `executor.kind: replay`")
+        return Sample(output.elapsed_s, (), self._landscape.unit)
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        return []
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], _: Config) -> LandscapeComponent:
+    """The component. Raises TunerError where the settings or the file are wrong."""
+    try:
+        file = Settings.model_validate(dict(settings)).file
+    except ValidationError as error:
+        raise TunerError(f"settings: {first_problem(error, Settings)}") from error
+    return LandscapeComponent(definition["name"], definition["version"], file)

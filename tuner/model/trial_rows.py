@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rows of a problem's trials say: which count, in which order, and what they cost."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from reprise.database.entities import Trial, TrialRole, TrialState
+
+OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
+INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
+FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The trials of one problem. `ended`: those that say something, in the order of their ends."""
+
+    rows: Sequence[Trial]
+
+    @cached_property
+    def ended(self) -> Sequence[Trial]:
+        said = [row for row in self.rows if row.state not in OPEN | INTERRUPTED]
+        return sorted(said, key=lambda row: row.ordinal or 0)
+
+    @cached_property
+    def pending(self) -> Sequence[Trial]:
+        return [row for row in self.rows if row.state in OPEN]
+
+    def of(self, role: TrialRole) -> Sequence[Trial]:
+        return [row for row in self.ended if row.role is role]
+
+    def waiting(self, role: TrialRole) -> Sequence[Trial]:
+        return [row for row in self.pending if row.role is role]
+
+    @cached_property
+    def final(self) -> bool:
+        """Whether the final comparison has begun."""
+        return any(row.role in FINAL for row in self.rows)
+
+
+def measured(rows: Sequence[Trial]) -> Sequence[Trial]:
+    return [row for row in rows if row.state is TrialState.COMPLETE]
+
+
+def node_seconds(rows: Sequence[Trial]) -> float:
+    """What trials cost: run time times nodes, of all that ran, whatever came of them."""
+    return sum((row.elapsed_s or 0.0) * row.nodes for row in rows)
+
+
+def best_gain(rows: Sequence[Trial]) -> float | None:
+    """The gain of the best searched point over the default's mean so far; None without both."""
+    known = Rows(rows)
+    defaults = [row.value for row in known.of(TrialRole.DEFAULT) if row.value is not None]
+    searched = [row.value for row in measured(known.of(TrialRole.SEARCH)) if row.value is not None]
+    return 1 - min(searched) / statistics.fmean(defaults) if defaults and searched else None

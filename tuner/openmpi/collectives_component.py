@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open MPI's collectives as a tunable component: what is measured, through which channel, and what is published.
+
+A trial gets its parametrization through a rules file, as jobs do later: the variables that force an algorithm pass the
+fan-out differently, so that they would measure something else. The default is measured without file and switch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from reprise.database.entities import Measurement
+from reprise.tuner.errors import ObjectiveError, TunerError
+from reprise.tuner.model import artifacts
+from reprise.tuner.model.component import (
+    Comparison,
+    Component,
+    Problem,
+    Publication,
+    Runner,
+    Sample,
+    TrialOutput,
+    TrialPlan,
+    Wanted,
+)
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.openmpi import collectives_settings as campaign_settings
+from reprise.tuner.openmpi.algorithms import is_unsafe
+from reprise.tuner.openmpi.benchmarks import Call, installed, rounds
+from reprise.tuner.openmpi.catalogue import CATALOGUE, takes_data
+from reprise.tuner.openmpi.collective_spaces import DEFAULT, in_bytes, space
+from reprise.tuner.openmpi.collectives_settings import Layout, Settings
+from reprise.tuner.openmpi.guidelines import violations
+from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
+from reprise.tuner.openmpi.proof import Proof, prove
+from reprise.tuner.openmpi.rules.releases import family_of
+from reprise.tuner.openmpi.rules.writing import form_for, write
+from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
+from reprise.tuner.openmpi.rules_gain import combined_gain, combined_measurement
+
+PROBE = "reprise-rulesprobe"
+RULES_FILE = "rules.conf"
+KIND = "openmpi-rules"
+
+# A job whose user set one of these made a choice of its own, perhaps in a parameter file.
+CONFLICTS = (
+    "OMPI_MCA_coll",
+    "OMPI_MCA_coll_tuned_*",
+    "OMPI_MCA_coll_han_*",
+    "OMPI_MCA_coll_hcoll_*",
+    "OMPI_MCA_coll_ucc_*",
+    "OMPI_MCA_mca_base_*",
+)
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+    """The component for a campaign's settings, on the installed Open MPI. Raises TunerError with one line."""
+    checked = campaign_settings.read(definition.get("defaults", {}), settings)
+    mpi = describe(config.openmpi.ompi_info)
+    check_releases(mpi, config.openmpi.releases)
+    return CollectivesComponent(definition["name"], definition["version"], checked, mpi, config)
+
+
+def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
+    """Raise TunerError where no file could be published: before a campaign, not after it.
+
+    A gain that was measured with one series of releases says nothing of another, whose built-in choices differ; within
+    a series all releases must read the file alike, which is proved for the installed one.
+    """
+    installed = family_of(mpi.version)
+    if installed.json:
+        raise TunerError(
+            f"Open MPI {mpi.version}: there is no way to prove that a rules file is in effect in 6 and later: set "
+            "openmpi.ompi_info to a 4.1 or 5.0 that jobs use"
+        )
+    for release in releases:
+        if family_of(release).series != installed.series:
+            raise TunerError(
+                f"openmpi.releases: jobs may load {release}, of which a gain measured with {mpi.version} says nothing, "
+                "so that no file could be published: remove that release if jobs no longer load it"
+            )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One problem, and what it is about; `size` as benchmarks state it."""
+
+    problem: Problem
+    collective: str
+    size: int
+    layout: Layout
+
+
+class CollectivesComponent:
+    """The `Component` of this package."""
+
+    def __init__(self, name: str, version: str, settings: Settings, mpi: OpenMPIBuild, config: Config) -> None:
+        self.name = name
+        self.version = version
+        self.settings = settings
+        self.mpi = mpi
+        self.config = config
+        self.releases = tuple(dict.fromkeys((mpi.version, *config.openmpi.releases)))
+        self.form = form_for([family_of(release) for release in self.releases])
+        for collective in settings.collectives:
+            if collective not in CATALOGUE or collective not in mpi.algorithms:
+                known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
+                raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: known are {known}")
+            if not settings.unsafe and not self._safe(collective):
+                raise TunerError(
+                    f"settings: collectives: a rules file for {collective} would give jobs wrong results: leave it "
+                    "out, or set `unsafe` to measure it only"
+                )
+            odd = [size for size in settings.sizes if CATALOGUE[collective].sums and size % 4]
+            if odd:
+                raise TunerError(
+                    f"settings: sizes: {collective} sums 4-byte floats and cannot have {odd[0]}: use multiples of 4"
+                )
+        if not settings.layouts:
+            raise TunerError("settings: nodes: one task has nobody to talk to: use 2 tasks or more in all")
+        self.benchmark = installed(settings, config)
+        self._cells = {cell.problem.key: cell for layout in settings.layouts for cell in self._of(layout)}
+
+    def context(self) -> Mapping[str, object]:
+        s = self.settings
+        several = {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node}
+        counts = {name: given[0] if len(given) == 1 else list(given) for name, given in several.items()}
+        return {**counts, **self._placement(s.layouts), "openmpi": list(self.releases)}
+
+    def problems(self) -> Sequence[Problem]:
+        return [cell.problem for cell in self._cells.values()]
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        return self.plan_round([Wanted(problem, parametrization)])
+
+    def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
+        """One run of the benchmark, with one rules file in which each size has the rule that is wanted for it. All are
+        of one layout."""
+        layout = self._cells[wanted[0].problem].layout
+        timeout_s = self.settings.timeout_s + 2 * self.settings.max_seconds * (len(wanted) - 1)
+        rows: dict[str, list[Row]] = {}
+        calls = []
+        for one in wanted:
+            cell = self._cells[one.problem]
+            calls.append(Call(cell.collective, cell.size, one.most))
+            rows.setdefault(cell.collective, []).append(_row(cell.size, one.point))
+        command = self.benchmark.command(calls, layout.tasks)
+        if all(one.point["algorithm"] == DEFAULT["algorithm"] for one in wanted):
+            return self._launch(layout, command.argv, {}, command.files, timeout_s)
+        shape = Shape(layout.tasks)
+        ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
+        text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
+        files = {**command.files, RULES_FILE: text}
+        return self._launch(layout, command.argv, self._environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s)
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        cell = self._cells[problem]
+        tasks = cell.layout.tasks
+        found = self.benchmark.times(output.stdout, Call(cell.collective, cell.size), tasks)
+        if len(found) != 1:
+            words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+            raise ObjectiveError(
+                f"{problem}: the output holds {len(found) or 'no'} {'times' if found else 'time'} of {cell.collective} "
+                f"at {cell.size} bytes among {tasks} tasks (exit {output.exit_status}: {words}): run the trial's "
+                "script by hand"
+            )
+        (sample,) = found
+        if not math.isfinite(sample.value) or sample.value <= 0:
+            raise ObjectiveError(
+                f"{problem}: the benchmark measured {sample.value} s, which is no time: run it by hand"
+            )
+        return sample
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another."""
+        of_layouts = (
+            (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
+            for layout in self.settings.layouts
+        )
+        found = (self._publication(layout, some, run, artifacts) for layout, some in of_layouts)
+        return [one for one in found if one]
+
+    def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        """What jobs will have, the default where no rule is written, against the performance guidelines."""
+        known = {**defaults, **{one.problem: self._given(one) for one in comparisons}}
+        remarks = []
+        for layout in self.settings.layouts:
+            times = {
+                (cell.collective, layout.tasks, cell.size): (found.mean, found.low, found.high)
+                for key, cell in self._cells.items()
+                if cell.layout == layout and takes_data(cell.collective) and (found := known.get(key))
+            }
+            where = f"{layout}: " if len(self.settings.layouts) > 1 else ""
+            remarks += [f"{where}performance guideline {violation}" for violation in violations(times)]
+        return remarks
+
+    def _given(self, comparison: Comparison) -> Measurement:
+        return comparison.tuned if self._is_good(comparison) else comparison.default
+
+    def _publication(
+        self, layout: Layout, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path
+    ) -> Publication | None:
+        kept = [c for c in comparisons if self._is_good(c)]
+        if not kept:
+            return None
+        winners = {comparison.problem: comparison.winner for comparison in kept}
+        rows: dict[str, list[Row]] = {}
+        for cell in self._cells.values():
+            if cell.layout == layout:
+                # What has no winner must be there too: it ends the rule of the size below.
+                chosen = winners.get(cell.problem.key, cell.problem.default)
+                rows.setdefault(cell.collective, []).append(_row(cell.size, chosen))
+        shape = Shape(layout.tasks)
+        rules = compile_rules({name: {shape: found} for name, found in rows.items()}, self.mpi)
+        text = write(rules, self.form, self._provenance(layout), self.mpi.algorithms)
+        probe = self._launch(layout, [str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
+        proof = prove(rules, self.form, text, layout.tasks, probe, run, artifacts_directory)
+        artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
+        gain, low, high = combined_gain(kept)
+        return Publication(
+            parametrization=self._parametrization(comparisons, kept, proof),
+            environment=self._environment(artifact.path),
+            conflicts=CONFLICTS,
+            default=combined_measurement([c.default for c in kept]),
+            tuned=combined_measurement([c.tuned for c in kept]),
+            gain=gain,
+            gain_low=low,
+            gain_high=high,
+            artifact=artifact,
+            context={"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node, **self._placement([layout])},
+        )
+
+    def _of(self, layout: Layout) -> list[Cell]:
+        """One problem per collective and size; a barrier has no size."""
+        several = len(self.settings.layouts) > 1
+        found: list[Cell] = []
+        for collective in self.settings.collectives:
+            for size in sorted(self.settings.sizes) if takes_data(collective) else [0]:
+                grid = space(
+                    collective,
+                    size,
+                    layout.tasks,
+                    self.mpi,
+                    self.settings.segments,
+                    self.settings.fanouts,
+                    self.settings.unsafe,
+                )
+                key = f"{layout}/{collective}/{size}" if several else f"{collective}/{size}"
+                found.append(Cell(Problem(key, grid, DEFAULT), collective, size, layout))
+        if not self.settings.together:
+            return found
+        runs = rounds(self.benchmark, [Call(cell.collective, cell.size) for cell in found])
+        return [self._shared(cell, f"{layout}/{run}") for run, cell in zip(runs, found, strict=True)]
+
+    @staticmethod
+    def _shared(cell: Cell, run: str) -> Cell:
+        """With what it shares with others: a run, and a model of all sizes and layouts."""
+        layout = cell.layout
+        context = {"size": max(cell.size, 1), "nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
+        common = partial(in_bytes, cell.size)
+        return replace(
+            cell, problem=replace(cell.problem, round=run, family=cell.collective, context=context, common=common)
+        )
+
+    def _launch(
+        self,
+        layout: Layout,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        files: Mapping[str, str],
+        timeout_s: float | None = None,
+    ) -> TrialPlan:
+        placement = self.settings.placement if layout.tasks_per_node > 1 else ""
+        return TrialPlan(
+            argv,
+            layout.nodes,
+            layout.tasks_per_node,
+            environment,
+            files,
+            timeout_s or self.settings.timeout_s,
+            placement=placement,
+        )
+
+    def _environment(self, path: str) -> dict[str, str]:
+        """What makes a rules file take effect. From 5.0 on, han would hide tuned."""
+        environment = {
+            "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+            "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
+        }
+        if self.mpi.priorities.get("han", 0) >= self.mpi.priorities.get("tuned", 30):
+            environment["OMPI_MCA_coll_han_priority"] = "0"
+        return environment
+
+    def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
+        """What of it measurements and record depend on: with one task on a node there is nothing to choose."""
+        chosen = self.settings.placement
+        return {"placement": chosen} if chosen != "core" and any(one.tasks_per_node > 1 for one in layouts) else {}
+
+    def _is_good(self, comparison: Comparison) -> bool:
+        """Better than the default beyond noise, and right for every job."""
+        collective = self._cells[comparison.problem].collective
+        return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self._safe(collective)
+
+    def _safe(self, collective: str) -> Collection[int]:
+        """The algorithms of this build that a file for jobs may name, without 0."""
+        names = self.mpi.algorithms[collective]
+        return [i for i, name in names.items() if i != DEFAULT["algorithm"] and not is_unsafe(collective, name)]
+
+    def _provenance(self, layout: Layout) -> list[str]:
+        counts = f"{_count(layout.nodes, 'node')}, {_count(layout.tasks_per_node, 'task')} on each"
+        placed = ", placed by node" if self._placement([layout]) else ""
+        return [
+            f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
+            f"for {self.config.site.cluster}: {counts}{placed}",
+            f"for Open MPI {', '.join(self.releases)}; proved with {self.mpi.version}",
+        ]
+
+    def _parametrization(
+        self, comparisons: Sequence[Comparison], kept: Sequence[Comparison], proof: Proof
+    ) -> dict[str, object]:
+        """The table, why each choice is in it, and the proof."""
+        table = []
+        for comparison in comparisons:
+            cell = self._cells[comparison.problem]
+            chosen = comparison.winner if comparison in kept else cell.problem.default
+            table.append(
+                {
+                    "problem": comparison.problem,
+                    **chosen,
+                    "algorithm_name": self.mpi.algorithms[cell.collective][int(chosen["algorithm"])],
+                    "applied": comparison in kept,
+                    "default_s": comparison.default.mean,
+                    "tuned_s": comparison.tuned.mean,
+                    "gain": comparison.gain,
+                    "gain_low": comparison.gain_low,
+                    "gain_high": comparison.gain_high,
+                }
+            )
+        return {
+            "rules": table,
+            "proof": {"calls": [str(call) for call in proof.calls], "launches": proof.launches},
+        }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _names(wanted: Sequence[Wanted]) -> str:
+    first, more = wanted[0].problem, len(wanted) - 1
+    return f"{first} and {more} more" if more else first
+
+
+def _row(size: int, parametrization: Parametrization) -> Row:
+    return Row(size, int(parametrization["algorithm"]), int(parametrization["fanout"]), int(parametrization["segment"]))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MCA parameters of a build of Open MPI, read from what `ompi_info --all --parsable` says of it.
+
+A line is `mca:<framework>:<component>:param:<name>:<attribute>:<value>`; the value may hold colons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reprise.tuner.errors import TunerError
+
+_LINE = re.compile(r"mca:([^:]+):([^:]+):param:([^:]+):([a-z_]+):(.*)")
+_CHOICE = re.compile(r"value:(-?\d+):(.*)")
+_INTEGERS = frozenset({"int", "unsigned_int", "unsigned_long", "unsigned_long_long", "size_t", "uint64_t"})
+# What changes no speed, or is another's to say: what is printed, which component comes first, what is only told.
+_UNTOUCHED = re.compile(r"_(verbose|verbosity|priority|algorithm_count)$")
+AROUND = 3  # how often a number without a range is doubled and halved
+INT_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class MCAParameter:
+    """One parameter: what it is now and where that comes from (`default`, `environment`, a file), who it is for
+    (`level` 1 to 9), and, where the build lists them, its legal values with their names."""
+
+    framework: str
+    component: str
+    name: str
+    kind: str
+    value: str
+    source: str = "default"
+    level: int = 9
+    help: str = ""
+    choices: Mapping[int, str] = field(default_factory=dict)
+    deprecated: bool = False
+    disabled: bool = False
+    synonym_of: str | None = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"OMPI_MCA_{self.name}"
+
+    @property
+    def tunable(self) -> bool:
+        """Whether trying values makes sense: of a number or of named choices, in use, and about the work itself."""
+        if self.deprecated or self.disabled or self.synonym_of or _UNTOUCHED.search(self.name):
+            return False
+        return bool(self.choices) or self.kind in _INTEGERS
+
+    def values(self) -> Sequence[int]:
+        """The values to try: all that the build lists, else the present number and powers of two times it.
+
+        Around 0 they are 0 and the first powers of two. Nothing for what is not tunable.
+        """
+        if not self.tunable:
+            return ()
+        if self.choices:
+            return tuple(sorted(self.choices))
+        try:
+            number = int(self.value)
+        except ValueError:
+            return ()
+        if number < 0:
+            return (number,)
+        if number == 0:
+            return (0, *(2**i for i in range(AROUND + 1)))
+        limit = INT_MAX if self.kind == "int" else 2**64 - 1
+        scaled = {number >> i for i in range(AROUND + 1)} | {number << i for i in range(AROUND + 1)}
+        return tuple(sorted(value for value in scaled if 0 < value <= limit))
+
+
+def parse(text: str) -> list[MCAParameter]:
+    """All parameters, in their order. Raises TunerError where there are none."""
+    attributes: dict[tuple[str, str, str], dict[str, str]] = {}
+    choices: dict[str, dict[int, str]] = {}
+    for match in filter(None, map(_LINE.fullmatch, text.splitlines())):
+        framework, component, name, attribute, value = match.groups()
+        known = attributes.setdefault((framework, component, name), {})
+        if attribute == "enumerator":
+            if choice := _CHOICE.fullmatch(value):
+                choices.setdefault(name, {})[int(choice[1])] = choice[2]
+        else:
+            known[attribute] = value
+    if not attributes:
+        raise TunerError("ompi_info tells of no MCA parameter: give the output of `ompi_info --all --parsable`")
+    return [_parameter(*place, known, choices.get(place[2], {})) for place, known in attributes.items()]
+
+
+def _parameter(
+    framework: str, component: str, name: str, known: Mapping[str, str], choices: Mapping[int, str]
+) -> MCAParameter:
+    level = known.get("level", "9")
+    synonym = known.get("synonym_of")
+    return MCAParameter(
+        framework,
+        component,
+        name,
+        kind=known.get("type", ""),
+        value=known.get("value", ""),
+        source=known.get("source", "default"),
+        level=int(level) if level.isdigit() else 9,
+        help=known.get("help", ""),
+        choices=choices,
+        deprecated=known.get("deprecated") == "yes",
+        disabled=known.get("disabled") == "true",
+        synonym_of=synonym.removeprefix("name:") if synonym else None,
+    )
+
+
+def chosen(
+    parameters: Sequence[MCAParameter], words: Sequence[str], tunable: bool, level: int
+) -> Iterator[MCAParameter]:
+    """Those with all words in framework, component, name or help, up to a level, and only tunable ones if asked."""
+    for parameter in parameters:
+        text = f"{parameter.framework} {parameter.component} {parameter.name} {parameter.help}".lower()
+        if parameter.level <= level and (parameter.tunable or not tunable) and all(w.lower() in text for w in words):
+            yield parameter
+
+
+def named(parameters: Sequence[MCAParameter], name: str) -> MCAParameter:
+    """The parameter of this name, with or without OMPI_MCA_. Raises TunerError with the nearest names."""
+    import difflib
+
+    wanted = name.removeprefix("OMPI_MCA_")
+    by_name = {parameter.name: parameter for parameter in parameters}
+    if wanted not in by_name:
+        near = difflib.get_close_matches(wanted, by_name, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `reprise tune mca list`"
+        raise TunerError(f"{wanted}: this Open MPI has no such MCA parameter: {hint}")
+    return by_name[wanted]

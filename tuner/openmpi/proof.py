@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proof that a rules file does on the machine what it says: real launches, with Open MPI as its own oracle.
+
+Open MPI drops a wrong file without a word, but a call whose rule names an algorithm that does not exist fails with
+MPI_ERR_ARG. So the rows of a collective get numbers from 1 on, and launch k runs a variant of the file in which the
+rows whose number has bit k set name such an algorithm. The launches in which a call failed then spell the number of the
+row that decided it, so that R rows need log2(R + 1) launches, rounded up. It is one collective at a time, since
+algorithms call other collectives (a linear allgather is a gather and a bcast). One more launch shows that the file
+itself fails no call.
+
+The variants lie where the file will lie, so that a node that cannot read that directory is noticed too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model import artifacts
+from reprise.tuner.model.component import Runner, TrialOutput, TrialPlan
+from reprise.tuner.openmpi.catalogue import CATALOGUE, compared_bytes, takes_data
+from reprise.tuner.openmpi.rules.rule_steps import by_size
+from reprise.tuner.openmpi.rules.rules_model import Choice, CommRule, Rules, SizeRule, locate
+from reprise.tuner.openmpi.rules.writing import Form, write
+
+NO_ALGORITHM = 99  # no collective of any release has so many
+MPI_SUCCESS = 0
+MPI_ERR_ARG = 13
+SMALL_RANKS = 2  # the size of the smaller communicator that must be left alone
+ANY_NODES = 1  # what is proved holds on any number of nodes
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call to probe: `size` as benchmarks state it, on a communicator of `ranks`."""
+
+    collective: str
+    size: int
+    ranks: int
+
+    def __str__(self) -> str:
+        return f"{self.collective}:{self.size}:{self.ranks}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was shown: the calls that were probed, each decided by the row that the file says, and the launches used."""
+
+    calls: Sequence[Call]
+    launches: int
+
+
+def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run: Runner, directory: Path) -> Proof:
+    """Prove that the file `text` (`rules` in this form) is in effect for jobs of `ranks` tasks.
+
+    `plan` is a launch of the probe without calls, with the environment that jobs get; `{rules}` stands there for the
+    file's path. Raises TunerError where anything differs from what the file says, and for a form without this oracle.
+    """
+    if form is Form.JSON:
+        raise TunerError("a rules file in JSON cannot be proved: Open MPI leaves out a rule that it cannot carry out")
+    calls = tuple(calls_for(rules, ranks))
+    if not any(_row_number(rules, call) for call in calls):
+        raise TunerError(f"the rules file has no rule for {ranks} ranks: there is nothing to prove")
+    launches = 0
+    for collective in rules:
+        own = [call for call in calls if call.collective == collective]
+        numbers = {call: _row_number(rules, call) for call in own}
+        for bit in range(sum(len(comm.rows) for comm in rules[collective]).bit_length()):
+            variant = write(with_oracle(rules, collective, bit), form)
+            launches += 1
+            for call, code in _probe(variant, own, plan, run, directory).items():
+                if code != (MPI_ERR_ARG if numbers[call] >> bit & 1 else MPI_SUCCESS):
+                    decides = f"row {numbers[call]} does not decide it" if numbers[call] else "a row decides it"
+                    raise _failure(call, f"{decides} (oracle {bit} returned {code})")
+    for call, code in _probe(text, calls, plan, run, directory).items():
+        if code != MPI_SUCCESS:
+            raise _failure(call, f"with the file itself it fails with {code}")
+    return Proof(calls, launches + 1)
+
+
+def with_oracle(rules: Rules, collective: str, bit: int) -> Rules:
+    """The rules with an algorithm that does not exist in each row of `collective` whose number has `bit` set."""
+    numbers = itertools.count(1)
+
+    def row(old: SizeRule) -> SizeRule:
+        number = next(numbers)
+        # The fan-out keeps two such rows from being one in the file.
+        return replace(old, choice=Choice(NO_ALGORITHM, number)) if number >> bit & 1 else old
+
+    comms = [replace(comm, rows=tuple(row(old) for old in comm.rows)) for comm in rules[collective]]
+    return {**rules, collective: comms}
+
+
+def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
+    """The first and the last size that each row decides, and of what no row decides between them, among all ranks and
+    in a smaller communicator.
+
+    Open MPI answers a call without data before it looks at the rules, so that size 0 shows nothing.
+    """
+    for name, comms in rules.items():
+        for size in sorted({ranks, min(SMALL_RANKS, ranks)}):
+            comm = next((comm for comm in comms if comm.holds(ANY_NODES, size)), CommRule(()))
+            if takes_data(name):
+                yield from (Call(name, stated, size) for stated in _ends(name, comm, size))
+            else:
+                yield Call(name, 0, size)
+
+
+def _ends(name: str, comm: CommRule, ranks: int) -> Iterator[int]:
+    unit = compared_bytes(name, 1, ranks)
+    step = 4 if CATALOGUE[name].sums else 1
+    steps = by_size(comm.rows)
+    for (low, _), (end, _) in zip(steps, [*steps[1:], (None, None)], strict=True):
+        first = max(step, -(-low // (unit * step)) * step)
+        last = first if end is None else (end - 1) // (unit * step) * step
+        yield from (stated for stated in sorted({first, last}) if first <= last)
+
+
+def _row_number(rules: Rules, call: Call) -> int:
+    """The number, from 1 within its collective, of the row that must decide the call; 0 for the built-in rules."""
+    compared = compared_bytes(call.collective, call.size, call.ranks)
+    place = locate(rules, call.collective, ANY_NODES, call.ranks, compared)
+    if place.comm is None or place.row is None:
+        return 0
+    return sum(len(comm.rows) for comm in rules[call.collective][: place.comm]) + place.row + 1
+
+
+def _probe(text: str, calls: Sequence[Call], plan: TrialPlan, run: Runner, directory: Path) -> dict[Call, int]:
+    with artifacts.temporary(directory, text, ".conf") as path:
+        environment = {name: value.replace("{rules}", str(path)) for name, value in plan.environment.items()}
+        output = run(replace(plan, argv=[*plan.argv, *map(str, calls)], environment=environment))
+    return _read(output, calls)
+
+
+def _read(output: TrialOutput, calls: Sequence[Call]) -> dict[Call, int]:
+    found: dict[Call, int] = {}
+    for line in output.stdout.splitlines():
+        if line.startswith("{"):
+            try:
+                told = json.loads(line)
+                found[Call(told["collective"], told["size"], told["ranks"])] = told["rc"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise TunerError(f"the probe printed {line!r}, which is no result: install the probe again") from error
+    if output.exit_status or set(found) != set(calls):
+        words = (output.stderr.strip().splitlines() or ["nothing on standard error"])[0]
+        raise TunerError(
+            f"the rules file could not be proved: the probe ended with {output.exit_status} after {len(found)} of "
+            f"{len(calls)} calls ({words}): nothing is published"
+        )
+    return found
+
+
+def _failure(call: Call, what: str) -> TunerError:
+    return TunerError(
+        f"the rules file is not in effect as written: {call.collective} of {call.size} bytes among {call.ranks} ranks: "
+        f"{what}. Nothing is published. See that all nodes can read artifacts.directory, and that no other coll "
+        "component outranks tuned (ompi_info --all)"
+    )

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classic form, a list of numbers, as the readers of `coll_tuned` take it in; also with a vendor's level of nodes.
+
+The number of collectives; for each its id and the number of its entries; for each of these the communicator size and
+the number of rows; for each row the message size, the algorithm, the fan-out and the segment size. With the nodes'
+level, in builds of Bull and Eviden, the number of node entries comes behind a collective's id, and in front of each of
+them its number of nodes. Open MPI never says that it drops a file; here `DroppedError` says why it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias, TypeVar
+
+from reprise.tuner.openmpi.catalogue import NAMES
+from reprise.tuner.openmpi.rules.rules_model import (
+    ANY_NODES,
+    RANKS_MAX,
+    SIZE_MAX,
+    Choice,
+    CommRule,
+    Range,
+    Rules,
+    SizeRule,
+)
+from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
+
+T = TypeVar("T")
+MANY = 1_000_000  # items, of some 40 bytes each
+
+
+class DroppedError(ValueError):
+    """The reader drops the whole file; the message says why, and in which line."""
+
+
+class CrashError(DroppedError):
+    """The reader writes behind what it allocated: most jobs crash in MPI_Init (seen with 4.1.4, 4.1.8 and 5.0.7), the
+    others go on without rules."""
+
+
+class _CutOffError(DroppedError):
+    """It ends too early; what was begun is told by who catches this."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """From `size` bytes on."""
+
+    size: int
+    choice: Choice
+    where: str
+
+
+@dataclass(frozen=True)
+class CommEntry:
+    """From `key` ranks on, as most readers have it."""
+
+    key: int
+    rows: Sequence[Row]
+    where: str
+
+
+@dataclass(frozen=True)
+class NodeEntry:
+    """From `key` nodes on; a file without a level of nodes has one such entry for a collective."""
+
+    key: int
+    comms: Sequence[CommEntry]
+
+
+# Collective's name to its entries, in the order of the file.
+Listed: TypeAlias = dict[str, Sequence[NodeEntry]]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What sets one reader of this form apart from another.
+
+    `header`: it knows "rule-file-version-N", and with N over 1 a fifth number of a row that stands on the row's line.
+    `nodes`: it reads the level of nodes. `shifted`: an entry's communicator size is where its range ends (6.x), not
+    where it begins. `binary`: it was built with glibc 2.38 or newer, for which 0b101 is a number.
+    """
+
+    header: bool = False
+    nodes: bool = False
+    shifted: bool = False
+    binary: bool = False
+
+
+class _Reader:
+    def __init__(self, data: bytes, dialect: Dialect) -> None:
+        self.scan = Scan(data, dialect.binary)
+        self.dialect = dialect
+        self.version = 1
+
+    def take(self, what: str) -> int:
+        try:
+            value = self.scan.number()
+        except EndError:
+            raise _CutOffError(f"the file ends where {what} should be") from None
+        if value < 0:
+            raise DroppedError(f"line {self.scan.line}: {what} is negative ({value})")
+        return value
+
+    def times(self, what: str, item: Callable[[int], T]) -> list[T]:
+        """As many items as the next number says. A file has to be read to its end to learn that it is too short.
+
+        Memory is allocated for as many as a C int keeps of that number. Without memory the file is dropped, but for the
+        readers with a level of nodes, which do not look.
+        """
+        count = self.take(what)
+        room, where = to_int(count), self.where
+        found: list[T] = []
+        while len(found) < count:
+            if len(found) >= room and (room >= 0 or self.dialect.nodes) and self.more():
+                raise CrashError(f"{where}: {what} is {count}, of which a C int keeps {room}")
+            if room < 0:
+                raise DroppedError(f"{where}: {what} is {count}, for which there is no memory")
+            try:
+                found.append(item(len(found)))
+            except _CutOffError as error:
+                cost = ", for all of which each task takes memory first" if count > MANY else ""
+                raise DroppedError(
+                    f"{error}: {what} is {count}{cost}, and number {len(found) + 1} is cut off"
+                ) from None
+        return found
+
+    def more(self) -> bool:
+        """Whether there is another number."""
+        at = self.scan.at
+        try:
+            self.scan.number()
+        except EndError:
+            return False
+        finally:
+            self.scan.at = at
+        return True
+
+    def file(self) -> Listed:
+        if self.dialect.header:
+            self.version = self.scan.header() or 1
+        listed: Listed = {}
+        count = self.take("the number of collectives")
+        if count > len(NAMES):
+            raise DroppedError(
+                f"line {self.scan.line}: {count} collectives are more than the {len(NAMES)} that there are"
+            )
+        for _ in range(count):
+            number = self.take("a collective's id")
+            if number >= len(NAMES):
+                raise DroppedError(f"line {self.scan.line}: no collective has the id {number}")
+            if self.dialect.nodes:
+                listed[NAMES[number]] = self.times("a number of node counts", self.node_entry)
+            else:
+                listed[NAMES[number]] = [NodeEntry(0, self.times("a number of communicator sizes", self.comm_entry))]
+        return listed
+
+    def node_entry(self, _: int) -> NodeEntry:
+        return NodeEntry(self.take("a number of nodes"), self.times("a number of communicator sizes", self.comm_entry))
+
+    def comm_entry(self, _: int) -> CommEntry:
+        key = self.take("a communicator size")
+        where = self.where
+        return CommEntry(key, self.times("a number of message sizes", self.row), where)
+
+    def row(self, number: int) -> Row:
+        size = self.take("a message size")
+        where = self.where
+        choice = Choice(*(to_int(self.take(what)) for what in ("an algorithm", "a fan-out", "a segment size")))
+        if self.version > 1 and self.scan.digit_follows():
+            requests = to_int(self.take("a number of requests"))
+            choice = Choice(choice.algorithm, choice.fanout, choice.segment, requests)
+        if number == 0 and size:
+            raise DroppedError(f"{where}: the first message size of a communicator entry is {size}, not 0")
+        return Row(size, choice, where)
+
+    @property
+    def where(self) -> str:
+        return f"line {self.scan.line}"
+
+
+def listed(data: bytes, dialect: Dialect) -> Listed:
+    """The entries of a file in its order; a collective that comes twice has its last ones. Raises DroppedError."""
+    return _Reader(data, dialect).file()
+
+
+def read(data: bytes, dialect: Dialect) -> Rules:
+    """What a file says to a release of this dialect. Raises DroppedError."""
+    return {name: tuple(_rules(entries, dialect)) for name, entries in listed(data, dialect).items()}
+
+
+def _rules(entries: Sequence[NodeEntry], dialect: Dialect) -> Iterator[CommRule]:
+    """The ranges of nodes do not overlap, so that a communicator which its own leaves without rules gets none."""
+    if not dialect.nodes:
+        comms = entries[0].comms
+        keys = [entry.key for entry in comms]
+        ranges = _shifted(keys) if dialect.shifted else _from_key_on(keys, RANKS_MAX, first=0)
+        yield from _comm_rules(comms, ranges, ANY_NODES, dialect)
+        return
+    for entry, nodes in zip(entries, _from_key_on([entry.key for entry in entries], RANKS_MAX), strict=True):
+        keys = [comm.key for comm in entry.comms]
+        yield from _comm_rules(entry.comms, _from_key_on(keys, RANKS_MAX), nodes, dialect)
+
+
+def _comm_rules(
+    comms: Sequence[CommEntry], ranges: Sequence[Range], nodes: Range, dialect: Dialect
+) -> Iterator[CommRule]:
+    for entry, ranks in zip(comms, ranges, strict=True):
+        keys = [row.size for row in entry.rows]
+        sizes = _up_to_next(keys) if dialect.shifted else _from_key_on(keys, SIZE_MAX)
+        rows = tuple(
+            SizeRule(low, high, row.choice, row.where) for row, (low, high) in zip(entry.rows, sizes, strict=True)
+        )
+        yield CommRule(rows, ranks, nodes, where=entry.where)
+
+
+def _from_key_on(keys: Sequence[int], limit: int, first: int | None = None) -> list[Range]:
+    """The reader stops at the first key that is larger than the actual number, sorted or not, and takes the one before.
+
+    `first`: where the first key's range begins whatever it is, for a reader that falls back on it.
+    """
+    if limit == RANKS_MAX:
+        keys = [to_int(key) for key in keys]
+    lows = list(accumulate(keys, max))
+    highs = [low - 1 for low in lows[1:]] + [limit][: len(lows)]
+    if lows and first is not None:
+        lows[0] = first
+    return list(zip(lows, highs, strict=True))
+
+
+def _shifted(keys: Sequence[int]) -> list[Range]:
+    """6.x ends an entry's range in front of its key, and begins it where the one before ended; the last one is open."""
+    ranges: list[Range] = []
+    low = 0
+    for number, key in enumerate(keys):
+        high = RANKS_MAX if number == len(keys) - 1 else to_int(key - 1)
+        ranges.append((low, high))
+        low = to_int(high + 1)
+    return ranges
+
+
+def _up_to_next(keys: Sequence[int]) -> list[Range]:
+    """6.x ends a row's range in front of the next row's size, in the arithmetic of a size_t, sorted or not."""
+    return [(key, (after - 1) % (SIZE_MAX + 1)) for key, after in zip(keys, [*keys[1:], 0], strict=False)]

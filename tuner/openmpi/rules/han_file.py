@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of Open MPI's `han`, which says for each level of a machine which component carries a collective out.
+
+The number of collectives; for each its name or id and the number of its levels; for each of these its name or id and
+the number of its sizes; for each of these the communicator size (the first one is 1) and the number of rows; for each
+row the message size, one rank's bytes (the first one is 0 or 1), the component and, where that is han itself and the
+release is 5.0 or newer, perhaps "@" with an algorithm; then perhaps segment lengths in brackets, which change nothing.
+
+Open MPI looks from the last entry to the first for one that is not larger than the actual number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from reprise.templates import render
+from reprise.tuner.openmpi.algorithms import Algorithms
+from reprise.tuner.openmpi.catalogue import NAMES, collective_named
+from reprise.tuner.openmpi.rules.classic_form import DroppedError
+from reprise.tuner.openmpi.rules.scan import EndError, Scan, to_int
+
+LEVELS = ("intra_node", "inter_node", "global_communicator")
+COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
+
+
+@dataclass(frozen=True)
+class HanRow:
+    """From `size` bytes of one rank on: the component, and han's own algorithm where that is han (0: its default)."""
+
+    size: int
+    component: str
+    algorithm: int = 0
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class HanEntry:
+    """From `ranks` ranks of the level's communicator on."""
+
+    ranks: int
+    rows: Sequence[HanRow]
+
+
+# (collective, level): entries in the order of the file
+HanRules: TypeAlias = Mapping[tuple[str, str], Sequence[HanEntry]]
+
+
+def decide(rules: HanRules, collective: str, level: str, ranks: int, size: int) -> HanRow | None:
+    """The row for a call with `size` bytes of each of `ranks` ranks on this level; None where MCA parameters decide."""
+    entries = rules.get((collective, level), ())
+    entry = next((entry for entry in reversed(entries) if entry.ranks <= ranks), None)
+    return next((row for row in reversed(entry.rows) if row.size <= size), None) if entry else None
+
+
+def read(data: bytes, names: bool, algorithms: Algorithms) -> HanRules:
+    """What a file says to a release; `names`: it knows levels by name and "@", as from 5.0 on. Raises DroppedError.
+
+    `algorithms` are han's, by collective.
+    """
+    return _Reader(data, names, algorithms).file()
+
+
+class _Reader:
+    def __init__(self, data: bytes, names: bool, algorithms: Algorithms) -> None:
+        self.scan = Scan(data)
+        self.names = names
+        self.algorithms = algorithms
+
+    def number(self, what: str, least: int) -> int:
+        try:
+            value = self.scan.number()
+        except EndError:
+            raise DroppedError(f"the file ends where {what} should be") from None
+        if value < least:
+            raise self.bad(f"{what} is {value}, and {least} is the least")
+        return value
+
+    def word(self, what: str) -> str:
+        try:
+            return self.scan.word()
+        except EndError:
+            raise DroppedError(f"the file ends where {what} should be") from None
+
+    def bad(self, why: str) -> DroppedError:
+        return DroppedError(f"line {self.scan.line}: {why}")
+
+    def file(self) -> HanRules:
+        rules: dict[tuple[str, str], Sequence[HanEntry]] = {}
+        for _ in range(self.number("the number of collectives", 1)):
+            name = self.collective()
+            for key in [key for key in rules if key[0] == name]:
+                del rules[key]
+            for _ in range(self.number("a number of levels", 0)):
+                level = self.level()
+                count = self.number("a number of communicator sizes", 0)
+                rules[name, level] = [self.entry(name, number) for number in range(count)]
+        return rules
+
+    def collective(self) -> str:
+        word = self.word("a collective")
+        name = collective_named(word)
+        if name is None:
+            number = _decimal(word)
+            if number is None or not 0 <= number < len(NAMES):
+                raise self.bad(f"{word!r} is no collective")
+            name = NAMES[number]
+        return name
+
+    def level(self) -> str:
+        if not self.names:
+            number = self.number("a level", 0)
+            if number >= len(LEVELS):
+                raise self.bad(f"{number} is no level: they are 0 to {len(LEVELS) - 1}")
+            return LEVELS[number]
+        word = self.word("a level")
+        if word in LEVELS:
+            return word
+        found = _decimal(word)
+        if found is None or not 0 <= found < len(LEVELS):
+            raise self.bad(f"{word!r} is no level: they are {', '.join(LEVELS)}")
+        return LEVELS[found]
+
+    def entry(self, collective: str, number: int) -> HanEntry:
+        ranks = self.number("a communicator size", 1)
+        if number == 0 and ranks > 1:
+            raise self.bad(f"the first communicator size of a level is {ranks}, not 1")
+        return HanEntry(
+            to_int(ranks), [self.row(collective, i) for i in range(self.number("a number of message sizes", 0))]
+        )
+
+    def row(self, collective: str, number: int) -> HanRow:
+        size = self.scan_size()
+        where = f"line {self.scan.line}"
+        if number == 0 and size > 1:
+            raise self.bad(f"the first message size of an entry is {size}, not 0")
+        component = self.word("a component")
+        if component not in COMPONENTS:
+            raise self.bad(f"{component!r} is no component: they are {', '.join(COMPONENTS)}")
+        algorithm = 0
+        if self.names and component == "han" and self.scan.takes(b"@"):
+            algorithm = self.algorithm(collective)
+        self.segments()
+        return HanRow(size, component, algorithm, where)
+
+    def scan_size(self) -> int:
+        try:
+            return self.scan.size()
+        except EndError:
+            raise DroppedError("the file ends where a message size should be") from None
+
+    def algorithm(self, collective: str) -> int:
+        word = self.word("an algorithm")
+        known = self.algorithms.get(collective, {})
+        named = next((number for number, name in known.items() if name == word), None)
+        number = _decimal(word) if named is None else named
+        if number is None or number not in known:
+            raise self.bad(f"{word!r} is no algorithm of han's {collective}: they are {', '.join(known.values())}")
+        return number
+
+    def segments(self) -> None:
+        if self.scan.takes(b"["):
+            while self.scan.takes(b"]") is False:
+                self.number("a segment length", -(2**63))
+
+
+def _decimal(word: str) -> int | None:
+    return to_int(int(word)) if re.fullmatch(r"[+-]?[0-9]+", word) else None
+
+
+def write(rules: HanRules, names: bool, algorithms: Algorithms, provenance: Sequence[str] = ()) -> str:
+    """The text of a file with these rules, of which there is at least one; `names`: for 5.0 and newer.
+
+    Raises AssertionError where it would not read back, as without a first size of 0 or a first communicator of 1.
+    """
+    collectives = {}
+    for name in dict.fromkeys(name for name, _ in rules):
+        levels = [(level, rules[name, level]) for level in LEVELS if (name, level) in rules]
+        collectives[name] = levels
+    text = render(
+        "han-rules.j2",
+        provenance=[" ".join(line.split()) for line in provenance],
+        collectives=collectives,
+        level_words={level: level if names else str(LEVELS.index(level)) for level in LEVELS},
+        algorithms=algorithms,
+    )
+    if read(text.encode(), names, algorithms) != rules:
+        raise AssertionError("a file of han's does not read back as it was written")
+    return text

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `reprise rules` says: lines for people, and a document for programs, of the same things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reprise.tuner.openmpi.algorithms import known_algorithms
+from reprise.tuner.openmpi.rules import explaining, han_file
+from reprise.tuner.openmpi.rules.checking import findings
+from reprise.tuner.openmpi.rules.classic_form import DroppedError
+from reprise.tuner.openmpi.rules.explaining import Call, choice_words, spoken
+from reprise.tuner.openmpi.rules.releases import Family, Reading, agree, read
+from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, RANKS_MAX, SIZE_MAX, CommRule, Rules
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Lines for people, the same as a document for JSON, and whether nothing in it keeps the file from being used."""
+
+    lines: Sequence[str]
+    document: Mapping[str, Any]
+    good: bool = True
+
+
+def show(data: bytes, families: Sequence[Family], collective: str | None = None) -> Shown:
+    """The rules of a file, as each release reads them."""
+    lines: list[str] = []
+    documents = []
+    for group in _alike([read(data, family) for family in families]):
+        first = group[0]
+        names = [reading.family.name for reading in group]
+        rules = {name: comms for name, comms in first.rules.items() if collective in (None, name)}
+        lines += [f"{', '.join(names)}: {_summary(first)}", *_rule_lines(rules, first.family), ""]
+        document: dict[str, Any] = {"releases": names, "form": first.form, "dropped": first.dropped}
+        document["rules"] = {name: [_comm_document(comm) for comm in comms] for name, comms in rules.items()}
+        documents.append(document)
+    return Shown(lines[:-1], {"readings": documents})
+
+
+def check(data: bytes, families: Sequence[Family]) -> Shown:
+    """What each release would do with a file, and what is to be known about it."""
+    readings = [read(data, family) for family in families]
+    found = findings(data, readings)
+    width = max(len(reading.family.name) for reading in readings)
+    lines = [f"{reading.family.name:{width}}  {_summary(reading)}" for reading in readings]
+    if found:
+        lines.append("")
+    for one in found:
+        everywhere = len(one.releases) == len(families)
+        lines.append(f"{one.level}: {one.message}" + ("" if everywhere else f" [{', '.join(one.releases)}]"))
+    document = {
+        "bytes": len(data),
+        "alike": agree(readings),
+        "releases": [
+            {
+                "release": reading.family.name,
+                "read": reading.dropped is None,
+                "form": reading.form,
+                "dropped": reading.dropped,
+                "rules": sum(len(comm.rows) for comms in reading.rules.values() for comm in comms),
+            }
+            for reading in readings
+        ],
+        "findings": [asdict(one) for one in found],
+    }
+    return Shown(lines, document, not any(one.level == "error" for one in found))
+
+
+def explain(data: bytes, families: Sequence[Family], call: Call) -> Shown:
+    """Which rule decides a call in each release."""
+    found = [explaining.explain(read(data, family), call) for family in families]
+    document = {
+        "call": {**asdict(call), "compared_bytes": call.compared},
+        "releases": [one.as_json() for one in found],
+    }
+    return Shown(explaining.lines(call, found), document)
+
+
+def show_han(data: bytes, families: Sequence[Family]) -> Shown:
+    """The rules of a file of han's."""
+    lines: list[str] = []
+    documents = []
+    for names, rules, dropped, series in _han_readings(data, families):
+        lines.append(f"{', '.join(names)}: {dropped or 'read'}")
+        document: list[dict[str, Any]] = []
+        for (collective, level), entries in (rules or {}).items():
+            lines.append(f"  {collective}, {level}")
+            for entry in entries:
+                rows = [f"from {row.size} bytes {_han_words(row, collective, series)}" for row in entry.rows]
+                lines.append(f"    from {entry.ranks} ranks: {'; '.join(rows) or 'nothing'}")
+            document.append({"collective": collective, "level": level, "entries": [asdict(entry) for entry in entries]})
+        documents.append({"releases": names, "dropped": dropped, "rules": document})
+    return Shown(lines, {"readings": documents})
+
+
+def check_han(data: bytes, families: Sequence[Family]) -> Shown:
+    """What each release's han would do with a file."""
+    readings = list(_han_readings(data, families))
+    lines = [f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}" for names, _, dropped, _ in readings]
+    document = {"releases": [{"releases": names, "dropped": dropped} for names, _, dropped, _ in readings]}
+    return Shown(lines, document, not any(dropped for _, _, dropped, _ in readings))
+
+
+def explain_han(data: bytes, families: Sequence[Family], call: Call) -> Shown:
+    """Which component a file of han's gives a call, on each level that it may be a call of."""
+    lines = [f"{call.collective} of {call.size} bytes of each rank, among {call.ranks} ranks of a level"]
+    documents = []
+    for names, rules, dropped, series in _han_readings(data, families):
+        lines += ["", f"{', '.join(names)}: {f'IGNORED: {dropped}' if dropped else 'read'}"]
+        levels = {}
+        for level in han_file.LEVELS if rules is not None else ():
+            row = han_file.decide(rules or {}, call.collective, level, call.ranks, call.size)
+            words = f"{row.where}: {_han_words(row, call.collective, series)}" if row else "MCA parameters decide"
+            lines.append(f"    {level}: {words}")
+            levels[level] = asdict(row) if row else None
+        documents.append({"releases": names, "dropped": dropped, "levels": levels})
+    return Shown(lines, {"call": asdict(call), "readings": documents})
+
+
+def _han_readings(
+    data: bytes, families: Sequence[Family]
+) -> Iterator[tuple[list[str], han_file.HanRules | None, str | None, str]]:
+    """(releases, rules, why dropped, series): 4.1 reads in one way, all later ones in another."""
+    for names_known in (False, True):
+        group = [family for family in families if (family.series != "4.1") is names_known]
+        if not group:
+            continue
+        series = group[0].series
+        try:
+            rules = han_file.read(data, names_known, known_algorithms("han", series))
+        except DroppedError as error:
+            yield [family.name for family in group], None, str(error), series
+        else:
+            yield [family.name for family in group], rules, None, series
+
+
+def _han_words(row: han_file.HanRow, collective: str, series: str) -> str:
+    algorithm = known_algorithms("han", series).get(collective, {}).get(row.algorithm)
+    return f"{row.component} @{algorithm}" if row.algorithm else row.component
+
+
+def _alike(readings: Sequence[Reading]) -> list[list[Reading]]:
+    groups: list[list[Reading]] = []
+    for reading in readings:
+        same = next((group for group in groups if _same(group[0], reading)), None)
+        if same is None:
+            groups.append([reading])
+        else:
+            same.append(reading)
+    return groups
+
+
+def _same(one: Reading, other: Reading) -> bool:
+    return (one.dropped, one.form, one.rules) == (other.dropped, other.form, other.rules)
+
+
+def _summary(reading: Reading) -> str:
+    if reading.crashes:
+        return f"CRASHES: {reading.dropped}"
+    if reading.dropped:
+        return f"IGNORED: {reading.dropped}"
+    count = sum(len(comm.rows) for comms in reading.rules.values() for comm in comms)
+    names = [name for name, comms in reading.rules.items() if comms]
+    return f"read as {reading.form}: {count} row{'s' * (count != 1)} for {', '.join(names) or 'nothing'}"
+
+
+def _rule_lines(rules: Rules, family: Family) -> Iterator[str]:
+    for name, comms in rules.items():
+        known = family.algorithms.get(name, {})
+        yield f"  {name}"
+        for comm in comms:
+            yield f"    {_comm_words(comm)} ({comm.where})"
+            for row in comm.rows:
+                number = row.choice.algorithm
+                words = choice_words(row.choice, known.get(number)) if number else "built-in rules"
+                wrong = "" if number in known or not number else ", which does not exist"
+                yield f"      {spoken((row.low, row.high), SIZE_MAX)} bytes: {words}{wrong} ({row.where})"
+
+
+def _comm_words(comm: CommRule) -> str:
+    words = f"{spoken(comm.ranks, RANKS_MAX)} ranks"
+    if comm.nodes != ANY_NODES:
+        words += f" on {spoken(comm.nodes, RANKS_MAX)} nodes"
+    return words if comm.spread == "any" else f"{words}, {comm.spread}"
+
+
+def _comm_document(comm: CommRule) -> dict[str, Any]:
+    rows = [{"where": row.where, "compared_bytes": (row.low, row.high), **asdict(row.choice)} for row in comm.rows]
+    return {"where": comm.where, "ranks": comm.ranks, "nodes": comm.nodes, "spread": comm.spread, "rows": rows}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules written as a file, in the form that a release reads. Every file is read back before it is given out.
+
+The classic form has no way to say "no rule for these communicators": a release up to 5.0 would use the entry of the
+next smaller ones, and the first entry for those that are smaller than all. So entries that leave all to the built-in
+rules stand below, between and above the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from reprise.templates import render
+from reprise.tuner.errors import TunerError
+from reprise.tuner.openmpi.algorithms import Algorithms
+from reprise.tuner.openmpi.catalogue import NAMES
+from reprise.tuner.openmpi.rules.releases import FAMILIES, NODE_LEVEL, Family, read
+from reprise.tuner.openmpi.rules.rule_steps import NO_RANKS, NO_SIZES, RankSteps, SizeSteps, by_nodes, by_ranks
+from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, RANKS_MAX, SIZE_MAX, Choice, Rules, differences
+
+
+class Form(Enum):
+    """The forms, and which families read them as they are meant."""
+
+    CLASSIC = "classic"  # 4.1 and 5.0; 6 would use the entries for other communicators
+    REQUESTS = "classic, with numbers of requests"  # 4.1.8 and later 4.1, 5.0.7 and later 5.0
+    PORTABLE = "classic, the same to all releases"
+    JSON = "JSON"  # 6
+    NODES = "with a level of nodes"  # builds of Bull and Eviden
+
+    @property
+    def families(self) -> Sequence[Family]:
+        return _READERS[self]
+
+
+_READERS: Mapping[Form, Sequence[Family]] = {
+    Form.CLASSIC: [family for family in FAMILIES if not family.dialect.shifted],
+    Form.REQUESTS: [family for family in FAMILIES if family.dialect.header and not family.dialect.shifted],
+    Form.PORTABLE: FAMILIES,
+    Form.JSON: [family for family in FAMILIES if family.json],
+    Form.NODES: [NODE_LEVEL],
+}
+
+
+def form_for(families: Sequence[Family]) -> Form:
+    """The form for a file that jobs with any of these releases may get. Raises TunerError where there is none."""
+    for form in (Form.JSON, Form.CLASSIC, Form.PORTABLE, Form.NODES):
+        if all(family in form.families for family in families):
+            return form
+    raise TunerError("no form of a rules file is read alike by stock releases and by builds with a level of nodes")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    key: int
+    rows: Sequence[Mapping[str, Any]]
+
+
+def write(rules: Rules, form: Form, provenance: Sequence[str] = (), algorithms: Algorithms | None = None) -> str:
+    """The text of a file with these rules, and `provenance` as comments in it; `algorithms` gives names to the rows.
+
+    Of forms without a level of nodes, rules for some numbers of nodes only are refused: choose the job's first
+    (`compiler.for_nodes`). Raises TunerError for what the form cannot say.
+    """
+    comments = [" ".join(line.split()) for line in provenance]
+    text = _json(rules, comments) if form is Form.JSON else _numbers(rules, form, comments, algorithms or {})
+    for family in {(family.dialect, family.json): family for family in form.families}.values():
+        reading = read(text.encode(), family)
+        if reading.dropped or next(differences(rules, reading.rules), None):
+            raise AssertionError(f"a file that was written as {form.value} does not read back in {family.name}")
+    return text
+
+
+def _numbers(rules: Rules, form: Form, comments: Sequence[str], algorithms: Algorithms) -> str:
+    collectives = []
+    for number, name in enumerate(NAMES):
+        comms = rules.get(name, ())
+        names = algorithms.get(name, {})
+        if form is Form.NODES:
+            nodes = [
+                (key, [_Entry(ranks, _rows(sizes, names, form)) for ranks, sizes in _without_first(steps, NO_SIZES)])
+                for key, steps in _without_first(by_nodes(comms), NO_RANKS)
+            ]
+            if nodes:
+                collectives.append({"id": number, "name": name, "nodes": nodes})
+            continue
+        if any(comm.nodes != (0, RANKS_MAX) for comm in comms):
+            raise TunerError(f"{name}: rules by nodes cannot be written as {form.value}: choose a number of nodes")
+        steps = by_ranks(comms, 1)
+        if steps != NO_RANKS:
+            entries = [_Entry(ranks, _rows(sizes, names, form)) for ranks, sizes in _entries(steps, form)]
+            collectives.append({"id": number, "name": name, "nodes": [(None, entries)]})
+    version = 2 if form is Form.REQUESTS else None
+    return render("rules.j2", provenance=comments, collectives=collectives, version=version)
+
+
+def _without_first(steps: Sequence[tuple[int, Any]], empty: object) -> Sequence[tuple[int, Any]]:
+    """Without the step that leaves the smallest to the built-in rules: where nothing fits, no rule decides."""
+    return steps[1:] if steps and steps[0][1] == empty else steps
+
+
+def _entries(steps: RankSteps, form: Form) -> list[tuple[int, SizeSteps]]:
+    """The communicator entries. Every communicator has a rank.
+
+    In the portable form each key stands twice: first with what holds below it, then with what holds from it on. A
+    release up to 5.0 takes the last entry that is not larger than the communicator; 6 lets an entry end in front of its
+    key, and begin at the key of the one before.
+    """
+    found: list[tuple[int, SizeSteps]] = []
+    for number, (ranks, sizes) in enumerate(steps):
+        if form is Form.PORTABLE and number:
+            found.append((ranks, steps[number - 1][1]))
+        found.append((max(ranks, 1), sizes))
+    return found
+
+
+def _rows(sizes: SizeSteps, names: Mapping[int, str], form: Form) -> list[Mapping[str, object]]:
+    rows: list[Mapping[str, object]] = []
+    for size, choice in sizes:
+        if choice.requests and form is not Form.REQUESTS:
+            raise TunerError(f"a number of requests cannot be written as {form.value}")
+        numbers = [size, choice.algorithm, choice.fanout, choice.segment]
+        if form is Form.REQUESTS:
+            numbers.append(choice.requests)
+        name = "built-in rules" if choice == BUILT_IN else names.get(choice.algorithm, f"algorithm {choice.algorithm}")
+        rows.append({"numbers": numbers, "name": name})
+    return rows
+
+
+def _json(rules: Rules, comments: Sequence[str]) -> str:
+    collectives: dict[str, list[dict[str, object]]] = {}
+    for name, comms in rules.items():
+        for comm in comms:
+            if comm.nodes != (0, RANKS_MAX):
+                raise TunerError(f"{name}: rules by nodes cannot be written as JSON: choose a number of nodes")
+            entry: dict[str, object] = {"comm_size_min": comm.ranks[0]}
+            if comm.ranks[1] != RANKS_MAX:
+                entry["comm_size_max"] = comm.ranks[1]
+            if comm.spread != "any":
+                entry["comm_rank_distribution"] = comm.spread
+            entry["rules"] = [_json_rule(row.low, row.high, row.choice) for row in comm.rows]
+            collectives.setdefault(name, []).append(entry)
+    document = {"rule_file_version": 3, "module": "tuned", "provenance": list(comments), "collectives": collectives}
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _json_rule(low: int, high: int, choice: Choice) -> dict[str, int]:
+    rule = {"msg_size_min": low} if high == SIZE_MAX else {"msg_size_min": low, "msg_size_max": high}
+    numbers = {"faninout": choice.fanout, "seg_size": choice.segment, "reqs": choice.requests}
+    return {**rule, "alg": choice.algorithm, **{key: value for key, value in numbers.items() if value}}

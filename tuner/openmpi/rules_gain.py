@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a whole rules file gains, from what its single choices gained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from reprise.database.entities import Measurement
+from reprise.tuner.model.component import Comparison
+
+T = TypeVar("T")
+
+
+def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
+    """(gain, low, high) of 1 - G, G the geometric mean of tuned/default over the problems, each with the same weight.
+
+    The problems were measured apart from each other, so the distances of their bounds, in logarithms, add as squares.
+    """
+    ratio, low, high = _geometric(
+        comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))
+    )
+    return 1 - ratio, 1 - high, 1 - low
+
+
+def combined_measurement(measurements: Sequence[Measurement]) -> Measurement:
+    """The geometric mean of means, with bounds as above; `n` is the number of all samples."""
+
+    def logs(m: Measurement) -> tuple[float, float, float]:
+        return math.log(m.mean), math.log(m.low) if m.low > 0 else -math.inf, math.log(m.high)
+
+    mean, low, high = _geometric(measurements, logs)
+    return Measurement(mean, low, high, sum(m.n for m in measurements), measurements[0].unit)
+
+
+def _geometric(items: Sequence[T], logs: Callable[[T], tuple[float, float, float]]) -> tuple[float, float, float]:
+    rows = [logs(item) for item in items]
+    mean = math.fsum(row[0] for row in rows) / len(rows)
+    below = math.hypot(*(row[0] - row[1] for row in rows)) / len(rows)
+    above = math.hypot(*(row[2] - row[0] for row in rows)) / len(rows)
+    return math.exp(mean), math.exp(mean - below), math.exp(mean + above)

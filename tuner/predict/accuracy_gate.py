@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a model is good enough to be asked, and about what. Where it is not, nothing is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reprise.tuner.predict.boosted_model import Quality
+from reprise.tuner.predict.training_rows import Row
+
+MDAPE_MOST = 20.0
+"""Percent: what Agarwal et al. 2019 call good."""
+R2_LEAST = 0.5
+CONFIGURATIONS_LEAST = 4
+TRIALS_LEAST = 40
+
+
+def refused(rows: Sequence[Row], found: Quality) -> str:
+    """Why a model must not be asked, in a line; empty where it may be."""
+    configurations = len({row.key for row in rows})
+    if configurations < CONFIGURATIONS_LEAST:
+        return f"{configurations} configurations are too few, {CONFIGURATIONS_LEAST} are needed: run campaigns of more"
+    if len(rows) < TRIALS_LEAST:
+        return f"{len(rows)} trials are too few, {TRIALS_LEAST} are needed: run campaigns of more configurations"
+    if found.mdape is None or found.mdape > MDAPE_MOST:
+        return (
+            f"its median error is {found.mdape or 0:.1f} %, over {MDAPE_MOST:g} %: run campaigns of more configurations"
+        )
+    if found.r2 is None or found.r2 < R2_LEAST:
+        return f"its R² is {0 if found.r2 is None else found.r2:.2f}, below {R2_LEAST:g}: run more different campaigns"
+    return ""
+
+
+def outside(rows: Sequence[Row], configuration: Mapping[str, float]) -> str:
+    """Why this configuration is not like those that were seen, in a line; empty where it is."""
+    names = {name for row in rows for name in row.configuration}
+    for name in sorted(names | set(configuration)):
+        seen = [row.configuration[name] for row in rows if name in row.configuration]
+        if name not in configuration:
+            return f"{name} is not known of it, and the model needs it: add it to `features`"
+        if not seen:
+            return f"{name} is no number that the model knows: leave it out of `features`, or run campaigns with it"
+        low, high = min(seen), max(seen)
+        if not low <= configuration[name] <= high:  # trees know nothing beyond
+            return f"{name} = {configuration[name]:g} is outside of what was run, {low:g} to {high:g}: run a campaign"
+    return ""

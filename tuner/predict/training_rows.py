@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials as a model sees them: the configuration that was run, the setting, and what each part took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.database.entities import Campaign, TrialState
+from reprise.database.facade import Database
+from reprise.tuner.model.space import Parametrization
+
+VOLUME = "volume"
+"""The feature that says how much is moved (in any unit, the same in a family): rates are predicted, not times."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`configuration`: numbers, the same for all trials of a campaign (problem size, nodes, tasks a node). `metrics`:
+    seconds of each part. `trial`: its id."""
+
+    configuration: Mapping[str, float]
+    point: Parametrization
+    metrics: Mapping[str, float]
+    trial: int = 0
+
+    @property
+    def key(self) -> tuple[tuple[str, float], ...]:
+        """What tells configurations apart."""
+        return tuple(sorted(self.configuration.items()))
+
+    @property
+    def volume(self) -> float:
+        return self.configuration.get(VOLUME, 1.0)
+
+
+def collect(database: Database, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
+    """Every complete trial with parts of the family's campaigns, those of the newest one's component and version only;
+    and that campaign, None where there is none."""
+    newest: Campaign | None = None
+    found: list[Row] = []
+    for campaign in database.campaigns():
+        settings = _settings(campaign)
+        if settings.get("family") != family or component not in (None, campaign.component):
+            continue
+        newest = newest or campaign
+        if (campaign.component, campaign.component_version) != (newest.component, newest.component_version):
+            continue
+        numbers = configuration(settings, campaign.spec.get("size", {}))
+        found += [
+            Row(numbers, row.parametrization, row.metrics, row.id)
+            for row in database.trials(campaign.id)
+            if row.state is TrialState.COMPLETE and row.metrics
+        ]
+    return newest, found
+
+
+def configuration(settings: Mapping[str, Any], size: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a campaign's configuration: its `features`, and how large its jobs are, tasks in all too."""
+    features = settings.get("features", {})
+    tasks = {"tasks": size["nodes"] * size["tasks_per_node"]} if {"nodes", "tasks_per_node"} <= size.keys() else {}
+    return {name: float(value) for name, value in {**tasks, **size, **features}.items()}
+
+
+def metrics_of(rows: Iterable[Row]) -> list[str]:
+    """The parts that all rows have, in the order of the first."""
+    names: list[str] | None = None
+    for row in rows:
+        names = list(row.metrics) if names is None else [name for name in names if name in row.metrics]
+    return names or []
+
+
+def to_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [
+        {
+            "configuration": dict(row.configuration),
+            "point": dict(row.point),
+            "metrics": dict(row.metrics),
+            "trial": row.trial,
+        }
+        for row in rows
+    ]
+
+
+def from_json(data: Iterable[Mapping[str, Any]]) -> list[Row]:
+    return [Row(one["configuration"], one["point"], one["metrics"], one["trial"]) for one in data]
+
+
+def _settings(campaign: Campaign) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = campaign.spec["definition"].get("settings", {})
+    return found

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign as it stands in the database, for programs (one JSON object) and for people (a table)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Column, Table
+
+from reprise.config import Config
+from reprise.database.entities import Campaign, CampaignState, Record, Trial
+from reprise.database.facade import Database
+from reprise.matcher.submission.secrets import masked_text
+from reprise.tuner.definition import campaign_place
+from reprise.tuner.model.trial_rows import OPEN, node_seconds
+from reprise.tuner.report import analysis, words
+
+STALE_S = 600.0  # without a sign of life; while Slurm does not answer, minutes may go by
+INTERRUPTED = "interrupted"  # by the database it runs, but nobody runs it
+
+
+def state_of(campaign: Campaign, config: Config) -> str:
+    """The campaign's state; INTERRUPTED where its coordinator was killed."""
+    if campaign.state is CampaignState.RUNNING and not campaign_place.is_running(campaign, config):
+        return INTERRUPTED
+    return campaign.state
+
+
+def describe(
+    database: Database, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
+) -> dict[str, Any]:
+    """Everything of interest. `states` counts the trials by state; `problems` says where each stands. `records` are all
+    that were written; `record`, `gain`, `parametrization` and `artifact` are the first one's.
+
+    `silent_s`: seconds since its coordinator gave its last sign of life; None where there is no coordinator. With
+    `detailed`, `details` has what a report shows besides (see `tuner.report.analysis`).
+    """
+    state = state_of(campaign, config)
+    now = time.time() if now is None else now
+    trials = database.trials(campaign.id)
+    records = [_record(database, record, detailed) for record in database.records_of_campaign(campaign.id)]
+    first = records[0] if records else dict.fromkeys(("record", "gain", "parametrization", "artifact"))
+    described = {
+        "campaign": campaign.id,
+        "name": campaign.name,
+        "component": campaign.component,
+        "component_version": campaign.component_version,
+        "context": campaign.context,
+        "application": _application(campaign),
+        "begun_at": campaign.created_at,
+        "state": state,
+        "silent_s": max(0.0, now - (campaign.heartbeat_at or campaign.created_at))
+        if state == CampaignState.RUNNING
+        else None,
+        "error": campaign.summary.get("error"),
+        "note": campaign.summary.get("note", ""),
+        "remarks": campaign.summary.get("remarks", []),
+        "directory": str(directory := campaign_place.directory_of(campaign, config)),
+        "job_name": campaign_place.job_name(campaign, directory),
+        "trials": len(trials),
+        "states": Counter(str(trial.state) for trial in trials),
+        "running": [_running(trial, now) for trial in trials if trial.state in OPEN],
+        "node_hours": node_seconds(trials) / 3600,
+        "warm_start": campaign.spec.get("warm_start", []),
+        "problems": _problems(campaign, trials),
+        **{key: first[key] for key in ("gain", "record", "parametrization", "artifact")},
+        "records": records,
+    }
+    return {**described, "details": _details(campaign, trials)} if detailed else described
+
+
+def _record(database: Database, record: Record, detailed: bool) -> dict[str, Any]:
+    artifact = database.artifact(record.artifact_sha256) if record.artifact_sha256 else None
+    described = {
+        "record": record.id,
+        "context": record.context,
+        "gain": {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
+        "parametrization": record.parametrization,
+        "artifact": artifact and artifact.path,
+    }
+    return {**described, "status": str(record.status), "environment": record.environment} if detailed else described
+
+
+def _application(campaign: Campaign) -> dict[str, Any] | None:
+    """Whom it is for; None for every job."""
+    application: dict[str, Any] | None = _masked(campaign.spec["definition"])["application"]
+    return application
+
+
+def _running(trial: Trial, now: float) -> dict[str, Any]:
+    """A trial that has not ended. `begun_s`: seconds since it was begun, its time in the queue too; None: not yet."""
+    begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
+    about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
+    return {**about, "parametrization": trial.parametrization, "begun_s": begun}
+
+
+def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials of each problem, in the order in which the campaign goes through them."""
+    found: dict[str, list[Trial]] = {one["problem"]: [] for one in campaign.spec.get("problems", [])}
+    for trial in trials:
+        found.setdefault(trial.problem, []).append(trial)
+    return found
+
+
+def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """What the campaign's summary says where it is complete, else what the trials say; with `phase` and `best`."""
+    rows = _by_problem(campaign, trials)
+    begun = [key for key, of in rows.items() if of]
+    known = {one["problem"]: {"phase": "done", **one} for one in campaign.summary.get("problems", [])}
+    return [
+        {
+            **(known.get(key) or analysis.standing(key, of, over=bool(of) and key != begun[-1])),
+            "best": analysis.best_point(of),
+        }
+        for key, of in rows.items()
+    ]
+
+
+def _masked(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The campaign file without the secrets that options of sbatch may hold, e.g. in --export."""
+
+    def without(section: Mapping[str, Any]) -> dict[str, Any]:
+        return {**section, "options": [_masked_option(option) for option in section["options"]]}
+
+    application = definition.get("application")
+    executor = without(definition["executor"])
+    return {**definition, "executor": executor, "application": application and without(application)}
+
+
+def _masked_option(option: str) -> str:
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{','.join(masked_text(part) for part in value.split(','))}"
+
+
+def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
+    definition = campaign.spec["definition"]
+    axes = {one["problem"]: one for one in campaign.spec.get("problems", [])}
+    rows = _by_problem(campaign, trials)
+    found = {
+        key: analysis.details(of, campaign.created_at, axes.get(key, {}).get("kinds", {})) for key, of in rows.items()
+    }
+    repeated = [one for of in found.values() for one in of["repeated"]]
+    return {
+        "problems": found,
+        "grids": {key: one["grid"] for key, one in axes.items()},
+        "noise": {"variation": analysis.pooled_variation(repeated), "points": len(repeated)},
+        "cost": analysis.cost(trials, definition["executor"]["max_trial_s"]),
+        "definition": _masked(definition),
+        "versions": campaign.spec.get("versions", {}),
+    }
+
+
+def table(described: Mapping[str, Any]) -> Table:
+    """One line for each problem; what is too wide wraps."""
+    names = ("problem", "default", "tuned", "gain (95 % bounds)", "trials", "settings")
+    columns = [Column(name, overflow="fold") for name in names]
+    result = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for problem in described["problems"]:
+        found = problem["comparison"]
+        if found:
+            settings = words.settings(found["winner"])
+            cells = [words.interval(found["default"]), words.interval(found["tuned"]), words.gain(found)]
+        else:
+            default, best = problem["default"], problem.get("best")
+            cells = [words.interval(default) if default else "", "", ""]
+            settings = problem["note"] or (f"so far {words.settings(best['point'])}" if best else "")
+        failed = f", {problem['failed']} failed" if problem["failed"] else ""
+        result.add_row(words.printable(problem["problem"]), *cells, f"{problem['trials']}{failed}", settings)
+    return result
+
+
+def last_words(described: Mapping[str, Any]) -> str:
+    """What came of the campaign and what to do next, in one line."""
+    number = described["campaign"]
+    if described["error"]:
+        return f"campaign {number} is {described['state']}: {described['error']}"
+    if described["state"] == INTERRUPTED:
+        return (
+            f"campaign {number} is interrupted after {described['trials']} trials, and its job may still hold nodes: "
+            f"`reprise tune resume {number}`, or `scancel --name={described['job_name']}`"
+        )
+    if (silent := described["silent_s"]) is not None and silent > STALE_S:
+        return (
+            f"campaign {number} runs, but its coordinator gave no sign of life for {silent / 60:.0f} minutes: look "
+            f"whether it hangs; `reprise tune stop {number}`, then `reprise tune resume {number}`"
+        )
+    if described["state"] != CampaignState.COMPLETE:
+        return f"campaign {number} is {described['state']} after {described['trials']} trials"
+    if described["record"] is None and described["note"]:
+        return f"campaign {number} is complete: {described['note']}"
+    if described["record"] is None and any(_is_better(problem) for problem in described["problems"]):
+        return f"campaign {number} is complete: there is nothing that jobs could be given, so no record is written"
+    if described["record"] is None:
+        return (
+            f"campaign {number} is complete: nothing was better than the default beyond noise, so no record is written"
+        )
+    note = f", {described['note']}" if described["note"] else ""
+    return f"campaign {number} is complete: {', '.join(map(_written, described['records']))}{note}"
+
+
+def _written(record: Mapping[str, Any]) -> str:
+    return f"record {record['record']}" + (f", artifact {record['artifact']}" if record["artifact"] else "")
+
+
+def _is_better(problem: Mapping[str, Any]) -> bool:
+    return bool(problem["comparison"] and problem["comparison"]["gain_low"] > 0)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both reports say, in the same words, from `overview.describe(..., detailed=True)` alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from reprise.database.entities import Json
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.report import words
+from reprise.tuner.report.progress import percent
+from reprise.tuner.steps import warm_start
+
+MESSAGE = 200  # characters of what a failed trial said
+
+
+def conclusion(described: Json) -> str:
+    """The campaign's result, in a sentence."""
+    from reprise.tuner.report import campaign_overview
+
+    return words.printable(campaign_overview.last_words(described))
+
+
+def facts(described: Json) -> list[tuple[str, str]]:
+    """What was tuned, for whom, where, when, how."""
+    definition, cost = described["details"]["definition"], described["details"]["cost"]
+    application = described["application"]
+    component = f"{described['component']} {described['component_version']}"
+    count = len(described["problems"])
+    pairs = [
+        ("what", f"{words.printable(component)}, {count} problem{'' if count == 1 else 's'}"),
+        ("for", _whom(application)),
+        ("where", ", ".join(f"{name} {words.shown(value)}" for name, value in described["context"].items())),
+        (
+            "begun",
+            f"{words.moment(described['begun_at'])}; from first to last trial {words.hours(cost['wall_hours'])} h",
+        ),
+        ("cost", f"{words.hours(cost['node_hours'])} node-hours in {described['trials']} trials"),
+        ("search", _search(definition)),
+    ]
+    if described["warm_start"]:
+        pairs.append(("start", warm_start.in_words(described["warm_start"])))
+    if described["silent_s"] is not None:
+        pairs.append(("coordinator", f"its last sign of life was {words.span(described['silent_s'])} ago"))
+    return pairs
+
+
+def results(described: Json) -> list[dict[str, str]]:
+    """One row for each problem: `problem`, `default`, `tuned`, `gain`, `trials`, `settings`, `outcome`."""
+    return [_result(problem) for problem in described["problems"]]
+
+
+def counts(of: Json) -> str:
+    """The trials of a problem by their states, and the repetitions among them."""
+    states = Counter(one["state"] for one in of["trajectory"])
+    repeated = sum(one["run"] > 1 and one["role"] == "search" for one in of["trajectory"])
+    parts = [f"{count} {state}" for state, count in states.items()]
+    again = f"; {repeated} of the search's were repetitions" if repeated else ""
+    return f"{sum(states.values())} trials: {', '.join(parts)}{again}"
+
+
+def best_points(of: Json) -> list[tuple[str, str, str]]:
+    """Mean, runs and settings of the points that did best in the search."""
+    unit = of["unit"]
+    return [
+        (words.single(one["mean"], unit), str(one["n"]), words.settings(one["point"]) + " (the winner)" * one["won"])
+        for one in of["best_points"]
+    ]
+
+
+def drift(found: Json) -> str:
+    """Whether the machine was the same in the end."""
+    verdict = "within noise" if found["within_noise"] else "more than noise: the machine was not the same throughout"
+    return (
+        f"The default took {words.interval(found['before'])} before the search and {words.interval(found['after'])} "
+        f"beside the winner ({percent(found['change'])}, {verdict})."
+    )
+
+
+def failures(of: Json) -> list[str]:
+    """What failed trials said, most frequent first."""
+    said = [(one, words.printable(one["message"])[:MESSAGE] or "no word") for one in of["failures"]]
+    return [f"{one['trials']} {one['state']}, e.g. trial {one['number']}: {message}" for one, message in said]
+
+
+def noise(described: Json) -> list[str]:
+    """How much the same settings vary from run to run, and whether the machine drifted."""
+    found = described["details"]["noise"]
+    drifts = [one["drift"] for one in described["details"]["problems"].values() if one["drift"]]
+    if found["variation"] is None:
+        return ["No point was measured more than once so far: nothing is known of the noise."]
+    lines = [
+        f"Runs of the same settings differ by {100 * found['variation']:.2g} % (coefficient of variation, pooled over "
+        f"{found['points']} points that were repeated)."
+    ]
+    if drifts:
+        drifted = sum(not one["within_noise"] for one in drifts)
+        lines.append(
+            f"Between its runs before the search and those beside the winner, the default drifted beyond noise in "
+            f"{drifted} of {len(drifts)} problem{'' if len(drifts) == 1 else 's'}."
+        )
+    return lines
+
+
+def cost(described: Json) -> list[str]:
+    """The sum, and what pruning saved."""
+    found = described["details"]["cost"]
+    lines = [
+        f"{words.hours(found['node_hours'])} node-hours in all, {words.hours(found['wall_hours'])} h from first to "
+        "last trial. Time in the queue costs nothing and is not counted."
+    ]
+    if pruned := found["pruning"]:
+        saved = (
+            f"about {words.hours(pruned['estimate'])} node-hours (by the trials that took longer)"
+            if pruned["estimate"] is not None
+            else f"at most {words.hours(pruned['most'])} node-hours (had each taken as long as any may)"
+        )
+        lines.append(
+            f"{_were(pruned['trials'])} stopped early after {words.hours(pruned['node_hours'])} node-hours: that "
+            f"saved {saved}."
+        )
+    return lines
+
+
+def record(described: Json) -> list[str]:
+    """What jobs get."""
+    if not described["records"]:
+        why = described["note"] or ("none was written" if described["state"] == "complete" else "none so far")
+        return [f"No record: {why.removeprefix('no record: ')}."]
+    lines = []
+    first = described["records"][0]["context"]
+    apart = [name for name in first if any(one["context"].get(name) != first[name] for one in described["records"])]
+    for found in described["records"]:
+        own = ", ".join(f"{name} {words.shown(found['context'].get(name))}" for name in apart)
+        whose = f" that have {own}" if own else ""
+        lines.append(f"Record {found['record']} ({found['status']}) gives jobs{whose}:")
+        lines += [f"  {name}={words.printable(value)}" for name, value in found["environment"].items()]
+        if found["artifact"]:
+            lines.append(f"The file is {found['artifact']}.")
+    if described["note"]:
+        lines.append(f"{described['note']}.")
+    return lines
+
+
+def remarks(described: Json) -> list[str]:
+    """What is odd about the measurements."""
+    return [f"{words.printable(one)}." for one in described["remarks"]]
+
+
+def repeat(described: Json) -> list[tuple[str, str]]:
+    """Seed, versions, places."""
+    details = described["details"]
+    versions = ", ".join(f"{name} {version}" for name, version in details["versions"].items())
+    grids = details["grids"]
+    pairs = [("seed", str(details["definition"]["search"]["seed"]))]
+    if versions:
+        pairs.append(("versions", versions))
+    if grids:
+        pairs.append(("grid points", _some([f"{words.shown(key)}: {count}" for key, count in grids.items()])))
+    return [*pairs, ("files", described["directory"]), ("jobs", described["job_name"])]
+
+
+def campaign_file(described: Json) -> str:
+    """The campaign's file as it was understood, all defaults filled in."""
+    definition = described["details"]["definition"]
+    with contextlib.suppress(ValidationError):  # of another release; the database sorts keys, a person does not
+        definition = Definition.model_validate(definition).model_dump(mode="json")
+    text: str = yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _whom(application: Json | None) -> str:
+    if application is None:
+        return "every job on this machine that the record covers"
+    return words.printable(f"jobs like {application['script']} of {application['user']}")
+
+
+def _search(definition: Json) -> str:
+    search = definition["search"]
+    return (
+        f"{search['method']}, {search['initial']} initial points, at most {search['budget']} trials for each problem; "
+        f"noise: {definition['noise']['policy']}; pruning: {definition['pruning']['policy']}"
+    )
+
+
+def _result(problem: dict[str, Any]) -> dict[str, str]:
+    found, best, default = problem["comparison"], problem["best"], problem["default"]
+    row = {
+        "problem": words.printable(problem["problem"]),
+        "default": words.interval(default) if default else "",
+        "tuned": "",
+        "gain": "",
+        "settings": "",
+        "trials": _trials(problem),
+        "outcome": _outcome(problem),
+    }
+    if found:
+        row |= {"tuned": words.interval(found["tuned"]), "gain": words.gain(found)}
+        row |= {"default": words.interval(found["default"]), "settings": words.settings(found["winner"])}
+    elif best:
+        row |= {
+            "tuned": f"so far {words.single(best['mean'], best['unit'])}",
+            "settings": words.settings(best["point"]),
+        }
+        row["gain"] = "" if best["gain"] is None else f"so far {percent(best['gain'])}"
+    return row
+
+
+def _trials(problem: Json) -> str:
+    extra = [f"{problem[state]} {state}" for state in ("failed", "pruned") if problem.get(state)]
+    return ", ".join([str(problem["trials"]), *extra])
+
+
+def _outcome(problem: Json) -> str:
+    """Why it stopped and what came of it, or where it is."""
+    if problem["phase"] != "done":
+        return {"waiting": "not begun"}.get(problem["phase"], f"in the {problem['phase']} phase")
+    found = problem["comparison"]
+    winner = words.settings(found["winner"]) if found else problem["note"]
+    return "; ".join(part for part in (winner, problem["stopped"]) if part)
+
+
+def _were(trials: int) -> str:
+    return "1 trial was" if trials == 1 else f"{trials} trials were"
+
+
+def _some(texts: Sequence[str]) -> str:
+    return ", ".join(texts) if len(texts) <= 6 else f"{', '.join(texts[:6])} and {len(texts) - 6} more"

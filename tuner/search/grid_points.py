@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a space, listed where there are few enough to, drawn where there are not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+
+from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
+from reprise.tuner.search.search_method import Key
+
+LISTED = 200_000  # points of the whole product up to which a space is listed: some 100 MB, and seconds for a model
+WALKS = 20  # tries to find a point that is not taken by walking
+MISSES = 1_000  # draws in a row without a new point after which the rest is taken in grid order
+
+
+def size(space: Space) -> int:
+    """Points of the product of all axes; dead dimensions make the distinct ones fewer."""
+    return math.prod(len(parameter.values) for parameter in space.parameters)
+
+
+def is_listed(space: Space) -> bool:
+    return size(space) <= LISTED
+
+
+def in_order(space: Space) -> Iterator[Parametrization]:
+    """Every canonical point in grid order; beyond `LISTED` points that behave alike may come several times."""
+    if is_listed(space):
+        yield from space.points
+        return
+    for point in space.grid():
+        yield space.canonical(point)
+
+
+def shuffled(space: Space, rng: np.random.Generator) -> Iterator[Parametrization]:
+    """Every canonical point in random order, the first uniformly; beyond `LISTED` some may come several times."""
+    if is_listed(space):
+        for index in rng.permutation(len(space.points)):
+            yield space.points[index]
+        return
+    seen: set[Key] = set()
+    misses = 0
+    while misses < MISSES:
+        point = draw(space, rng)
+        misses = misses + 1 if space.key(point) in seen else 0
+        if not misses:
+            seen.add(space.key(point))
+            yield point
+    yield from in_order(space)
+
+
+def draw(space: Space, rng: np.random.Generator) -> Parametrization:
+    """A random point: uniform on every axis, then canonical."""
+    return space.canonical({p.name: p.values[int(rng.integers(len(p.values)))] for p in space.parameters})
+
+
+def holds(space: Space, point: Parametrization) -> bool:
+    """Whether a point, made canonical, is one of the grid's."""
+    try:
+        canonical = space.canonical(point)
+        return all(canonical[parameter.name] in parameter.values for parameter in space.parameters)
+    except KeyError:
+        return False
+
+
+def free(space: Space, taken: Collection[Key], rng: np.random.Generator) -> Parametrization | None:
+    """A random point that is not taken; None where all are."""
+    return next((point for point in shuffled(space, rng) if space.key(point) not in taken), None)
+
+
+def indexes(space: Space, point: Parametrization) -> dict[str, int]:
+    """For each parameter the index of the grid's value that is nearest; a category that the grid lacks has 0."""
+    return {parameter.name: _nearest(parameter, point[parameter.name]) for parameter in space.parameters}
+
+
+def snap(space: Space, point: Parametrization) -> Parametrization:
+    """The nearest point of the grid, canonical."""
+    return _at(space, indexes(space, point))
+
+
+def beside(space: Space, point: Parametrization) -> list[Parametrization]:
+    """The canonical points that differ from a point, put on the grid, by one step on one axis; any two categories are
+    one step apart."""
+    places = indexes(space, point)
+    return [
+        _at(space, {**places, parameter.name: index})
+        for parameter in space.parameters
+        for index in _steps(parameter, places[parameter.name])
+    ]
+
+
+def walk(space: Space, point: Parametrization, rng: np.random.Generator) -> Parametrization:
+    """A random neighbour: each axis moves a step up, down or not at all, alike probable, and at least one moves (Robert
+    2021, section 3.3.4). At the ends of an axis the one step has the chance of both; a category becomes any other.
+    """
+    places = indexes(space, point)
+    steps = {p.name: _steps(p, places[p.name]) for p in space.parameters if len(p.values) > 1}
+    moved: list[str] = []
+    while steps and not moved:
+        moved = [name for name in steps if rng.random() < 2 / 3]
+    return _at(space, {**places, **{name: int(rng.choice(steps[name])) for name in moved}})
+
+
+def wander(
+    space: Space, point: Parametrization, taken: Collection[Key], rng: np.random.Generator
+) -> Parametrization | None:
+    """A random neighbour that is not taken; where several in a row are, further and further away; None: all are."""
+    place = point
+    for number in range(WALKS):
+        place = walk(space, point if number < WALKS // 2 else place, rng)
+        if space.key(place) not in taken:
+            return place
+    return free(space, taken, rng)
+
+
+def _nearest(parameter: Parameter, value: Value) -> int:
+    """The index of the grid's value that is nearest."""
+    if value in parameter.values:
+        return list(parameter.values).index(value)
+    if parameter.kind == "category":
+        return 0
+    return min(range(len(parameter.values)), key=lambda index: abs(float(parameter.values[index]) - float(value)))
+
+
+def _steps(parameter: Parameter, index: int) -> list[int]:
+    """The indexes that are one step from another."""
+    if parameter.kind == "category":
+        return [other for other in range(len(parameter.values)) if other != index]
+    return [other for other in (index - 1, index + 1) if 0 <= other < len(parameter.values)]
+
+
+def _at(space: Space, places: Mapping[str, int]) -> Parametrization:
+    return space.canonical({p.name: p.values[places[p.name]] for p in space.parameters})

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One Gaussian process for all problems of a family: what is learned at one message size tells of the sizes beside it.
+
+The problems have the same parameters and differ in their contexts, numbers such as a message size or a node count. The
+model sees a point, in the terms that all problems have in common, and its problem's context, and of a value its ratio
+to what the problem's default takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from reprise.tuner.model.space import Parametrization, Space, same
+from reprise.tuner.search import surrogate
+from reprise.tuner.search.encoding import axes, categories, encode
+from reprise.tuner.search.gaussian_process import LIES, GaussianProcessSearch, Model, Settings, Vector
+from reprise.tuner.search.search_method import Observation
+from reprise.tuner.search.value_scale import truncated_mean, warp
+
+Context = Mapping[str, float]
+Common = Callable[[Parametrization], Parametrization]  # from a problem's point to what it means in all of the family
+
+KEPT_FITS = 16  # the problems of a family ask about the same data, one after the other
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One evaluation: the point in the family's terms; the value over the mean of the problem's default, None where it
+    failed; a lower bound of it where it was `censored`."""
+
+    point: Parametrization
+    ratio: float | None
+    censored: bool = False
+
+
+@dataclass(frozen=True)
+class Relative:
+    """Another problem of the family, and what is known of it; `context`: positive numbers, the same names for all."""
+
+    context: Context
+    evaluations: Sequence[Evaluated] = ()
+
+
+@dataclass
+class _Rows:
+    """What is told to the model: a row for each point of each problem."""
+
+    points: list[Parametrization] = field(default_factory=list)
+    contexts: list[Context] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    measured: list[bool] = field(default_factory=list)
+    censored: list[bool] = field(default_factory=list)
+    own: list[bool] = field(default_factory=list)
+
+    def add(self, observations: Sequence[Observation], context: Context, own: bool) -> None:
+        """Failed points count as the worst of their problem."""
+        known = [v for seen in observations for v in (seen.mean, seen.bound) if v is not None]
+        for seen in observations:
+            value = seen.mean if seen.mean is not None else seen.bound
+            if value is None and not known:
+                continue
+            self.points.append(seen.point)
+            self.contexts.append(context)
+            self.values.append(max(known) if value is None else value)
+            self.counts.append(max(1, len(seen.values)))
+            self.measured.append(bool(seen.values))
+            self.censored.append(seen.bound is not None)
+            self.own.append(own)
+
+
+class SharedSearch(GaussianProcessSearch):
+    """As `gp-ei`, with a model that a problem shares with its relatives, which `relate` names."""
+
+    def __init__(
+        self, space: Space, seed: int, opening: Sequence[Parametrization] = (), settings: Settings | None = None
+    ) -> None:
+        super().__init__(space, seed, opening, settings)
+        self.relate({}, 1.0, ())
+
+    def relate(self, context: Context, reference: float, relatives: Sequence[Relative], common: Common = same) -> None:
+        """Where this problem lies, the mean of its default (in the unit of what is told), what is known of others, and
+        what its own points are in the family's terms (themselves, if nothing is said)."""
+        self._context, self._reference, self._relatives, self._common = context, reference, relatives, common
+
+    def _encoded(self, points: Sequence[Parametrization]) -> Vector:
+        return encode(self._space, [self._common(point) for point in points])
+
+    def _model(self, pending: Sequence[Parametrization]) -> tuple[Model, float]:
+        """The model of what was told of all problems, as this one sees it, and the lowest mean that it gives to one of
+        this problem's measured points."""
+        rows = self._rows(pending)
+        contexts = _Contexts([*rows.contexts, self._context])
+        matrix = contexts.joined(encode(self._space, rows.points), rows.contexts)
+        z = warp(np.array(rows.values), self._settings.values)
+        counts = np.array(rows.counts, dtype=float)
+        measured, censored = np.array(rows.measured), np.array(rows.censored)
+        known = contexts.axes(self._space)
+        if censored.any() and measured.any():
+            others = _fit(matrix[~censored], z[~censored], counts[~censored], *known, self._settings.kernel)
+            z[censored] = truncated_mean(*others.predict(matrix[censored]), z[censored])
+        model = _InContext(_fit(matrix, z, counts, *known, self._settings.kernel), contexts.row(self._context))
+        own = measured & np.array(rows.own)
+        best = encode(self._space, [rows.points[index] for index in np.flatnonzero(own if own.any() else rows.own)])
+        return model, float(model.predict(best)[0].min())
+
+    def _rows(self, pending: Sequence[Parametrization]) -> _Rows:
+        """In the order of their contexts, so that all problems of a family see the same rows."""
+        rows = _Rows()
+        mine = [
+            _relative_to(self._reference, seen, self._common(seen.point)) for seen in self._told.observations.values()
+        ]
+        blocks = [(self._context, mine, True)]
+        for relative in self._relatives:
+            blocks.append((relative.context, _observations(self._space, relative.evaluations), False))
+        for context, observations, own in sorted(blocks, key=lambda block: sorted(block[0].items())):
+            rows.add(observations, context, own)
+        values = [value for value, own in zip(rows.values, rows.own, strict=True) if own]
+        lies = Observation({}, [LIES[self._settings.lie](values)])
+        rows.add([Observation(self._common(point), lies.values) for point in pending], self._context, own=True)
+        rows.measured[len(rows.measured) - len(pending) :] = [False] * len(pending)
+        return rows
+
+
+class _Contexts:
+    """The contexts as columns, each from 0 to 1 by its logarithm; what is the same for all has none."""
+
+    def __init__(self, contexts: Sequence[Context]) -> None:
+        logs = {name: [math.log2(context[name]) for context in contexts] for name in contexts[0]}
+        self._ranges = {name: (min(values), max(values)) for name, values in logs.items() if len(set(values)) > 1}
+
+    def row(self, context: Context) -> list[float]:
+        return [(math.log2(context[name]) - low) / (high - low) for name, (low, high) in self._ranges.items()]
+
+    def joined(self, matrix: Vector, contexts: Sequence[Context]) -> Vector:
+        columns = np.array([self.row(context) for context in contexts]).reshape(len(contexts), len(self._ranges))
+        return np.hstack([matrix, columns])
+
+    def axes(self, space: Space) -> tuple[Vector, Vector]:
+        """The axis of each column, and which axes are categories."""
+        of_points, kinds = axes(space), categories(space)
+        more = np.arange(len(self._ranges))
+        return np.concatenate([of_points, len(kinds) + more]), np.concatenate([kinds, np.zeros(len(more), bool)])
+
+
+@dataclass(frozen=True)
+class _InContext:
+    """A model of points and contexts, at one context."""
+
+    model: surrogate.Surrogate
+    context: Sequence[float]
+
+    def predict(self, wanted: Vector) -> tuple[Vector, Vector]:
+        return self.model.predict(np.hstack([wanted, np.tile(np.array(self.context), (len(wanted), 1))]))
+
+
+def _relative_to(reference: float, seen: Observation, point: Parametrization) -> Observation:
+    values, bounds = ([value / reference for value in some] for some in (seen.values, seen.bounds))
+    return Observation(point, values, bounds, seen.failures)
+
+
+def _observations(space: Space, evaluations: Sequence[Evaluated]) -> list[Observation]:
+    """By points; those of other problems are not made canonical, since what behaves alike there may differ here."""
+    found: dict[tuple[object, ...], Observation] = {}
+    for one in evaluations:
+        key = tuple(one.point[parameter.name] for parameter in space.parameters)
+        observation = found.setdefault(key, Observation(one.point))
+        if one.ratio is None:
+            observation.failures += 1
+        else:
+            (observation.bounds if one.censored else observation.values).append(one.ratio)
+    return list(found.values())
+
+
+_Array = tuple[bytes, str, tuple[int, ...]]  # an array that can be a dictionary's key
+
+
+def _fit(
+    points: Vector, values: Vector, counts: Vector, axes: Vector, categories: Vector, kernel: str
+) -> surrogate.Surrogate:
+    return _fitted(tuple(map(_frozen, (points, values, counts, axes, categories))), kernel)
+
+
+@lru_cache(maxsize=KEPT_FITS)
+def _fitted(arrays: tuple[_Array, ...], kernel: str) -> surrogate.Surrogate:
+    points, values, counts, axes, categories = map(_array, arrays)
+    return surrogate.fit(points, values, counts, axes, categories, kernel)
+
+
+def _frozen(array: Vector) -> _Array:
+    return array.tobytes(), array.dtype.str, array.shape
+
+
+def _array(frozen: _Array) -> Any:
+    data, dtype, shape = frozen
+    return np.frombuffer(data, dtype).reshape(shape)

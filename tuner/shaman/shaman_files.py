@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SHAMan's files, read and written: components into a directory, experiments into campaign files."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reprise.config import Config
+from reprise.tuner.definition import component_registry
+from reprise.tuner.definition.campaign_definition import check, read_mapping
+from reprise.tuner.errors import TunerError
+from reprise.tuner.shaman import shaman_component, shaman_experiment
+from reprise.tuner.shaman.shaman_component import Converted
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the command line says beside the files; names as SHAMan has them."""
+
+    component_name: str | None = None
+    sbatch_file: Path | None = None
+    nbr_iteration: int | None = None
+    experiment_name: str | None = None
+    user: str | None = None
+
+
+def campaign(data: Mapping[str, Any], where: str, said: Said, config: Config) -> Converted:
+    """The campaign that an experiment describes, checked. Its component must be there. Raises TunerError."""
+    name = shaman_experiment.component_of(data, said.component_name, where)
+    if said.sbatch_file is None:
+        raise TunerError(f"{where}: is an experiment of SHAMan's, which does not say what is run: set --sbatch-file")
+    script = Path.cwd() / said.sbatch_file
+    described = component_registry.read(shaman_experiment.our_name(name), config)
+    if described["kind"] != "application":
+        raise TunerError(f"{where}: component {name} is of kind {described['kind']}, which no experiment describes")
+    title = said.experiment_name or Path(where).stem
+    job = shaman_experiment.Job(name, str(script), said.user or _owner(script), title, said.nbr_iteration)
+    converted = shaman_experiment.convert(data, where, job, described["parameters"])
+    check(converted.definition, where)
+    return converted
+
+
+def components(path: Path, directory: Path) -> tuple[list[Path], list[str]]:
+    """Write each component of SHAMan's file into a file of its own; those that are there stay.
+
+    Returns the files and what is to be said. Nothing is written unless all can be. Raises TunerError.
+    """
+    data = read_mapping(path)
+    notes = [f"{path}: {key!r} is not known and left out" for key in data if key != "components"]
+    texts: dict[Path, str] = {}
+    for name, content in data["components"].items():
+        converted = shaman_component.convert(str(name), content, str(path))
+        notes += converted.notes
+        file = directory / f"{converted.definition['name']}.yaml"
+        if file in texts:
+            raise TunerError(f"{path}: two components would be {file.name}: rename one of them")
+        texts[file] = dump(converted.definition, path)
+    write(texts)
+    return list(texts), notes
+
+
+def dump(definition: Mapping[str, Any], source: Path) -> str:
+    """A file of ours, as YAML."""
+    return f"# From SHAMan's {source.name}, by `reprise tune import`.\n" + yaml.safe_dump(
+        dict(definition), sort_keys=False, allow_unicode=True, width=120
+    )
+
+
+def write(texts: Mapping[Path, str]) -> None:
+    """Write new files, all or none; one that is there already with the same text is as good. Raises TunerError."""
+    try:
+        for file, text in texts.items():
+            if file.exists() and file.read_text(encoding="utf-8") != text:
+                raise TunerError(f"{file}: is there already, and is another one: move it away, or choose another place")
+        for file, text in texts.items():
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TunerError(
+            f"{error.filename}: cannot be written ({error.strerror}): run this as its owner, or choose another place"
+        ) from error
+
+
+def _owner(script: Path) -> str:
+    try:
+        return pwd.getpwuid(script.stat().st_uid).pw_name
+    except OSError as error:
+        raise TunerError(f"{script}: cannot be read ({error.strerror}): correct --sbatch-file") from error
+    except KeyError:
+        raise TunerError(f"{script}: its owner has no name here: set --user to whose job it is") from None

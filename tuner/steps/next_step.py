@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign does next, from its definition and its trials so far alone: nothing else is ever remembered.
+
+For each problem the default, the search, and the winner against the default. A `Solver` is asked whenever there is
+room for another trial; what runs is in the rows as well. So a campaign goes on after any interruption by being asked
+again, and it does not matter which trial ended or was lost meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from reprise.database.entities import Trial, TrialRole
+from reprise.tuner import noise
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.trial_rows import Rows
+from reprise.tuner.steps.costs import Costs
+from reprise.tuner.steps.final_comparison import Comparing
+from reprise.tuner.steps.problem_evidence import Evidence
+from reprise.tuner.steps.problem_family import Kin
+from reprise.tuner.steps.search_steps import Searching, Stops
+from reprise.tuner.steps.step import Failed, Start, Step, Wait
+
+FAILURES_IN_A_ROW = 10
+
+
+class Solver:
+    """Says what to do next for one problem. What it keeps beside definition and problem only makes it quick."""
+
+    def __init__(self, definition: Definition, problem: Problem) -> None:
+        self._definition = definition
+        self._problem = problem
+        self._seed = seed_of(definition, problem)
+        section, budget = definition.noise, definition.search.budget
+        self._resampling = noise.build(section.policy, problem.space, budget, self._seed, **section.settings)
+        self._stops = Stops()
+
+    def next_step(self, trials: Sequence[Trial], allowance: float | None = None, kin: Sequence[Kin] = ()) -> Step:
+        """The next step after the problem's trials so far; `allowance`: node-seconds that it may take in all."""
+        rows = Rows(trials)
+        if step := _machine_is_bad(self._problem, rows):
+            return step
+        repetitions = self._definition.repetitions
+        costs = Costs(rows, allowance, repetitions.final_pairs)
+        if step := _default(self._problem, rows, repetitions.default_runs, costs):
+            return step
+        evidence = Evidence(self._definition, self._problem, rows)
+        search = Searching(evidence, costs, self._resampling, self._stops, self._seed, kin)
+        if step := search.step():
+            return step
+        if rows.pending:  # pairs are run one after the other, however many trials could run
+            return Wait()
+        winner = search.winner()
+        return Comparing(
+            evidence, costs, self._seed, winner, lambda: search.winner(without=winner), search.why_stopped()
+        ).step()
+
+
+def seed_of(definition: Definition, problem: Problem) -> int:
+    """A problem's own seed: the same whatever problems come before it."""
+    text = f"{definition.search.seed}/{problem.key}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
+    """After too many failures in a row the default once more, to tell bad points from a bad machine."""
+    if (defaults := rows.of(TrialRole.DEFAULT)) and defaults[0].value is None:
+        return Failed("the default itself did not run", defaults[0])
+    in_a_row: list[Trial] = []
+    for row in reversed(rows.ended):
+        if row.value is not None:
+            break
+        in_a_row.insert(0, row)
+    if len(in_a_row) < FAILURES_IN_A_ROW:
+        return None
+    for row in in_a_row[FAILURES_IN_A_ROW:]:
+        if row.role is TrialRole.DEFAULT:
+            return Failed(f"{FAILURES_IN_A_ROW} trials in a row failed, and then the default", row)
+    return Wait() if rows.waiting(TrialRole.DEFAULT) else Start(TrialRole.DEFAULT, problem.default)
+
+
+def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | None:
+    """The next run of the default before the search; None where it was run often enough, or as often as can be paid."""
+    ended = len(rows.of(TrialRole.DEFAULT))
+    if ended >= wanted:
+        return None
+    if ended + len(rows.waiting(TrialRole.DEFAULT)) < wanted and costs.allow_a_trial():
+        return Start(TrialRole.DEFAULT, problem.default)
+    return Wait() if rows.pending else None

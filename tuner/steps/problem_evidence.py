@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a problem's trials tell: of the default, and of the points of the search."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from reprise.database.entities import Measurement, Trial, TrialRole, TrialState
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.statistics import measurement
+from reprise.tuner.model.trial_rows import Rows, measured
+from reprise.tuner.noise import Evaluation
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`rows`: the problem's trials."""
+
+    definition: Definition
+    problem: Problem
+    rows: Rows
+
+    @cached_property
+    def defaults(self) -> Sequence[Trial]:
+        """The default's runs before the search that have a value."""
+        runs = self.rows.of(TrialRole.DEFAULT)[: self.definition.repetitions.default_runs]
+        return [row for row in runs if row.value is not None]
+
+    @cached_property
+    def default(self) -> Measurement:
+        return measurement([row.value or 0.0 for row in self.defaults], self.defaults[0].unit)
+
+    @cached_property
+    def history(self) -> Sequence[Evaluation]:
+        """The search's trials. What was pruned is a lower bound where the objective is the run time itself, which the
+        default's runs tell, or the bound is the objective's, as in a round; else it only counts as too slow."""
+        initial = self._initial
+        times = bool(self.problem.round) or all(row.value == row.elapsed_s for row in self.defaults)
+        result = []
+        for row in self.rows.of(TrialRole.SEARCH):
+            bound = row.state is TrialState.PRUNED
+            value = row.value if not bound or times else None
+            key = self.problem.space.key(row.parametrization)
+            result.append(
+                Evaluation(
+                    row.parametrization, value, bound and times, key in initial, None if times else row.elapsed_s
+                )
+            )
+        return result
+
+    @cached_property
+    def pending(self) -> Sequence[Parametrization]:
+        """The points of the search's trials that run."""
+        return [row.parametrization for row in self.rows.waiting(TrialRole.SEARCH)]
+
+    def mean(self, point: Parametrization) -> float | None:
+        """Of what the search measured of a point; None where that is nothing."""
+        key = self.problem.space.key(point)
+        values = [
+            row.value
+            for row in measured(self.rows.of(TrialRole.SEARCH))
+            if row.value is not None and self.problem.space.key(row.parametrization) == key
+        ]
+        return statistics.fmean(values) if values else None
+
+    @cached_property
+    def _initial(self) -> set[object]:
+        """Keys of the first points that were begun, as many as the initial design has."""
+        keys = [
+            self.problem.space.key(row.parametrization)
+            for row in sorted(self.rows.rows, key=lambda row: row.number)
+            if row.role is TrialRole.SEARCH
+        ]
+        return set(list(dict.fromkeys(keys))[: self.definition.search.initial])

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other problems of a problem's family, and what their trials tell of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprise.database.entities import Trial, TrialRole, TrialState
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.trial_rows import Rows
+from reprise.tuner.search.shared_process import Evaluated, Relative
+
+
+@dataclass(frozen=True)
+class Kin:
+    """Another problem of the family, with its trials."""
+
+    problem: Problem
+    trials: Sequence[Trial]
+
+    @property
+    def searched(self) -> int:
+        """How many evaluations its search has."""
+        return len(Rows(self.trials).of(TrialRole.SEARCH))
+
+    def relative(self) -> Relative:
+        """What the trials tell: nothing before the default was measured."""
+        rows = Rows(self.trials)
+        defaults = [row.value for row in rows.of(TrialRole.DEFAULT) if row.value is not None]
+        if not defaults:
+            return Relative(self.problem.context)
+        reference = statistics.fmean(defaults)
+        common = self.problem.common
+        searched = [
+            Evaluated(common(row.parametrization), row.value and row.value / reference, row.state is TrialState.PRUNED)
+            for row in rows.of(TrialRole.SEARCH)
+        ]
+        known = [Evaluated(common(self.problem.default), value / reference) for value in defaults]
+        return Relative(self.problem.context, [*known, *searched])

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warm start: what was best for the tuned jobs nearest to the application is tried before the initial design.
+
+Chosen once, when a campaign begins, and kept in its `spec`: a resumed campaign starts from the same points.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from reprise.config import Config
+from reprise.database.entities import Json, Record, RecordStatus, Scope
+from reprise.database.errors import NotFoundError
+from reprise.database.facade import Database
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.secrets import masked
+from reprise.tuner.model.component import Component, Problem
+from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
+
+SOURCES = 3  # records that a campaign starts from at most
+LOOKED_AT = 20  # records, nearest first, some of which may hold nothing new
+
+
+def find(
+    database: Database,
+    component: Component,
+    problems: Sequence[Problem],
+    job: Json,
+    score: float | None,
+    config: Config,
+) -> list[dict[str, Any]]:
+    """What a campaign for `job` (JobMetadata as JSON) starts from, nearest first, ready for its `spec`.
+
+    Each has `record`, `score`, `model` (that scored it) and `points` by problem. Records count that are active, of the
+    same component in the same version, and reach `score`; None: the threshold at which the matcher uses them.
+    """
+    from reprise.matcher.linkage.engine import Engine
+    from reprise.matcher.linkage.linkage_model import load
+    from reprise.matcher.linkage.linkage_result import LinkableRecord
+
+    def linkable() -> Iterable[LinkableRecord]:
+        """All that the matcher links to, so that the scores are those that it would give."""
+        for text in database.record_texts():
+            if text.scope == Scope.APPLICATION and text.status != RecordStatus.RETIRED:
+                try:
+                    metadata = masked(JobMetadata.from_text(text.metadata))
+                except ValidationError:
+                    continue
+                yield LinkableRecord(text.id, metadata, text.created_at, text.gain)
+
+    records = {
+        record.id: record
+        for record in database.records(component=component.name)
+        if record.component_version == component.version and record.scope is Scope.APPLICATION
+    }
+    if not records:
+        return []
+    model = load(config.matcher.model, config.matcher.threshold)
+    engine = Engine(model, linkable(), cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+    linked = engine.link(masked(JobMetadata.from_json(job)), LOOKED_AT, among=records)
+    least = model.threshold if score is None else score
+    near = [(match.record.id, match.score) for match in linked.matches if match.score >= least]
+    winners = {number: _winners(database, records[number]) for number, _ in near}
+    return [{**one, "model": model.label} for one in choose(problems, near, winners)]
+
+
+def choose(
+    problems: Sequence[Problem], near: Sequence[tuple[int, float]], winners: Mapping[int, Mapping[str, Parametrization]]
+) -> list[dict[str, Any]]:
+    """Of the records `near` (id and score, nearest first), those whose `winners` (by problem) are new points here."""
+    seen: set[tuple[object, ...]] = set()
+    chosen: list[dict[str, Any]] = []
+    for number, score in near:
+        points = {}
+        for problem in problems:
+            point = _mapped(problem, _of_problem(problem, problems, winners[number]))
+            if point is not None and (key := (problem.key, *problem.space.key(point))) not in seen:
+                seen.add(key)
+                points[problem.key] = dict(point)
+        if points:
+            chosen.append({"record": number, "score": score, "points": points})
+        if len(chosen) == SOURCES:
+            break
+    return chosen
+
+
+def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
+    """The problems with the points that their searches start from, as a campaign's `spec` has them."""
+    sources = spec.get("warm_start", [])
+    return [
+        dataclasses.replace(
+            problem, first=[one["points"][problem.key] for one in sources if problem.key in one["points"]]
+        )
+        for problem in problems
+    ]
+
+
+def in_words(sources: Sequence[Json]) -> str:
+    """Where a campaign starts from, in one line; empty where nothing near is known."""
+    if not sources:
+        return ""
+    named = ", ".join(f"record {one['record']} (score {one['score']:.2f})" for one in sources)
+    return f"starts from what was best for the nearest tuned jobs: {named}"
+
+
+def nearest_point(space: Space, point: Parametrization, default: Parametrization) -> Parametrization | None:
+    """The grid's point for one of another grid: each number the nearest value of its axis, by the axis' own scale.
+
+    A parameter that `point` does not have is as in `default`. None where a category is not on the grid.
+    """
+    found = {}
+    for axis in space.parameters:
+        value = _nearest_value(axis, point.get(axis.name, default.get(axis.name)))
+        if value is None:
+            return None
+        found[axis.name] = value
+    return space.canonical(found)
+
+
+def _nearest_value(axis: Parameter, value: Value | None) -> Value | None:
+    if value in axis.values:
+        return axis.values[axis.values.index(value)]
+    if axis.kind == "category" or not _is_number(value) or not all(map(_is_number, axis.values)):
+        return None
+
+    def place(number: Any) -> float:
+        return math.log2(1 + max(0.0, float(number))) if axis.kind == "log" else float(number)
+
+    return min(axis.values, key=lambda other: abs(place(other) - place(value)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _mapped(problem: Problem, point: Parametrization | None) -> Parametrization | None:
+    return None if point is None else nearest_point(problem.space, point, problem.default)
+
+
+def _of_problem(
+    problem: Problem, problems: Sequence[Problem], winners: Mapping[str, Parametrization]
+) -> Parametrization | None:
+    """Applications' problems have the names of their scripts: where there is one only, it is the same problem."""
+    if len(problems) == len(winners) == 1:
+        return next(iter(winners.values()))
+    return winners.get(problem.key)
+
+
+def _winners(database: Database, record: Record) -> Mapping[str, Parametrization]:
+    """What a record's campaign found better than the default beyond noise, by problem."""
+    if record.campaign_id is None:
+        return {}
+    try:
+        summary = database.campaign(record.campaign_id).summary
+    except NotFoundError:
+        return {}
+    found = {one["problem"]: one["comparison"] for one in summary.get("problems", [])}
+    return {key: one["winner"] for key, one in found.items() if one and one["gain_low"] > 0}

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns from a page: they run as the user of the pages, in processes of their own, which outlive the pages."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reprise.config import Config, in_use
+from reprise.database import Database
+from reprise.database.entities import CampaignState
+from reprise.tuner.campaign import session
+from reprise.tuner.definition import campaign_place
+from reprise.tuner.definition.campaign_definition import check
+from reprise.tuner.errors import TunerError
+
+BEGUN_S = 20.0  # within which a campaign says that it has begun, or why not
+LOOK_S = 0.05
+FILES = "files"  # below tuner.work: campaign files that came from pages, and what their campaigns said
+SAID_LIMIT = 4096  # bytes
+ISOLATED = ("-I",) if sys.flags.isolated else ()  # as the command itself is started
+_BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
+
+
+def start(config: Config, path: Path | None, definition: dict[str, Any], who: str) -> int:
+    """Begin a campaign; returns its number. Raises TunerError with what it said where it does not begin."""
+    checked = check(definition, "this campaign")
+    head = f"# SPDX-License-Identifier: Apache-2.0\n# Begun by {who} from the pages.\n"
+    text = head + yaml.safe_dump(definition, sort_keys=False)
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{os.getpid()}"
+    directory = config.tuner.work / FILES
+    file = directory / f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '_', checked.name)}.yaml"
+    with _written(file):
+        directory.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return _begin(config, path, ["run", "--yes", str(file)], file.with_suffix(".log"))
+
+
+def resume(config: Config, path: Path | None, number: int) -> None:
+    """Go on with a campaign. Raises TunerError with what it said where it does not."""
+    directory = config.tuner.work / FILES
+    with _written(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    _begin(config, path, ["resume", str(number)], directory / f"resumed-{number}-{time.time_ns()}.log")
+
+
+def pause(config: Config, number: int) -> None:
+    """End what runs of a campaign, so that it can be resumed. Raises TunerError."""
+    with Database.open(config.database.path) as database:
+        session.stop(database, database.campaign(number), config)
+
+
+def stop(config: Config, number: int, who: str) -> None:
+    """End a campaign for good: it cannot be resumed. Raises TunerError."""
+    with Database.open(config.database.path) as database:
+        session.abandon(database, database.campaign(number), config, who)
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TunerError(
+            f"{path}: cannot be written ({error.strerror}): tuner.work must be writable by the user of the pages"
+        ) from error
+
+
+def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> int:
+    """Run `reprise tune` apart from this process, and wait until the campaign runs; returns its number."""
+    found = in_use(path)
+    options = ["--config", str(found)] if found else []
+    with _written(log), log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, *ISOLATED, "-m", "reprise", *options, "tune", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    end = time.monotonic() + BEGUN_S
+    while True:
+        ended = process.poll()
+        said = log.read_bytes()[:SAID_LIMIT].decode(errors="replace")
+        begun = _BEGUN.search(said)
+        if begun and (ended == 0 or _is_running(config, int(begun[1]))):
+            return int(begun[1])
+        if ended is not None:
+            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+            raise TunerError(last.removeprefix("reprise: "))
+        if time.monotonic() > end:
+            raise TunerError(f"the campaign has not begun within {BEGUN_S:.0f} s: see {log}")
+        time.sleep(LOOK_S)
+
+
+def _is_running(config: Config, number: int) -> bool:
+    """Whether a coordinator is at work on it, and has said so."""
+    with Database.open(config.database.path, read_only=True) as database:
+        campaign = database.campaign(number)
+    return campaign.state is CampaignState.RUNNING and campaign_place.is_running(campaign, config)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages from their templates. Every value is escaped by the template: names are users' words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import HTMLResponse
+
+from reprise.matcher.support.explanation import when
+from reprise.templates import render
+from reprise.web.people import Person
+from reprise.web.static_files import content_hash
+
+UNKNOWN = "\N{EN DASH}"
+
+
+def page(request: Request, name: str, *, person: Person | None, status: int = 200, **values: Any) -> HTMLResponse:
+    """The page `name` (templates/web/NAME.html.j2), which extends the frame of all."""
+
+    def link(route: str, **words: Any) -> str:
+        """The path of a route, below that of the proxy."""
+        return request.url_for(route, **words).path
+
+    def file(name: str) -> str:
+        """The path of a file, which is another once its content is: browsers keep it for a day."""
+        return f"{link('static', path=name)}?v={content_hash(name)}"
+
+    text = render(f"web/{name}.html.j2", link=link, file=file, person=person, show=SHOW, here=name, **values)
+    return HTMLResponse(text, status)
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """1234567.8 as 1,234,567.8."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share:.1%}"
+
+
+def moment(seconds: float | None) -> str:
+    return UNKNOWN if seconds is None else when(seconds)
+
+
+def span(seconds: float | None) -> str:
+    """12.3 s, 4 min 5 s, 3 h 12 min or 2 d 4 h."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    for unit, size, lower, part in (("min", 60, "s", 1), ("h", 3600, "min", 60), ("d", 86400, "h", 3600)):
+        if seconds < 60 * size or (unit == "h" and seconds < 86400) or unit == "d":
+            return f"{int(seconds // size)} {unit} {int(seconds % size // part)} {lower}"
+    return UNKNOWN
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """A 95 % interval of shares."""
+    return "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
+
+
+SHOW = {"number": number, "percent": percent, "moment": moment, "span": span, "bounds": bounds}
