@@ -18,7 +18,8 @@ from typing import Any
 
 from reprise.database.backup import in_place_of
 from reprise.database.errors import AccessError, DatabaseError, InvalidValueError
-from reprise.database.facade import TABLES, Database
+from reprise.database.facade import Database
+from reprise.database.upkeep import TABLES
 
 FORMAT = "reprise-database"
 VERSION = 1  # raised when a reader of the old one would be misled

@@ -100,6 +100,11 @@ class Records(Store):
         )
         return [RECORD.decode(row) for row in rows]
 
+    def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
+        """The records that a campaign wrote, lowest id first."""
+        sql = "SELECT * FROM record WHERE campaign_id = ? ORDER BY id"
+        return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
+
     def record_texts(self, first: int = FIRST_ID, last: int = LAST_ID) -> Iterator[RecordText]:
         """All records, of any status, lowest id first; or those with ids from `first` to `last`."""
         rows = self._rows(f"{_TEXTS} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last))

@@ -71,13 +71,6 @@ class Overview(Store):
         )
         return {row[0]: (row[1], row[2]) for row in self._read(sql, (since,))}
 
-    def about_rows(self) -> Mapping[str, int]:
-        """Rows of the tables that grow with jobs: from the lowest number of a row to the highest, since to count
-        them reads a whole index. Those that were forgotten in between, since they came late, are counted too."""
-        tables = "decision", "outcome"
-        span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
-        return {table: self._read(span.format(table))[0][0] for table in tables}
-
     def some_records(self, wanted: WantedRecords) -> Sequence[Record]:
         """A page of records, newest first."""
         return [RECORD.decode(row) for row in self._read(records_sql(wanted), asdict(wanted))]
@@ -92,11 +85,6 @@ class Overview(Store):
         places = ", ".join("?" * len(campaigns))
         sql = f"SELECT campaign_id, count(*) FROM trial WHERE campaign_id IN ({places}) GROUP BY campaign_id"  # noqa: S608
         return {row[0]: row[1] for row in self._read(sql, tuple(campaigns))}
-
-    def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
-        """The records that a campaign wrote, lowest id first."""
-        sql = "SELECT * FROM record WHERE campaign_id = ? ORDER BY id"
-        return [RECORD.decode(row) for row in self._read(sql, (campaign_id,))]
 
     def running_campaigns(self) -> int:
         """How many campaigns run, by what the database says."""

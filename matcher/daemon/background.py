@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from reprise.database import Database
 from reprise.database.errors import DatabaseError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle
 from reprise.matcher.errors import MatcherError
 
@@ -22,7 +22,7 @@ STOP_S = 5.0
 class Background:
     """Calls `step` once a second. What it raises is said in the log, and it is called again."""
 
-    def __init__(self, name: str, path: Path, step: Callable[[Database], object]) -> None:
+    def __init__(self, name: str, path: Path, step: Callable[[DaemonDatabase], object]) -> None:
         self._path = path
         self._step = step
         self._name = name
@@ -42,7 +42,7 @@ class Background:
     def _run(self) -> None:
         while not self._stopping.wait(POLL_S):
             try:
-                with Database.open(self._path) as database:
+                with DaemonDatabase.open(self._path) as database:
                     self._step(database)
             except (DatabaseError, MatcherError) as error:
                 self._throttle.warning(log, "background-failed", work=self._name, error=error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from reprise import __version__
 from reprise.config import Config, ConfigError
-from reprise.database import Database
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import size_on_disk
 from reprise.eventlog import line
 from reprise.matcher.daemon import garbage
@@ -113,15 +113,15 @@ def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> Metr
     path = config.database.path
 
     def counted() -> Mapping[tuple[str, str], int]:
-        with Database.open(path, read_only=True) as database:
+        with DaemonDatabase.open(path, read_only=True) as database:
             return database.record_counts()
 
     def rows() -> Mapping[str, int]:
-        with Database.open(path, read_only=True) as database:
+        with DaemonDatabase.open(path, read_only=True) as database:
             return database.about_rows()
 
     def newest() -> float | None:
-        with Database.open(path, read_only=True) as database:
+        with DaemonDatabase.open(path, read_only=True) as database:
             return database.newest_record_at()
 
     metrics.look_up(
@@ -141,7 +141,7 @@ def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> Metr
     return MetricsServer(config.matcher.metrics, metrics.registry)
 
 
-def _steps(config: Config) -> Iterator[tuple[str, Callable[[Database], object]]]:
+def _steps(config: Config) -> Iterator[tuple[str, Callable[[DaemonDatabase], object]]]:
     """What is done once a second beside serving."""
     if config.matcher.publish:
         yield "publisher", Publisher(config.matcher.publish).step

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from reprise.database import Database
 from reprise.database.decisions import DECISION
 from reprise.database.entities import Outcome
 from reprise.database.errors import InvalidValueError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.outcomes import OUTCOME
 from reprise.eventlog import line
 from reprise.matcher.daemon.harm_watch import Watch
@@ -36,7 +36,7 @@ def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:
     )
     row = DECISION.encode(decision)
 
-    def put_out(database: Database) -> None:
+    def put_out(database: DaemonDatabase) -> None:
         database.put_out(json.dumps({"kind": "decision", "row": row}))
 
     return Entry(told, put_out if forward else None, decision=row)
@@ -62,7 +62,7 @@ def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Wat
         present=outcome.present,
     )
 
-    def write(database: Database) -> None:
+    def write(database: DaemonDatabase) -> None:
         _report(database, outcome.state, row)
         if forward:
             cells = {name: cell for name, cell in OUTCOME.encode(row).items() if name != "id"}
@@ -81,7 +81,7 @@ def forwarded_entry(
 
     ended: list[str] = []
 
-    def write(database: Database) -> None:
+    def write(database: DaemonDatabase) -> None:
         ended.clear()  # it may be called again
         for one in forward.entries:
             try:
@@ -99,7 +99,7 @@ def forwarded_entry(
     return Entry(line("forwarded", count=len(forward.entries)), write, written=written, done=done)
 
 
-def _take(database: Database, one: protocol.Forwarded) -> str | None:
+def _take(database: DaemonDatabase, one: protocol.Forwarded) -> str | None:
     """Returns a decision whose job has ended, or may have."""
     if one.kind == "decision":
         row = _row(one.row, DECISION.columns())
@@ -114,7 +114,7 @@ def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
     return {name: cells.get(name) for name in columns}
 
 
-def _report(database: Database, state: str | None, row: Outcome) -> None:
+def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
     if state == "ended":
         database.report_end(row)
     elif state == "step":

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from reprise.database import Database
 from reprise.database.entities import Compared, RecordStatus
 from reprise.database.errors import NotFoundError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import line
 from reprise.matcher.benefit import record_benefit
 from reprise.matcher.benefit.harm_test import Evidence
@@ -69,7 +69,7 @@ class Watch:
         if watched := self._watched.get(record_id):
             watched.jobs += 1
 
-    def look(self, database: Database) -> None:
+    def look(self, database: DaemonDatabase) -> None:
         """Take what has ended since the last time. Raises a DatabaseError; nothing is lost then but time."""
         blocks: dict[int, set[str]] = {}
         while self._asked:
@@ -90,7 +90,7 @@ class Watch:
             for record_id, watched in self._watched.items():
                 yield from [(record_id, block) for block, until in watched.waiting.items() if until <= now]
 
-    def _look_at(self, database: Database, record_id: int, blocks: Iterable[str]) -> None:
+    def _look_at(self, database: DaemonDatabase, record_id: int, blocks: Iterable[str]) -> None:
         """Take blocks of a record of which something is new; the latest there are of a record that is new here."""
         try:
             record = database.record(record_id)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from reprise.database import Database
 from reprise.database.entities import RecordText
 from reprise.database.errors import BusyError, DatabaseError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.service_runs import TOUCH_INTERVAL_S
 from reprise.eventlog import Throttle, line
 from reprise.matcher.daemon.queue_writer import BATCH, Writer
@@ -55,7 +55,7 @@ class Journal:
         *,
         version: str,
         retention_days: int,
-        on_look: Callable[[Database], None] = lambda _: None,
+        on_look: Callable[[DaemonDatabase], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._path = path
@@ -70,7 +70,7 @@ class Journal:
         self._throttle = Throttle()
         self._writer = Writer(queue, self._current)
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
-        self._database: Database | None = None
+        self._database: DaemonDatabase | None = None
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None  # number of the last change of the records; None: not read yet
         self._service_run = 0
@@ -157,7 +157,7 @@ class Journal:
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
         self._known_time = now
 
-    def _purge_some(self, database: Database, before: float) -> None:
+    def _purge_some(self, database: DaemonDatabase, before: float) -> None:
         """Until nothing is left to forget, or there is something to write; then it goes on at the next poll."""
         count = PURGE_ROWS
         while count >= PURGE_ROWS:
@@ -176,7 +176,7 @@ class Journal:
         self._due[what] = now + every_s
         return True
 
-    def _look_for_records(self, database: Database) -> None:
+    def _look_for_records(self, database: DaemonDatabase) -> None:
         if self._reload.is_set():
             self._reload.clear()  # before they are read, so that being asked again meanwhile counts
             self._seen = None
@@ -185,9 +185,9 @@ class Journal:
             self._on_records(changes.changed, changes.gone, all_of_them=changes.all_of_them)
             self._seen = changes.number
 
-    def _open(self, seen: int | None = None) -> Database:
+    def _open(self, seen: int | None = None) -> DaemonDatabase:
         identity = _identity(self._path)
-        database = Database.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
+        database = DaemonDatabase.open(self._path, busy_timeout_s=BUSY_TIMEOUT_S)
         try:
             self._seen = seen
             self._look_for_records(database)
@@ -201,7 +201,7 @@ class Journal:
         self._database, self._identity = database, identity
         return database
 
-    def _current(self) -> Database:
+    def _current(self) -> DaemonDatabase:
         """The database; opened anew where the file was deleted or replaced, since what is written to the old one would
         be lost without a word. Raises a DatabaseError."""
         if self._database and self._identity == _identity(self._path):

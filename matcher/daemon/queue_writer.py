@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from reprise.database import Database
 from reprise.database.errors import (
     AccessError,
     BusyError,
@@ -21,6 +20,7 @@ from reprise.database.errors import (
     SchemaError,
     StorageError,
 )
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle
 from reprise.matcher.daemon.write_queue import Entry, Queue
 
@@ -41,7 +41,7 @@ PASSING = (
 )
 
 
-Write = Callable[[Database, Sequence[Entry]], None]
+Write = Callable[[DaemonDatabase, Sequence[Entry]], None]
 
 
 class _NotNowError(Exception):
@@ -57,7 +57,7 @@ class Writer:
     raises a DatabaseError.
     """
 
-    def __init__(self, queue: Queue, current: Callable[[], Database]) -> None:
+    def __init__(self, queue: Queue, current: Callable[[], DaemonDatabase]) -> None:
         self._queue = queue
         self._current = current
         self._throttle = Throttle()
@@ -136,7 +136,7 @@ class Writer:
                 entry.written()
         _tell(entries, done=True)
 
-    def _usable(self) -> Database:
+    def _usable(self) -> DaemonDatabase:
         try:
             return self._current()
         except Exception as error:  # of the database, or a defect in taking its records: no entry is at fault
@@ -160,7 +160,7 @@ def _tell(entries: Iterable[Entry], *, done: bool) -> None:
             entry.done(done)
 
 
-def _write(database: Database, entries: Sequence[Entry]) -> None:
+def _write(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
     """In their order, but for decisions that follow each other: these are added at once."""
     for decided, some in itertools.groupby(entries, key=lambda entry: entry.decision is not None):
         run = list(some)
@@ -171,7 +171,7 @@ def _write(database: Database, entries: Sequence[Entry]) -> None:
                 entry.write(database)
 
 
-def _write_late(database: Database, entries: Sequence[Entry]) -> None:
+def _write_late(database: DaemonDatabase, entries: Sequence[Entry]) -> None:
     """The same, where that has failed: another database may have taken the place of the one that they were made by, and
     have no record that a decision names, or the decision already."""
     for entry in entries:

@@ -19,7 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reprise.database import Database, DatabaseError
+from reprise.database import DatabaseError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import line
 from reprise.matcher.decision.known_records import readable
 from reprise.matcher.decision.record_batch import Batch, batch
@@ -59,7 +60,7 @@ class Plan:
             return
         except Exception as error:  # whatever it is, it must not keep the daemon from starting
             log.warning(line("workers-failed", left=len(self.pieces) - done, error=error or type(error).__name__))
-        with Database.open(self.path, read_only=True) as database:
+        with DaemonDatabase.open(self.path, read_only=True) as database:
             for first, last in self.pieces[done:]:
                 yield batch(readable(database.record_texts(first, last)), prepare)
 
@@ -89,7 +90,7 @@ def plan(path: Path) -> Plan | None:
     if processors < 2 or threading.active_count() > 1:
         return None
     try:
-        with Database.open(path, read_only=True) as database:
+        with DaemonDatabase.open(path, read_only=True) as database:
             number, ids = database.last_record_change(), database.record_ids()
     except DatabaseError:
         return None  # whoever opens it to write says what is wrong
@@ -117,8 +118,8 @@ def _begin(parent: int, path: Path, prepare: Preparation) -> None:
 
 
 @cache
-def _database() -> Database:
-    return Database.open(_path, read_only=True)
+def _database() -> DaemonDatabase:
+    return DaemonDatabase.open(_path, read_only=True)
 
 
 def _batch(first: int, last: int) -> Batch:

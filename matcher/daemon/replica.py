@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config import Config
-from reprise.database import Database
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.endpoint import parse
 from reprise.eventlog import line
 from reprise.matcher.errors import ProtocolError, ServiceError
@@ -32,7 +32,7 @@ class Publisher:
         self._path = path
         self._done: int | None = None  # the last change of the records that is published
 
-    def step(self, database: Database) -> None:
+    def step(self, database: DaemonDatabase) -> None:
         """Publish the records, if they have changed."""
         last = database.last_record_change()
         if last != self._done or not self._path.exists():
@@ -49,14 +49,14 @@ class Replica:
         self._copy = records
         self._seen: tuple[int, int, int] | None = None
 
-    def step(self, database: Database) -> None:
+    def step(self, database: DaemonDatabase) -> None:
         """Take the records where they were published anew, and send what waits. Raises a MatcherError."""
         try:
             self._take(database)
         finally:
             self._send(database)
 
-    def _take(self, database: Database) -> None:
+    def _take(self, database: DaemonDatabase) -> None:
         try:
             status = self._copy.stat()
             found = status.st_ino, status.st_mtime_ns, status.st_size
@@ -72,7 +72,7 @@ class Replica:
         self._seen = found
         log.info(line("copy-taken", path=self._copy, changed=changed))
 
-    def _send(self, database: Database) -> None:
+    def _send(self, database: DaemonDatabase) -> None:
         endpoints = [one for one in map(parse, self._config.replica.primary) if one]
         settings = self._config.matcher
         while waiting := database.oldest_out(MESSAGES):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reprise.database import Database
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.row_codec import Cell
 from reprise.eventlog import Throttle
 
@@ -36,7 +36,7 @@ class Entry:
     """
 
     line: str
-    write: Callable[[Database], object] | None = None
+    write: Callable[[DaemonDatabase], object] | None = None
     decision: Mapping[str, Cell] | None = None
     written: Callable[[], object] | None = None
     done: Callable[[bool], object] | None = None

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from reprise.database import Database, DatabaseError
+from reprise.database import DatabaseError
+from reprise.database.for_support import SupportDatabase
 from reprise.eventlog import Throttle
 from reprise.matcher.errors import NothingKnownError, ProtocolError
 from reprise.matcher.linkage.linkage_model import Model
@@ -54,7 +55,7 @@ class Explainer:
 
     def _reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
         limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)
-        with Database.open(self._path, read_only=True) as database:
+        with SupportDatabase.open(self._path, read_only=True) as database:
             try:
                 story = of_job(database, asked.cluster or self._cluster, asked.job, model, limits)
             except NothingKnownError:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 
 from reprise.config import Config
-from reprise.database import Database
 from reprise.database.errors import AccessError, MissingError
+from reprise.database.for_support import SupportDatabase
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.decide import Knowledge, Question, decide
 from reprise.matcher.errors import DaemonUnreachableError, NothingKnownError
@@ -33,7 +33,7 @@ def known(config: Config, job: str, cluster: str | None) -> Story:
     Raises NothingKnownError, or DaemonUnreachableError where the database cannot be read and no daemon answers.
     """
     try:
-        database = Database.open(config.database.path, read_only=True)
+        database = SupportDatabase.open(config.database.path, read_only=True)
     except (AccessError, MissingError) as error:  # it is another user's, or on another host
         return _from_daemon(config, job, cluster, error)
     with database:
@@ -67,7 +67,7 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
     return told
 
 
-def of_job(database: Database, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
+def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
     """All that the database has on a job; where it has nothing, Slurm is asked unless `ask_slurm` is False.
 
     Raises NothingKnownError, which says why there is nothing as far as that is known.
@@ -87,7 +87,7 @@ def of_job(database: Database, config: Config, job: str, cluster: str | None, as
     return told
 
 
-def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
+def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
     """Why the database has nothing on the job, as far as that is known; `said` is Slurm's word on it."""
     submitted = submit_time(said)
     if submitted is None:
@@ -102,7 +102,7 @@ def _silence(database: Database, job: str, said: Mapping[str, str]) -> str:
     return silence_text(job, submitted, served, before, after)
 
 
-def of_script(database: Database, config: Config, question: Question) -> Story:
+def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
     """What a script would be given now; nothing is logged."""
     known, policy = knowledge(database, config), policy_of(config)
     begun = time.perf_counter()
@@ -111,7 +111,7 @@ def of_script(database: Database, config: Config, question: Question) -> Story:
     return job_story.of_decisions(database, [decision], known.engine.model)
 
 
-def knowledge(database: Database, config: Config) -> Knowledge:
+def knowledge(database: SupportDatabase, config: Config) -> Knowledge:
     """The records of the database and the model in force, ready for linkage."""
     return knowledge_of(database.record_texts(), model_of(config), config)
 

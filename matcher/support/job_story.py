@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from reprise.database import Database, NotFoundError
+from reprise.database import NotFoundError
 from reprise.database.entities import Decision, Json, Measurement, Outcome, Record, RecordStatus, Scope
+from reprise.database.for_support import SupportDatabase
 from reprise.matcher.errors import NothingKnownError, ProtocolError
 from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.support.shortfall import Change, Shortfall, shortfall
@@ -99,7 +100,7 @@ EVERYTHING = Limits()
 
 
 def of_job(
-    database: Database, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
+    database: SupportDatabase, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
 ) -> Story:
     """What is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
 
@@ -126,7 +127,7 @@ def check_name(job: str) -> None:
 
 
 def of_decisions(
-    database: Database,
+    database: SupportDatabase,
     decisions: Sequence[Decision],
     model: Model | None,
     *,
@@ -156,7 +157,7 @@ def _compared(decision: Decision) -> list[int]:
 
 
 def _of_name(
-    database: Database, cluster: str, job: str, limits: Limits
+    database: SupportDatabase, cluster: str, job: str, limits: Limits
 ) -> tuple[Sequence[Decision], Sequence[Outcome]]:
     """Decisions and outcomes, newest first."""
     check_name(job)

@@ -12,7 +12,7 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database.entities import Json, TrialRole, TrialState
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign.coordinator import most_trials, rounds
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.executors.executor import Begun, Executor
@@ -140,7 +140,7 @@ def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]
     return component.plan(problem.key, point)
 
 
-def known_trial_s(database: Database, definition: Definition) -> float | None:
+def known_trial_s(database: TunerDatabase, definition: Definition) -> float | None:
     """What a run of the default took in the last campaign for the same thing, in seconds; None without one."""
     same = ("component", "application", "settings")
     wanted = {key: value for key, value in definition.model_dump(mode="json").items() if key in same}

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from reprise.database.entities import Campaign, CampaignState, Record
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.model.component import Comparison, Publication
 from reprise.tuner.steps.step import ProblemResult
 
 
 def finish(
-    database: Database,
+    database: TunerDatabase,
     campaign: Campaign,
     definition: Definition,
     results: Sequence[ProblemResult],

@@ -18,7 +18,7 @@ from typing import Any
 from reprise import __version__
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import preview
 from reprise.tuner.campaign.coordinator import Coordinator
 from reprise.tuner.campaign.publish import finish
@@ -45,7 +45,7 @@ WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
 
-def begin(database: Database, definition: Definition, config: Config, now: float) -> Campaign:
+def begin(database: TunerDatabase, definition: Definition, config: Config, now: float) -> Campaign:
     """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
     described, component, problems = _read(definition, config)
     metadata = _metadata(definition.application, now) if definition.application else {}
@@ -64,7 +64,7 @@ def begin(database: Database, definition: Definition, config: Config, now: float
 
 
 def run(
-    database: Database,
+    database: TunerDatabase,
     campaign: Campaign,
     config: Config,
     report: Report,
@@ -116,7 +116,7 @@ def run(
 
 
 def stop(
-    database: Database,
+    database: TunerDatabase,
     campaign: Campaign,
     config: Config,
     slurm: Slurm | None = None,
@@ -154,14 +154,14 @@ def stop(
             database.set_campaign_state(campaign.id, CampaignState.STOPPED, summary)
 
 
-def abandon(database: Database, campaign: Campaign, config: Config, who: str) -> None:
+def abandon(database: TunerDatabase, campaign: Campaign, config: Config, who: str) -> None:
     """The same, for good: it cannot be resumed. `who` stopped it."""
     stop(database, campaign, config)
     database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": f"stopped for good by {who}"})
 
 
 def plan(
-    definition: Definition, config: Config, count: int, trial_s: float | None, database: Database | None
+    definition: Definition, config: Config, count: int, trial_s: float | None, database: TunerDatabase | None
 ) -> preview.Planned:
     """The scripts of the first trials and the cost of a campaign; nothing is submitted."""
     _, component, problems = _read(definition, config)
@@ -196,7 +196,7 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
 
 
 def _sources(
-    database: Database,
+    database: TunerDatabase,
     definition: Definition,
     component: Component,
     problems: Sequence[Problem],

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from reprise.database.entities import Trial, TrialRole, TrialState
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Problem, Sample
 from reprise.tuner.model.space import Parametrization
@@ -19,7 +19,7 @@ HEARTBEAT_S = 10.0  # between the notes that a coordinator is at work
 class Journal:
     """The trials of one campaign, as they stand in the database. Times are Unix seconds of `clock`."""
 
-    def __init__(self, database: Database, campaign_id: int, clock: Callable[[], float]) -> None:
+    def __init__(self, database: TunerDatabase, campaign_id: int, clock: Callable[[], float]) -> None:
         self._database = database
         self._campaign_id = campaign_id
         self._clock = clock

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.config import Config
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.components.application import ApplicationComponent
 from reprise.tuner.definition import component_registry
 from reprise.tuner.definition.campaign_definition import Definition
@@ -26,7 +26,7 @@ class Choice:
     models: Sequence[int]
 
 
-def choose(database: Database, definition: Definition, config: Config) -> Choice:
+def choose(database: TunerDatabase, definition: Definition, config: Config) -> Choice:
     """The setting that models think best for the campaign's application. Raises TunerError where they must not be
     asked, or the campaign says no family or no parts."""
     described = component_registry.read(definition.component, config, definition.application)

@@ -6,12 +6,14 @@ from __future__ import annotations
 import dataclasses
 
 from reprise.database.entities import Prediction
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.errors import TunerError
 from reprise.tuner.predict import accuracy_gate, boosted_model, training_rows
 
 
-def train(database: Database, family: str, component: str | None, now: float, engine: str = "") -> list[Prediction]:
+def train(
+    database: TunerDatabase, family: str, component: str | None, now: float, engine: str = ""
+) -> list[Prediction]:
     """A new model for each part, stored with what it saw and how good it is. Raises TunerError where there is nothing
     to learn from."""
     campaign, found = training_rows.collect(database, family, component)
@@ -47,7 +49,7 @@ def train(database: Database, family: str, component: str | None, now: float, en
     return made
 
 
-def newest(database: Database, family: str, component: str, component_version: str) -> dict[str, Prediction]:
+def newest(database: TunerDatabase, family: str, component: str, component_version: str) -> dict[str, Prediction]:
     """The newest model of each part, for this component in this version."""
     found: dict[str, Prediction] = {}
     for one in database.predictions(family):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.database.entities import Campaign, TrialState
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.model.space import Parametrization
 
 VOLUME = "volume"
@@ -35,7 +35,7 @@ class Row:
         return self.configuration.get(VOLUME, 1.0)
 
 
-def collect(database: Database, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
+def collect(database: TunerDatabase, family: str, component: str | None = None) -> tuple[Campaign | None, list[Row]]:
     """Every complete trial with parts of the family's campaigns, those of the newest one's component and version only;
     and that campaign, None where there is none."""
     newest: Campaign | None = None

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState, Record, Trial
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.matcher.submission.secrets import masked_text
 from reprise.tuner.definition import campaign_place
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
@@ -30,7 +30,7 @@ def state_of(campaign: Campaign, config: Config) -> str:
 
 
 def describe(
-    database: Database, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
+    database: TunerDatabase, campaign: Campaign, config: Config, now: float | None = None, *, detailed: bool = False
 ) -> dict[str, Any]:
     """Everything of interest. `states` counts the trials by state; `problems` says where each stands. `records` are all
     that were written; `record`, `gain`, `parametrization` and `artifact` are the first one's.
@@ -72,7 +72,7 @@ def describe(
     return {**described, "details": _details(campaign, trials)} if detailed else described
 
 
-def _record(database: Database, record: Record, detailed: bool) -> dict[str, Any]:
+def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str, Any]:
     artifact = database.artifact(record.artifact_sha256) if record.artifact_sha256 else None
     described = {
         "record": record.id,

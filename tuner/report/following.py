@@ -15,7 +15,7 @@ from rich.text import Text
 
 from reprise.config import Config
 from reprise.database.entities import CampaignState, Json
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.report import campaign_overview, words
 from reprise.tuner.report.campaign_overview import INTERRUPTED, STALE_S
 from reprise.tuner.report.progress import percent
@@ -29,7 +29,7 @@ FEWEST_PROBLEMS = 3
 
 
 def watch(
-    database: Database,
+    database: TunerDatabase,
     campaign_id: int,
     config: Config,
     interval_s: float,
@@ -46,7 +46,7 @@ def watch(
 
 
 def _looks(
-    database: Database, campaign_id: int, config: Config, interval_s: float, sleep: Callable[[float], None]
+    database: TunerDatabase, campaign_id: int, config: Config, interval_s: float, sleep: Callable[[float], None]
 ) -> Any:
     """The campaign described, again and again until it has ended."""
     alone = 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database.entities import Campaign
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.output import versioned
 from reprise.tuner.errors import TunerError
 from reprise.tuner.report import campaign_overview
@@ -21,7 +21,7 @@ from reprise.tuner.report import campaign_overview
 STANDARD_OUTPUT = Path("-")
 
 
-def report(database: Database, campaign: Campaign, config: Config, kind: str, output: Path | None) -> Path | None:
+def report(database: TunerDatabase, campaign: Campaign, config: Config, kind: str, output: Path | None) -> Path | None:
     """Write the report ("html", "txt" or "json") and return where it is; None: to standard output.
 
     Without `output` a page goes to the working directory, the others to standard output. Raises TunerError.
@@ -42,7 +42,7 @@ def report(database: Database, campaign: Campaign, config: Config, kind: str, ou
     return path
 
 
-def pictures(database: Database, campaign: Campaign, config: Config, output: Path | None) -> Iterator[Path]:
+def pictures(database: TunerDatabase, campaign: Campaign, config: Config, output: Path | None) -> Iterator[Path]:
     """Write the report's pictures as PNG into the directory `output`, the working one unless given; returns where they
     are. Raises TunerError."""
     from reprise.tuner.report import plots

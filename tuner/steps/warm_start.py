@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from reprise.config import Config
 from reprise.database.entities import Json, Record, RecordStatus, Scope
 from reprise.database.errors import NotFoundError
-from reprise.database.facade import Database
+from reprise.database.for_tuner import TunerDatabase
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.secrets import masked
 from reprise.tuner.model.component import Component, Problem
@@ -27,7 +27,7 @@ LOOKED_AT = 20  # records, nearest first, some of which may hold nothing new
 
 
 def find(
-    database: Database,
+    database: TunerDatabase,
     component: Component,
     problems: Sequence[Problem],
     job: Json,
@@ -151,7 +151,7 @@ def _of_problem(
     return winners.get(problem.key)
 
 
-def _winners(database: Database, record: Record) -> Mapping[str, Parametrization]:
+def _winners(database: TunerDatabase, record: Record) -> Mapping[str, Parametrization]:
     """What a record's campaign found better than the default beyond noise, by problem."""
     if record.campaign_id is None:
         return {}

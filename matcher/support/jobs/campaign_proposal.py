@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from reprise.database import Database
 from reprise.database.entities import Decision, UnmatchedClass
+from reprise.database.for_support import SupportDatabase
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.submission.metadata import JobMetadata
 
@@ -116,7 +116,11 @@ def described(component: str, directory: Path) -> Mapping[str, Any]:
 
 
 def write_all(
-    database: Database, classes: Sequence[UnmatchedClass], directory: Path, component: Mapping[str, Any], says: Says
+    database: SupportDatabase,
+    classes: Sequence[UnmatchedClass],
+    directory: Path,
+    component: Mapping[str, Any],
+    says: Says,
 ) -> dict[int, tuple[str, str]]:
     """Write a file for each class; by rank, its path and what it leaves open. `says` as for `script_of`."""
     written = {}

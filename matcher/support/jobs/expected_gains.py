@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reprise.database import Database
 from reprise.database.entities import UnmatchedClass
+from reprise.database.for_support import SupportDatabase
 
 if TYPE_CHECKING:
     from reprise.matcher.benefit.production_gain import Gain
@@ -70,7 +70,7 @@ class Gains:
         return replace(one, gain=gain, of_program=of_program.records, of_user=of_user.records, in_vain=in_vain)
 
 
-def read(database: Database, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
+def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
     """By the active records and the campaigns, of one component if given. `production`: what `in_production` tells, if
     that is known already."""
     production = in_production(database) if production is None else production
@@ -87,7 +87,7 @@ def read(database: Database, component: str | None, production: Mapping[int, Gai
     return found
 
 
-def in_production(database: Database) -> Mapping[int, Gain]:
+def in_production(database: SupportDatabase) -> Mapping[int, Gain]:
     """What records gain of which jobs were held out, by their ids."""
     from reprise.matcher.benefit import record_benefit
 

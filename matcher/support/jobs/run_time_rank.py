@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reprise.database import Database
+    from reprise.database.for_support import SupportDatabase
     from reprise.matcher.support.job_story import Story
 
 KINDS = ("given", "held out")
@@ -52,7 +52,7 @@ class Beside:
         return asdict(self)
 
 
-def of_story(database: Database, story: Story) -> Beside | None:
+def of_story(database: SupportDatabase, story: Story) -> Beside | None:
     """The newest decision that had a record, and how long others of that record took; None: no decision had one."""
     decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
     if decision is None or decision.record_id is None:

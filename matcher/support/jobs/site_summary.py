@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reprise.config import Config
-from reprise.database import Database
 from reprise.database.entities import UnmatchedClass
+from reprise.database.for_support import SupportDatabase
 from reprise.database.totals import DAY_S
 from reprise.endpoint import configured
 from reprise.matcher.benefit.production_gain import Gain
@@ -29,7 +29,7 @@ UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 
 
-def read(database: Database, config: Config, now: float) -> dict[str, Any]:
+def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any]:
     """All of it, for programs, but for what is worth tuning (`classes`), which names users."""
     offset_s = _offset_s(now)
     rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)

@@ -14,7 +14,7 @@ import pytest
 
 from reprise.database import Database, exchange
 from reprise.database.errors import AccessError, CorruptedError, DatabaseError, InvalidValueError
-from reprise.database.facade import TABLES
+from reprise.database.upkeep import TABLES
 from tests.unit.cli.test_db import run
 from tests.unit.database.test_stored import ROWS, insert
 

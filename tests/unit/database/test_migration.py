@@ -20,9 +20,9 @@ import pytest
 from reprise.database import Database, errors, schema
 from reprise.database.decisions import DECISION
 from reprise.database.entities import RecordStatus
-from reprise.database.facade import TABLES
 from reprise.database.records import RECORD
 from reprise.database.schema import Migration
+from reprise.database.upkeep import TABLES
 from tests.places import ROOT
 from tests.unit.database.test_stored import insert, stored_database
 from tests.unit.database_values import campaign, decision, record

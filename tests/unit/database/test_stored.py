@@ -17,8 +17,8 @@ import pytest
 
 from reprise.database import Database, schema
 from reprise.database.entities import Prediction, RecordStatus, ServiceRun, StatusChange
-from reprise.database.facade import TABLES
 from reprise.database.row_codec import Table
+from reprise.database.upkeep import TABLES
 from tests.places import GOLDEN
 from tests.unit.database_values import SHA, artifact, campaign, decision, outcome, record, trial
 

@@ -21,6 +21,7 @@ from reprise.database.backup import back_up
 from reprise.database.decisions import DECISION
 from reprise.database.entities import RecordStatus, RecordText
 from reprise.database.errors import CorruptedError, StorageError
+from reprise.database.for_daemon import DaemonDatabase
 from reprise.matcher.daemon.journal import Journal
 from reprise.matcher.daemon.queue_writer import BATCH, RETRY_S
 from reprise.matcher.daemon.write_queue import Entry, Queue
@@ -326,7 +327,7 @@ def test_writes_that_wait_together_are_one_transaction(path: Path) -> None:
     journal = Journal(path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0)
     seen: list[int] = []
 
-    def write(database: Database) -> None:
+    def write(database: DaemonDatabase) -> None:
         database.add_decision(decision(f"d-{len(seen)}"))
         with Database.open(path, read_only=True) as other:
             seen.append(other.counts()["decision"])
@@ -401,7 +402,7 @@ def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path
     Database.open(path.with_name("new.db"), create=True).close()
     journal = started(path, clock=lambda: 100.0)
 
-    def write(database: Database) -> None:
+    def write(database: DaemonDatabase) -> None:
         database.add_decision(decision("a"))
         if path.with_name("new.db").exists():
             for log in ("a.db-wal", "a.db-shm"):  # as `reprise db restore` does
@@ -416,7 +417,7 @@ def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path
 
 
 def failing(error: Exception, attempts: list[float]) -> Entry:
-    def write(_: Database) -> None:
+    def write(_: DaemonDatabase) -> None:
         attempts.append(time.monotonic())
         raise error
 

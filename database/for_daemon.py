@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database as the daemon uses it: records in, decisions and outcomes out, and what keeps several hosts together."""
+
+from __future__ import annotations
+
+from reprise.database.comparisons import Comparisons
+from reprise.database.decisions import Decisions
+from reprise.database.outcomes import Outcomes
+from reprise.database.records import Records
+from reprise.database.replicas import Replicas
+from reprise.database.service_runs import ServiceRuns
+from reprise.database.upkeep import Upkeep
+
+
+class DaemonDatabase(Records, Decisions, Comparisons, Outcomes, ServiceRuns, Replicas, Upkeep):
+    """Open it with `DaemonDatabase.open(path)`."""

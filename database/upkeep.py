@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many rows there are, and how what is old is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reprise.database.campaigns import CAMPAIGN, TRIAL
+from reprise.database.decisions import DECISION
+from reprise.database.outcomes import OUTCOME
+from reprise.database.predictions import PREDICTION
+from reprise.database.records import ARTIFACT, RECORD, STATUS_CHANGE
+from reprise.database.service_runs import SERVICE_RUN
+from reprise.database.store import Store
+
+_OVER = {
+    "decision": "at < :before",
+    "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first goes by an index
+    "service_run": "coalesce(stopped_at, seen_at) < :before",
+}
+TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION, STATUS_CHANGE)
+
+
+class Upkeep(Store):
+    """Methods over all tables."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Rows of each table."""
+        sql = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table.name})" for table in TABLES)  # noqa: S608 (own names)
+        return dict(zip((table.name for table in TABLES), self._read(sql)[0], strict=True))
+
+    def about_rows(self) -> Mapping[str, int]:
+        """Rows of the tables that grow with jobs: from the lowest number of a row to the highest, since to count
+        them reads a whole index. Those that were forgotten in between, since they came late, are counted too."""
+        tables = "decision", "outcome"
+        span = "SELECT coalesce((SELECT max(rowid) FROM {0}) - (SELECT min(rowid) FROM {0}) + 1, 0)"
+        return {table: self._read(span.format(table))[0][0] for table in tables}
+
+    def purge(self, before: float, at_most: int = -1) -> int:
+        """Delete decisions, outcomes and service runs that were over before this time, of each `at_most` so many unless
+        that is negative; returns how many rows in all. If these are at least `at_most`, there may be more."""
+        with self._write() as connection:
+            return sum(
+                connection.execute(
+                    f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {over} LIMIT :most)",  # noqa: S608 (own words)
+                    {"before": before, "most": at_most},
+                ).rowcount
+                for table, over in _OVER.items()
+            )
