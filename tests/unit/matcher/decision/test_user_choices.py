@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,11 +105,11 @@ def test_two_patterns_meet_when_some_name_matches_both(a: str, b: str, star_a: b
         "OMPI_MCA_x'] " * 10_000,
     ],
 )
-@pytest.mark.timeout(30)
-def test_hostile_text_comes_to_an_end(text: str) -> None:
-    """Within a tenth of a second; what is quadratic takes minutes."""
+def test_hostile_text_takes_no_time(text: str) -> None:
+    begun = time.process_time()
     chosen(text)
     masked_text(text)
+    assert time.process_time() - begun < 0.5
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,11 @@ def test_any_bytes_give_metadata_in_few_calls(data: bytes, known_to_be_shell: bo
     job = parse(submission, user="u", submit_time=0.0)
     assert JobMetadata.from_json(job.to_json()) == job
     assert calls(submission) < CALLS
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(500))
+@given(scripts(), st.booleans())
+def test_any_bytes_give_metadata_in_time(data: bytes, known_to_be_shell: bool) -> None:
+    text = (HEAD if known_to_be_shell else "") + data[:SCRIPT_LIMIT].decode(errors="replace")
+    assert cost(script(text, "argument")) < BOUND_S

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import assume, given, settings
@@ -136,9 +137,10 @@ def test_a_text_without_a_secrets_name_and_an_address_stays_as_it_is(text: str) 
         "Aa",
     ],
 )
-@pytest.mark.timeout(30)
-def test_a_text_of_the_greatest_size_comes_to_an_end(piece: str) -> None:
-    """Within a tenth of a second; what is quadratic takes minutes."""
+def test_a_text_of_the_greatest_size_takes_no_time(piece: str) -> None:
+    """Less than a tenth of a second; what is quadratic takes minutes."""
     for before, after in (("", ""), ("", "@"), ("x://y:", "@"), ("key=", "="), ("a key=", "")):
         text = before + piece * (LIMIT // len(piece)) + after
+        begun = time.process_time()
         masked_text(text)
+        assert time.process_time() - begun < 2
