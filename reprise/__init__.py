@@ -4,4 +4,4 @@
 This package holds what the parts share: version, configuration, the command line that puts them together, the doctor.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
