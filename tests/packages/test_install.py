@@ -168,6 +168,20 @@ def later_job(machine: System) -> None:
             submitted(admin)
 
 
+def nothing_else_is_imported(clean: System) -> None:
+    """Neither what lies on PYTHONPATH under our folders' names, nor our folders under their own."""
+    shadow = clean.path("/tmp/shadows/database.py")
+    shadow.parent.mkdir()
+    for name in ("database", "matcher", "numpy", "tuner", "web"):
+        shadow.with_name(f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+    wrong = "PYTHONPATH=/tmp/shadows"
+    assert "explain" in clean.run(["env", wrong, "reprise", "match", "--help"]).stdout
+    names = ("database", "matcher", "templates", "tuner", "web", "tests", "bench", "demo")
+    code = f"from importlib.util import find_spec; print([name for name in {names} if find_spec(name)])"
+    assert clean.run(["/usr/lib/reprise/bin/python", "-I", "-c", code]).stdout == "[]\n"
+    shutil.rmtree(shadow.parent)
+
+
 def test_packages_install_serve_upgrade_and_leave_nothing(
     release: Release, built: list[Path], clean: System, place: Path
 ) -> None:
@@ -175,6 +189,7 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     before = clean.files()
     typed = install(clean, built)
     assert clean.run(["reprise", "--version"]).stdout == f"reprise, version {__version__}\n"
+    nothing_else_is_imported(clean)
     for page in ("man1/reprise.1.gz", "man5/reprise.toml.5.gz", "man8/spank_reprise.8.gz", "man8/reprise-serve.8.gz"):
         assert clean.path(f"/usr/share/man/{page}").is_file()
     assert clean.path("/usr/share/doc/reprise/docs/admin.md").is_file()
