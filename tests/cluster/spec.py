@@ -7,6 +7,9 @@ import dataclasses
 
 HEAD = "login"
 SOURCE = "/opt/reprise/source"  # where all machines of a cluster see the checkout, wherever it lies on the host
+PYTHONPATH = f"{SOURCE}/build/package:{SOURCE}"
+"""Reprise and its tests, for the machines: the environment itself names the checkout's place on the host."""
+PYTHON = ("env", f"PYTHONPATH={PYTHONPATH}", f"{SOURCE}/.venv/bin/python", "-P")
 FIRST_UID = 30001
 SERVICE_UID = 30000
 HEAD_ADDRESS = "10.99.0.254"

@@ -11,6 +11,7 @@ from bench.apps.jobs import APPS, CG, FILE, FT, NODES, SWITCH, App, Run, place, 
 from reprise.tuner.openmpi.installed_build import describe
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE, Daemon
+from tests.cluster.spec import PYTHON
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +39,7 @@ def site(cluster: VirtualCluster) -> Iterator[VirtualCluster]:
     place(cluster, "S")
     cluster.write(PATH, RULES, user="reprise")
     code = RECORD.format(release=describe("ompi_info").version)
-    record = cluster.run([f"{SOURCE}/.venv/bin/python", "-c", code], user="reprise", cwd=SOURCE).stdout.strip()
+    record = cluster.run([*PYTHON, "-c", code], user="reprise", cwd=SOURCE).stdout.strip()
     with Daemon(cluster):
         yield cluster
     cluster.run(["reprise", "db", "records", "retire", record], user="reprise")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import SOURCE, Daemon, install
+from tests.cluster.spec import PYTHON
 from tests.cluster.test_transport import SCRIPT, TUNE
 from tests.unit.matcher_daemon import RULES
 from tests.waiting import wait_for
@@ -36,7 +37,7 @@ def cluster() -> Iterator[VirtualCluster]:
         config = machine.path("/etc/reprise/reprise.toml")
         text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]')
         config.write_text(text.replace("holdout = 0.0", "holdout = 0.1"))
-        machine.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+        machine.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
         machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
         machine.write("/home/alice/job.sh", SLOWER, user="alice")
         yield machine

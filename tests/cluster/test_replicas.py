@@ -15,6 +15,7 @@ import pytest
 
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOURCE, Daemon, install
+from tests.cluster.spec import PYTHON
 from tests.cluster.test_transport import HOST, PORT, SCRIPT, TUNE
 from tests.unit.matcher_daemon import RULES
 from tests.waiting import wait_for
@@ -50,7 +51,7 @@ def cluster() -> Iterator[VirtualCluster]:
         second = second.replace("#records = ", f'records = "{RECORDS}" # ')
         machine.write(REPLICA, second.replace("primary = []", f'primary = ["tcp:{HOST}:{PORT}"]'))
         machine.run(["reprise", "--config", REPLICA, "db", "init"], user="reprise")
-        machine.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+        machine.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
         machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
         machine.write("/home/alice/job.sh", SCRIPT.replace("lattice.out", "lattice-%j.out"), user="alice")
         yield machine

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOURCE, Daemon, install
+from tests.cluster.spec import PYTHON
 from tests.unit.matcher_daemon import RULES
 from tests.waiting import wait_for
 
@@ -59,7 +60,7 @@ def cluster() -> Iterator[VirtualCluster]:
         config = machine.path("/etc/reprise/reprise.toml")
         text = config.read_text().replace('listen = ""', f'listen = "{HOST}:{PORT}"')
         config.write_text(text.replace("releases = []", 'releases = ["4.1.4"]'))
-        machine.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+        machine.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
         machine.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
         machine.write("/home/alice/job.sh", SCRIPT, user="alice")
         machine.write("/home/alice/send.py", SEND, user="alice")
@@ -133,7 +134,7 @@ def test_a_forged_or_replayed_credential_gets_nothing(cluster: VirtualCluster, d
     ping = json.dumps({"v": 1, "kind": "ping"})
 
     def answered(file: str, *, user: str = "alice") -> int:
-        done = cluster.run([f"{SOURCE}/.venv/bin/python", "/home/alice/send.py", file], user=user, node="node1")
+        done = cluster.run([*PYTHON, "/home/alice/send.py", file], user=user, node="node1")
         return int(done.stdout)
 
     make = f"printf '%016d%s' 0 '{ping}' | munge --restrict-uid={cluster.uid('reprise')} > kept"

@@ -10,10 +10,10 @@ import yaml
 
 from tests import fake_component
 from tests.cluster.machine import VirtualCluster, unique_name
-from tests.cluster.spec import SOURCE
+from tests.cluster.spec import PYTHONPATH, SOURCE
 
 REPRISE = [f"{SOURCE}/.venv/bin/python", "-m", "tests.fake_component"]
-ENVIRONMENT = {"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}", "PYTHONDONTWRITEBYTECODE": "1"}
+ENVIRONMENT = {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Site:

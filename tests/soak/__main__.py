@@ -27,6 +27,7 @@ import yaml
 
 from tests.cluster.machine import ClusterError, VirtualCluster
 from tests.cluster.product import SOURCE, Daemon, install
+from tests.cluster.spec import PYTHON
 from tests.cluster.test_transport import TUNE
 from tests.unit.matcher_daemon import RULES
 from tests.waiting import wait_for
@@ -184,7 +185,7 @@ def reloaded(soak: Soak) -> None:
 
 
 def locked(soak: Soak) -> None:
-    other = soak.cluster.popen([f"{SOURCE}/.venv/bin/python", "-c", LOCK], user="reprise")
+    other = soak.cluster.popen([*PYTHON, "-c", LOCK], user="reprise")
     soak.rest(4)
     other.wait(timeout=20)
 
@@ -266,7 +267,7 @@ def prepare(cluster: VirtualCluster) -> None:
     config = cluster.path("/etc/reprise/reprise.toml")
     text = config.read_text().replace("releases = []", 'releases = ["4.1.4"]')
     config.write_text(text.replace("holdout = 0.0", f"holdout = {HOLDOUT}"))
-    cluster.run([f"{SOURCE}/.venv/bin/python", "-c", TUNE], user="reprise", cwd=SOURCE)
+    cluster.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
     cluster.write(RULES["OMPI_MCA_coll_tuned_dynamic_rules_filename"], "0\n")
     for user in USERS:
         cluster.write(f"/home/{user}/job.sh", SCRIPT, user=user)
