@@ -279,10 +279,10 @@ bench-mpiio: root deps-cluster $(VENV)/.ready build ## measure MPI-IO tuned by r
 # The peers of `make bench-tuner`, in an environment of their own; the product needs none of them.
 PEERS := build/bench-tuner
 
-$(PEERS)/.ready: bench/tuner-peers.lock
-	@echo "bench: making $(PEERS) from bench/tuner-peers.lock"
+$(PEERS)/.ready: bench/tuner/peers.lock
+	@echo "bench: making $(PEERS) from bench/tuner/peers.lock"
 	@$(BASE_PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement bench/tuner-peers.lock
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement bench/tuner/peers.lock
 	@touch $@
 
 .PHONY: bench-warm
@@ -338,7 +338,7 @@ landscapes-measured: root deps-cluster $(VENV)/.ready build ## measure the other
 
 .PHONY: landscapes-sro
 landscapes-sro: deps-local $(VENV)/.ready build ## measure the Small Read Optimizer's on this machine's disk anew (a quarter hour)
-	@$(PYTHON) -m bench.sro_landscapes
+	@$(PYTHON) -m bench.sro.disk_landscapes
 
 .PHONY: docs-submissions
 docs-submissions: root deps-test-cluster $(VENV)/.ready build ## measure every way to submit on a virtual cluster, write docs/submissions.md's table (needs root)
@@ -350,9 +350,9 @@ lock: ## write requirements.lock anew from the ranges in pyproject.toml
 	@mv requirements.lock.new requirements.lock
 
 .PHONY: lock-peers
-lock-peers: ## write bench/tuner-peers.lock anew
-	@tools/lock $(BASE_PYTHON) tuner-peers > bench/tuner-peers.lock.new
-	@mv bench/tuner-peers.lock.new bench/tuner-peers.lock
+lock-peers: ## write bench/tuner/peers.lock anew
+	@tools/lock $(BASE_PYTHON) tuner-peers > bench/tuner/peers.lock.new
+	@mv bench/tuner/peers.lock.new bench/tuner/peers.lock
 
 .PHONY: clean
 clean: ## remove what was built (the environment stays)

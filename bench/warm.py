@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.emulated import path_of
-from bench.tuner_games import FAR, INITIAL, evaluations_until_near
+from bench.tuner.games import FAR, INITIAL, evaluations_until_near
 from reprise.tuner import search
 from reprise.tuner.model.landscape import Landscape, load
 from reprise.tuner.model.space import Parametrization, Space

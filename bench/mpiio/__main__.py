@@ -35,7 +35,7 @@ from typing import Any
 import yaml
 
 from bench.mpiio.plan import PARTS, Kernel, Size, all_sizes, campaign, kernels, script
-from bench.scenario_site import inside
+from bench.scenario.scenario_cluster import inside
 from bench.small_reads import ROOT
 from reprise.tuner.model.statistics import paired_gain
 from tests.cluster.machine import ClusterError, VirtualCluster

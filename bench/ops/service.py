@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.load import quantile
-from bench.match import fill, one_after_another, question, rss_mib, start
-from bench.match_site import Site
+from bench.match.asked_daemon import one_after_another, question, rss_mib, start
+from bench.match.large_database import fill
+from bench.match.large_site import Site
+from bench.quantile import quantile
 from reprise.database import Database
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon

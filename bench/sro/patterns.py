@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, machine, place_data
-from bench.sro_landscapes import path_of
+from bench.sro.disk_landscapes import path_of
 from reprise.tuner.model.landscape import load
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.model.statistics import paired_gain

@@ -31,7 +31,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from bench.load import quantile
+from bench.quantile import quantile
 from bench.small_reads import ROOT
 from reprise.database import Database
 from tests.unit.database_values import decision, record

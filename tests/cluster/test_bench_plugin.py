@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.plugin import measure
+from bench.plugin.__main__ import measure
 
 BARS = {
     *("up_p50_ms", "up_p99_ms", "absent_p50_ms", "hung_max_ms", "deadline_ms"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench import collectives as bench
+from bench.collectives import __main__ as bench
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.openmpi.collective_spaces import DEFAULT, space
 from tests.unit.collectives_values import BUILD

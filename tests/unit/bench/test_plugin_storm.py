@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.plugin_storm import CARRIED, MARK, RECORDS, is_default
+from bench.plugin.storm import CARRIED, MARK, RECORDS, is_default
 
 DEFAULT = {"PATH": "/bin", "SLURM_JOB_ID": "1"}
 GIVEN = dict.fromkeys(RECORDS[0], "1")

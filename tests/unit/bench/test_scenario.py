@@ -14,11 +14,11 @@ from random import Random
 
 import pytest
 
-from bench.scenario import MORE_PAIRS, assure
-from bench.scenario_numbers import Match, Result, by_quality, by_score, is_slowed, summary
-from bench.scenario_oracle import FINALISTS, PAIRS, ROUNDS, oracle_gain
-from bench.scenario_page import render
-from bench.scenario_plan import NODES, SCALES, SMALL, THESIS, plan, script
+from bench.scenario.__main__ import MORE_PAIRS, assure
+from bench.scenario.oracle import FINALISTS, PAIRS, ROUNDS, oracle_gain
+from bench.scenario.result_tables import Match, Result, by_quality, by_score, is_slowed, summary
+from bench.scenario.scenario_page import render
+from bench.scenario.scenario_plan import NODES, SCALES, SMALL, THESIS, plan, script
 from bench.small_reads import PROGRAM
 from reprise.matcher.evaluation.thesis_scenario import PROFILES
 from reprise.tuner.model.space import Parameter, Parametrization, Space

@@ -9,12 +9,13 @@ from random import Random
 
 import pytest
 
-from bench import small_reads, sro_landscapes
+from bench import small_reads
 from bench.emulators.sro import DEFAULT
 from bench.small_reads import PATTERNS, Run, SmallReadsError, cold_run, make_cold
+from bench.sro import disk_landscapes
 from bench.sro import patterns as sro_patterns
+from bench.sro.disk_landscapes import DEFAULT_RUN, EXTRA, FULL, NONE, REDUCED, assemble, measure, schedule, told
 from bench.sro.patterns import WAYS
-from bench.sro_landscapes import DEFAULT_RUN, EXTRA, FULL, NONE, REDUCED, assemble, measure, schedule, told
 from reprise.tuner.model.landscape import load
 from reprise.tuner.model.space import Parametrization
 
@@ -108,7 +109,7 @@ def test_settings_of_the_shell_do_not_get_into_a_run(monkeypatch: pytest.MonkeyP
 
 
 def test_stored_landscapes_are_on_the_grid_they_name() -> None:
-    for path in sro_landscapes.STORED.glob("*.json.gz"):
+    for path in disk_landscapes.STORED.glob("*.json.gz"):
         landscape = load(path)
         space = FULL if path.name.endswith(".full.json.gz") else REDUCED
         assert landscape.space.parameters == space.parameters and landscape.default == DEFAULT

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import tuner, tuner_play
 from bench.emulators.interference import Interference
-from bench.tuner_games import ARENAS, FAR, Arena, distance_under_noise, evaluations_until_near
-from bench.tuner_ours import POLICIES, SEARCHES
-from bench.tuner_page import render
-from bench.tuner_play import Memory, Task, digest_of
+from bench.tuner import __main__ as tuner
+from bench.tuner import play
+from bench.tuner.games import ARENAS, FAR, Arena, distance_under_noise, evaluations_until_near
+from bench.tuner.own_methods import POLICIES, SEARCHES
+from bench.tuner.play import Memory, Task, digest_of
+from bench.tuner.tuner_page import render
 from reprise.tuner.model.landscape import Landscape
 from reprise.tuner.model.space import Parameter, Parametrization, Space
 
@@ -139,8 +140,8 @@ NEAR = Task("peer:nevergrad", "near", "sbb.2", 2)
 def test_the_peers_stored_results_are_used_while_nothing_that_decides_them_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuner_play, "STORED", tmp_path / "peers.json")
-    monkeypatch.setattr(tuner_play, "ENVIRONMENT", tmp_path)
+    monkeypatch.setattr(play, "STORED", tmp_path / "peers.json")
+    monkeypatch.setattr(play, "ENVIRONMENT", tmp_path)
     far = Task("peer:smac3", "noise", "sbb-noise", 2)
     memory().store({NEAR: [3, 4], far: [0.5, 1.25], Task("search:random", "near", "sbb.2", 2): [1, 2]})
     stored = json.loads((tmp_path / "peers.json").read_text())
@@ -153,7 +154,7 @@ def test_the_peers_stored_results_are_used_while_nothing_that_decides_them_chang
 
 
 def test_what_was_played_on_this_machine_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner_play, "ENVIRONMENT", tmp_path)
+    monkeypatch.setattr(play, "ENVIRONMENT", tmp_path)
     memory().keep(NEAR, [5, 6])
     assert memory().recall(NEAR) == [5, 6] and memory("another").recall(NEAR) is None
 

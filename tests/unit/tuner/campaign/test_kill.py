@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.tuner_kill import damage
+from bench.tuner.kill import damage
 from reprise.tuner.definition import component_registry
 from reprise.tuner.executors.job_executor import JobExecutor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.collectives_roundtrip import main, measure
+from bench.collectives.rules_roundtrip import main, measure
 from reprise.tuner.errors import TunerError
 from reprise.tuner.openmpi.rules import writing
 from reprise.tuner.openmpi.rules.han_file import HanEntry, HanRow

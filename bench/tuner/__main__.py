@@ -11,7 +11,7 @@ median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campai
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
 All games are deterministic. What was played before with the same code, landscape and seeds is not played again: it is
-in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner-peers.json, as some
+in build/bench-tuner/results, and the peers' results are also stored with the code, in bench/tuner/peers.json, as some
 of them need up to half a second for a question, hours in all. `--fresh` plays everything, `--store` writes that file.
 """
 
@@ -29,12 +29,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import tuner_page
 from bench.emulated import DIRECTORY, SEED
-from bench.tuner_games import ARENAS, FAR
-from bench.tuner_ours import POLICIES, SEARCHES
-from bench.tuner_peers import PEERS
-from bench.tuner_play import Task, play_all
+from bench.tuner import tuner_page
+from bench.tuner.games import ARENAS, FAR
+from bench.tuner.own_methods import POLICIES, SEARCHES
+from bench.tuner.peers import PEERS
+from bench.tuner.play import Task, play_all
 from reprise.tuner import search
 from reprise.tuner.model.space import Parameter, Space
 
@@ -95,10 +95,10 @@ def ask_ms(questions: int = 15) -> float:
 
 
 def kills(quick: bool) -> dict[str, int | None]:
-    """What `bench.tuner_kill.measure(points) -> (lost, doubled)` says; None where there is no such module."""
-    if find_spec("bench.tuner_kill") is None:
+    """What `bench.tuner.kill.measure(points) -> (lost, doubled)` says; None where there is no such module."""
+    if find_spec("bench.tuner.kill") is None:
         return {"kill_lost": None, "kill_doubled": None}
-    lost, doubled = import_module("bench.tuner_kill").measure(5 if quick else 200)
+    lost, doubled = import_module("bench.tuner.kill").measure(5 if quick else 200)
     return {"kill_lost": lost, "kill_doubled": doubled}
 
 
@@ -119,14 +119,14 @@ def summary(results: Results) -> dict[str, object]:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     stored = sorted(path.name.removesuffix(".json.gz") for path in DIRECTORY.glob("*.json.gz"))
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.tuner", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--methods", type=lambda text: text.split(","), default=[], help="names; all if not given")
     parser.add_argument("--landscapes", type=lambda text: text.split(","), default=stored, help="names")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="two seeds on one landscape, to see whether it works")
     parser.add_argument("--fresh", action="store_true", help="play everything, known or not")
-    parser.add_argument("--store", action="store_true", help="the peers' results in bench/tuner-peers.json")
+    parser.add_argument("--store", action="store_true", help="the peers' results in bench/tuner/peers.json")
     parser.add_argument("--page", type=Path, help="where to write the page; docs/ if all was played")
     given = parser.parse_args(argv)
     if given.quick:

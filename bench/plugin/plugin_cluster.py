@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.match import fill, script_of
-from bench.match_site import CLUSTER_NODES, Site
+from bench.match.large_database import fill, script_of
+from bench.match.large_site import CLUSTER_NODES, Site
 from reprise.database.facade import Database
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.cluster.machine import VirtualCluster
@@ -161,8 +161,8 @@ def submitter(
     pause_s: float = 0.0,
     nice: int = 0,
 ) -> list[tuple[float, int, str, str]]:
-    """What `bench.submitter` tells of this user's submissions."""
+    """What `bench.plugin.submitter` tells of this user's submissions."""
     plan = {"submissions": submissions, "parallel": parallel, "pause_s": pause_s}
-    argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/submitter.py"]
+    argv = ["nice", f"--adjustment={nice}", "/usr/bin/python3", f"{SOURCE}/bench/plugin/submitter.py"]
     done = cluster.run(argv, user=user, cwd=directory_of(user), stdin=json.dumps(plan), timeout_s=600)
     return [(took, status, out, error) for took, status, out, error in json.loads(done.stdout)]

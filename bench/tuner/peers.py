@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.tuner_games import INITIAL
+from bench.tuner.games import INITIAL
 from reprise.tuner.model.space import Parameter, Parametrization, Space
 
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import collectives_roundtrip
+from bench.collectives import rules_roundtrip
 from bench.measured import trials_of
 from reprise.config import Config
 from reprise.database.entities import Trial
@@ -354,7 +354,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             key: [[(m.point, m.value, m.seconds) for m in runs] for runs in p] for key, p in exhaustive.found.items()
         }
         given.keep.write_text(json.dumps({"every": every, "trials": rows, "again": again, "variants": variants}))
-    roundtrip = collectives_roundtrip.measure(given.tables)
+    roundtrip = rules_roundtrip.measure(given.tables)
     result = summary(exhaustive, campaigns, again)
     print(json.dumps({**result, "roundtrip_failures": roundtrip["roundtrip_failures"]}))  # noqa: T201
     return 0

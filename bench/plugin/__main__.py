@@ -13,7 +13,7 @@ the second slowest less the second slowest, and so on; `hung_max_ms` is the larg
 time less the median without it would count as the plugin's what is slow now and then in any case (Slurm's controller,
 this machine): `_over_median_ms` has it for comparison, too much, never too little.
 
-Then the storm (see `bench.plugin_storm`). The last line is a JSON object; keys that end in `_ms` are milliseconds.
+Then the storm (see `bench.plugin.storm`). The last line is a JSON object; keys that end in `_ms` are milliseconds.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import Any
 
 import click
 
-from bench.load import quantile
-from bench.plugin_site import DEADLINE_MS, HUNG, PLAIN, WAYS, Script, conf_of, running, submitter
-from bench.plugin_storm import storm
+from bench.plugin.plugin_cluster import DEADLINE_MS, HUNG, PLAIN, WAYS, Script, conf_of, running, submitter
+from bench.plugin.storm import storm
+from bench.quantile import quantile
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import Daemon
 
-PLUGIN = Path(__file__).parents[1] / "spank/spank_reprise.so"
+PLUGIN = Path(__file__).parents[2] / "spank/spank_reprise.so"
 WARM_UP = 5  # rounds of each user
 PAUSE_S = 0.01
 SHOWN = (0.01, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
@@ -128,7 +128,9 @@ def measure(count: int, submissions: int, records: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.plugin", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=300, help="submissions in each way")
     parser.add_argument("--storm", type=int, default=2000, help="submissions at once")
     parser.add_argument("--records", type=int, default=10_000)

@@ -18,15 +18,15 @@ from threading import Lock
 from typing import Any
 
 from bench.emulated import path_of
-from bench.tuner_games import ARENAS
-from bench.tuner_peers import PEERS, Peer
+from bench.tuner.games import ARENAS
+from bench.tuner.peers import PEERS, Peer
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / "build/bench-tuner"  # of the peers
-LOCK = ROOT / "bench/tuner-peers.lock"
-STORED = ROOT / "bench/tuner-peers.json"
-RULES = ("bench/tuner_games.py", "bench/emulators/interference.py")
-OURS, SEARCH, NOISE = ROOT / "bench/tuner_ours.py", ROOT / "tuner/search", ROOT / "tuner/noise"
+LOCK = ROOT / "bench/tuner/peers.lock"
+STORED = ROOT / "bench/tuner/peers.json"
+RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
+OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
 SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # begun first, so that none of them is alone at the end
 
 
@@ -87,7 +87,7 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
         lines.writelines(json.dumps([task.game, task.where, 0, task.seeds]) + "\n" for task in tasks)
         lines.seek(0)
-        command = [python, "-m", "bench.tuner_worker", method]
+        command = [python, "-m", "bench.tuner.worker", method]
         environment = {**os.environ, **single, "PYTHONHASHSEED": "0"}
         with subprocess.Popen(
             command, stdin=lines, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment

@@ -99,7 +99,7 @@ def measure(tables: int, seed: int = 1, processes: int | None = None) -> dict[st
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.collectives_roundtrip", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.collectives.rules_roundtrip", description=__doc__)
     parser.add_argument("--tables", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(argv)

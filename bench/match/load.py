@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many users who submit once a second, in a process of its own, so that it does not share the measuring one's time.
 
-    python -m bench.load SOCKET FRAMES USERS SECONDS
+    python -m bench.match.load SOCKET FRAMES USERS SECONDS
 
 FRAMES is a file of requests, one frame after the other. Each user submits at a moment of the second of his own,
 whatever becomes of the submissions before. Prints a JSON object: `lost` are submissions that were not answered with a
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.quantile import quantile
 from reprise.matcher.wire.protocol import HEADER_BYTES, REPLY_LIMIT
 
 PATIENCE_S = 10.0
@@ -131,10 +132,6 @@ def read_frames(data: bytes) -> Iterator[bytes]:
         end = at + HEADER_BYTES + int.from_bytes(data[at : at + HEADER_BYTES], "big")
         yield data[at:end]
         at = end
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from bench.tuner_games import INITIAL, Driver, Maker
+from bench.tuner.games import INITIAL, Driver, Maker
 from reprise.tuner import noise, search
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.noise import Evaluation

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the Small Read Optimizer's landscapes on this machine's disk: `make landscapes-sro`.
 
-    python -m bench.sro_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
+    python -m bench.sro.disk_landscapes [--full] [--repetitions 2] [--patterns a,b,c,d]
 
 Every point of the grid with each pattern of bench/fakeapp, with a cold file, in random order over patterns and points,
 one repetition after the other, so that what changes slowly on the machine spreads over all of them; the default and
@@ -128,7 +128,7 @@ def main() -> None:
         place_data()
         found = measure(given.patterns, space, given.repetitions, _cold, seed=1)
     except SmallReadsError as error:
-        sys.exit(f"bench.sro_landscapes: {error}")
+        sys.exit(f"bench.sro.disk_landscapes: {error}")
     source = machine(DATA)
     STORED.mkdir(parents=True, exist_ok=True)
     result: dict[str, object] = {"machine": source, "points": len(space.points), "repetitions": given.repetitions}

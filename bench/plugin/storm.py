@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from bench.plugin_site import WAYS, Script, directory_of, load_plugin, submitter
+from bench.plugin.plugin_cluster import WAYS, Script, directory_of, load_plugin, submitter
 from tests.cluster.machine import TERMINAL_STATES, ClusterError, VirtualCluster
 from tests.cluster.product import Daemon
 from tests.waiting import wait_for
@@ -40,7 +40,7 @@ OF_A_RUN = {
 }
 CARRIED = "SLURM_SPANK_REPRISE"
 MARK = "REPRISE_DECISION"
-RECORDS = (  # of `bench.match.record`
+RECORDS = (  # of `bench.match.large_database.record`
     {"OMPI_MCA_coll_tuned_use_dynamic_rules", "OMPI_MCA_coll_tuned_dynamic_rules_filename"},
     {"SRO_BLOCK_SIZE", "SRO_WINDOW"},
 )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.match_site import CLUSTER_NODES, Site
+from bench.match.large_site import CLUSTER_NODES, Site
 from reprise.matcher.evaluation.measurement import HEADLINE
 from reprise.matcher.evaluation.scenario_catalogue import evaluate
 from reprise.matcher.linkage import Engine, LinkableRecord, load

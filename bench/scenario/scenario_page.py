@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario's report: one HTML file, from what `bench.scenario_numbers` gives."""
+"""The scenario's report: one HTML file, from what `bench.scenario.result_tables` gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.scenario_numbers import Result
+from bench.scenario.result_tables import Result
 from reprise.templates import render as rendered
 from reprise.tuner.report import plots
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays games for bench.tuner, in the environment that the method needs: `python -m bench.tuner_worker METHOD`.
+"""Plays games for bench.tuner, in the environment that the method needs: `python -m bench.tuner.worker METHOD`.
 
 Tasks come as JSON lines [game, arena, first seed, seeds]; each is answered with a line, the list of the results.
 """
@@ -11,19 +11,19 @@ import sys
 import warnings
 
 from bench.emulated import path_of
-from bench.tuner_games import ARENAS, Maker, distance_under_noise, evaluations_until_near
+from bench.tuner.games import ARENAS, Maker, distance_under_noise, evaluations_until_near
 from reprise.tuner.model.landscape import load
 
 
 def _maker(method: str) -> Maker:
     kind, name = method.split(":")
     if kind == "peer":
-        from bench.tuner_peers import PEERS
+        from bench.tuner.peers import PEERS
 
         return PEERS[name]
-    from bench import tuner_ours
+    from bench.tuner import own_methods
 
-    return (tuner_ours.SEARCHES if kind == "search" else tuner_ours.POLICIES)[name]
+    return (own_methods.SEARCHES if kind == "search" else own_methods.POLICIES)[name]
 
 
 def play(make: Maker, game: str, where: str, seeds: range) -> list[float]:

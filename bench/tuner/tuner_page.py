@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs/tuner-evaluation.md"
+PAGE = Path(__file__).parents[2] / "docs/tuner-evaluation.md"
 
 TEXT = """# How good the tuner is
 

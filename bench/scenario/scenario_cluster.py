@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from bench.plugin_site import DATABASE
-from bench.scenario_plan import Application, Job, options, script
+from bench.plugin.plugin_cluster import DATABASE
+from bench.scenario.scenario_plan import Application, Job, options, script
 from bench.small_reads import DATA, LIBRARY, PROGRAM, ROOT, VARIABLES
 from reprise.database.entities import Decision, Record
 from reprise.database.facade import Database

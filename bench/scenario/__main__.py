@@ -3,7 +3,7 @@
 
     python -m bench.scenario [--scale small|thesis] [--seed 1] [--pairs 2] [--operations 15000] [--report PATH]
 
-Three users' applications are variations of four patterns of small reads (`bench.scenario_plan`), which load the
+Three users' applications are variations of four patterns of small reads (`scenario_plan.py`), which load the
 Small Read Optimizer. Some jobs are tuned by campaigns on a virtual cluster with a real Slurm; then all are submitted by
 plain `sbatch`, each time with a cold file: with `--reprise=off`, which is the accelerator's default, and as always, in
 pairs in random order. Jobs that seem slower are run in more pairs. For each application and number of nodes the whole
@@ -25,11 +25,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import scenario_page, scenario_site
 from bench.emulators.sro import DEFAULT
-from bench.scenario_numbers import Match, Result, is_slowed, summary
-from bench.scenario_oracle import oracle_gain
-from bench.scenario_plan import SCALES, Application, Job, Plan, plan
+from bench.scenario import scenario_cluster, scenario_page
+from bench.scenario.oracle import oracle_gain
+from bench.scenario.result_tables import Match, Result, is_slowed, summary
+from bench.scenario.scenario_plan import SCALES, Application, Job, Plan, plan
 from bench.small_reads import LIBRARY, ROOT, SmallReadsError, cold_run, machine, place_data
 from reprise.database.entities import Decision, Record
 from reprise.matcher.linkage import Engine, LinkableRecord, load
@@ -67,7 +67,7 @@ def campaigns(cluster: VirtualCluster, jobs: Sequence[Job]) -> dict[int, Job]:
     """Tune these jobs; the record that came of each, by its id."""
     found = {}
     for number, job in enumerate(jobs, 1):
-        told = scenario_site.tune(cluster, job)
+        told = scenario_cluster.tune(cluster, job)
         compared = told["problems"][0]["comparison"]
         gain = (
             "gain {gain:.0%} ({gain_low:.0%} to {gain_high:.0%})".format_map(compared)
@@ -88,7 +88,7 @@ def submitted(cluster: VirtualCluster, jobs: Sequence[Job], pairs: int, rng: ran
 
     def pair(job: Job) -> None:
         for given in rng.sample((False, True), 2):
-            ended = scenario_site.run(cluster, job, *(() if given else ("--reprise=off",)))
+            ended = scenario_cluster.run(cluster, job, *(() if given else ("--reprise=off",)))
             times[job.number][given].append(ended.seconds)
             if given:
                 last[job.number] = ended.job_id
@@ -129,7 +129,7 @@ def oracles(cluster: VirtualCluster, jobs: Sequence[Job], rng: random.Random) ->
             return cold_run(of.application.words, setting, of.nodes).seconds
 
         def paired(setting: Parametrization, of: Job = job) -> float:
-            return scenario_site.run(cluster, of, "--reprise=off", scenario_site.exported(setting)).seconds
+            return scenario_cluster.run(cluster, of, "--reprise=off", scenario_cluster.exported(setting)).seconds
 
         found[topology] = oracle_gain(SPACE, DEFAULT, one, rng, paired)
         _say(f"oracle {number} of {len(first)}: {job.application.label} on {job.nodes}: {found[topology]:.1%}")
@@ -202,12 +202,12 @@ def measure(planned: Plan, pairs: int, seed: int) -> tuple[list[Result], list[Ma
     with VirtualCluster(nodes=NODES) as cluster:
         install(cluster)
         who = [(job.user, job.application) for job in (*planned.jobs, *planned.strangers)]
-        scenario_site.place(cluster, who, scenario_site.component(SPACE, DEFAULT))
+        scenario_cluster.place(cluster, who, scenario_cluster.component(SPACE, DEFAULT))
         of_record = campaigns(cluster, planned.tuned)
         with Daemon(cluster):
             ran = submitted(cluster, planned.jobs, pairs, rng)
-            verdicts = scenario_site.ask_only(cluster, planned.strangers)
-        logged = scenario_site.logged(cluster, [one.job_id for one in ran.values()])
+            verdicts = scenario_cluster.ask_only(cluster, planned.strangers)
+        logged = scenario_cluster.logged(cluster, [one.job_id for one in ran.values()])
         best = oracles(cluster, planned.jobs, rng)
     strangers = [Match(1.0, "", 0, True) if verdict == "apply" else None for verdict in verdicts]
     return results(planned.jobs, ran, logged, of_record, best), strangers
@@ -218,7 +218,9 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scenario", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", choices=sorted(SCALES), default="small")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=2, help="of each job, 2 or more")

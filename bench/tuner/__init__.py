@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How good the tuner's methods are beside others: `make bench-tuner`."""
