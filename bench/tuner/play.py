@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / "build/bench-tuner"  # of the peers
 LOCK = ROOT / "bench/tuner/peers.lock"
 STORED = ROOT / "bench/tuner/peers.json"
+PACKAGE = ROOT / "build/package"  # the product as the peers' environment can import it (tools/package-links)
 RULES = ("bench/tuner/games.py", "bench/emulators/interference.py")
 OURS, SEARCH, NOISE = ROOT / "bench/tuner/own_methods.py", ROOT / "tuner/search", ROOT / "tuner/noise"
 SLOWEST = ("smac3", "skopt-gp", "gp-ei")  # begun first, so that none of them is alone at the end
@@ -83,20 +84,27 @@ def _answers(tasks: Sequence[Task]) -> Iterable[list[float]]:
     """The answers of a process of its own to tasks of one method, as they come."""
     method = tasks[0].method
     python = str(ENVIRONMENT / "bin/python") if method.startswith("peer:") else sys.executable
-    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with TemporaryFile("w+") as lines, TemporaryFile("w+") as errors:
         lines.writelines(json.dumps([task.game, task.where, 0, task.seeds]) + "\n" for task in tasks)
         lines.seek(0)
         command = [python, "-m", "bench.tuner.worker", method]
-        environment = {**os.environ, **single, "PYTHONHASHSEED": "0"}
         with subprocess.Popen(
-            command, stdin=lines, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment
+            command, stdin=lines, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=PACKAGE, env=environment()
         ) as worker:
             for line in worker.stdout or ():
                 yield json.loads(line)
         if worker.returncode:
             errors.seek(0)
             raise RuntimeError(f"{method} did not play to the end: {errors.read()[-2000:]}")
+
+
+def environment() -> dict[str, str]:
+    """The variables of a worker in PACKAGE. It imports the product from there and benches from ROOT, neither installed.
+
+    Linear algebra has one thread, since several workers run at a time.
+    """
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**os.environ, **single, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
 
 
 def digest_of(method: str) -> str:

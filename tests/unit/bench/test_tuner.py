@@ -15,7 +15,8 @@ from bench.tuner import __main__ as tuner
 from bench.tuner import play
 from bench.tuner.games import ARENAS, FAR, Arena, distance_under_noise, evaluations_until_near
 from bench.tuner.own_methods import POLICIES, SEARCHES
-from bench.tuner.play import Memory, Task, digest_of
+from bench.tuner.peers import PEERS
+from bench.tuner.play import PACKAGE, Memory, Task, digest_of, environment
 from bench.tuner.tuner_page import render
 from reprise.tuner.model.landscape import Landscape
 from reprise.tuner.model.space import Parameter, Parametrization, Space
@@ -162,3 +163,23 @@ def test_what_was_played_on_this_machine_is_remembered(tmp_path: Path, monkeypat
 def test_a_peers_results_depend_on_its_own_driver_and_ours_on_our_code() -> None:
     digests = [digest_of(name) for name in ("peer:nevergrad", "peer:smac3", "search:random", "policy:none")]
     assert len(set(digests)) == 4 and digests[2] == digest_of("search:gp-ei")
+
+
+def test_the_peers_environment_finds_product_and_benches_without_their_being_installed() -> None:
+    code = (
+        "from importlib.util import find_spec as f; assert f('reprise.tuner.model.space') and f('bench.tuner.worker')"
+    )
+    without_site = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(without_site, cwd=PACKAGE, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_stored_result_of_a_peer_is_valid() -> None:
+    stored = json.loads(play.STORED.read_text())
+    tasks = {
+        Task(f"peer:{name}", game, where, len(found["results"])): found["key"]
+        for (name, game, where), found in ((key.split(" "), found) for key, found in stored.items())
+    }
+    memory = Memory.of(tasks)
+    assert {task.name for task in tasks} == set(PEERS)
+    assert [task for task, key in tasks.items() if memory.key(task) != key] == []
