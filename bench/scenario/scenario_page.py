@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import jinja2
 from markupsafe import Markup
 
 from bench.scenario.result_tables import Result
-from reprise.templates import render as rendered
 from reprise.tuner.report import plots
 
+TEMPLATE = Path(__file__).parent / "scenario.html.j2"
 THESIS_QUALITY = {
     (False, False): (0.73, 25.61, 13),
     (False, True): (0.74, 24.73, 15),
@@ -38,8 +40,14 @@ def render(told: Mapping[str, Any], results: Sequence[Result]) -> str:
         (by_job(results), "Gain of each job over the default (dots), beside that of the best setting (line)"),
         (over_score(results), "Gain and score of each job; squares: jobs that a campaign had tuned itself"),
     ]
-    return rendered(
-        "scenario.html.j2",
+    pages = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return pages.from_string(TEMPLATE.read_text()).render(
         jobs=len(results),
         campaigns=told["campaigns"],
         machine=told["machine"],
