@@ -22,10 +22,6 @@ class Via(StrEnum):
     WRAPPER = "wrapper"  # a word of the program that runs the script
 
 
-# What a matched job can be given: its variables, and a file that a variable names.
-INJECTABLE = frozenset((Via.ENVIRONMENT, Via.HINT))
-
-
 @dataclass(frozen=True)
 class Activation:
     """How the component is switched on, in the reference run as well. `hints` is the variable that names the file of

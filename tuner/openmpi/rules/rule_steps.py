@@ -20,7 +20,6 @@ NodeSteps: TypeAlias = tuple[tuple[int, RankSteps], ...]
 
 NO_SIZES: SizeSteps = ((0, BUILT_IN),)
 NO_RANKS: RankSteps = ((0, NO_SIZES),)
-NO_NODES: NodeSteps = ((0, NO_RANKS),)
 
 
 def by_size(rows: Sequence[SizeRule]) -> SizeSteps:
