@@ -17,19 +17,19 @@ from reprise.config import Config, ConfigError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.store import size_on_disk
 from reprise.eventlog import line
-from reprise.matcher.daemon import garbage
+from reprise.matcher.daemon import garbage_pauses
 from reprise.matcher.daemon.background import Background
-from reprise.matcher.daemon.basis import Basis
-from reprise.matcher.daemon.harm_watch import Watch
+from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.journal import Journal
 from reprise.matcher.daemon.listener import listen, listen_tcp, remove_socket
 from reprise.matcher.daemon.metrics import Gauges, Metrics
 from reprise.matcher.daemon.peer import Peer, UnixPeer, munge_greeter
+from reprise.matcher.daemon.pending_writes import Queue
+from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
 from reprise.matcher.daemon.server import Server
 from reprise.matcher.daemon.service import Service
-from reprise.matcher.daemon.write_queue import Queue
 from reprise.matcher.linkage.linkage_model import LinkageError
 from reprise.systemd import keep_watchdog_calm, notify, passed_listener
 
@@ -46,7 +46,7 @@ def run(load_config: Callable[[], Config]) -> None:
     """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    garbage.tolerate()
+    garbage_pauses.tolerate()
     basis = Basis(load_config)
     config = basis.config
     metrics = _metrics(config)

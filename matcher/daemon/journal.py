@@ -21,8 +21,8 @@ from reprise.database.errors import BusyError, DatabaseError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.service_runs import TOUCH_INTERVAL_S
 from reprise.eventlog import Throttle, line
-from reprise.matcher.daemon.queue_writer import BATCH, Writer
-from reprise.matcher.daemon.write_queue import Queue
+from reprise.matcher.daemon.pending_writer import BATCH, Writer
+from reprise.matcher.daemon.pending_writes import Queue
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from reprise.matcher.daemon import garbage
-from reprise.matcher.daemon.write_queue import MakeEntry, Queue
+from reprise.matcher.daemon import garbage_pauses
+from reprise.matcher.daemon.pending_writes import MakeEntry, Queue
 
 AFTER_REPLY_S = 0.01
 """Seconds between a reply and the making of its entry, which takes half as long as the decision: it would keep a
@@ -49,4 +49,4 @@ class Quiet:
             self._queue.make_oldest()
             self._look_after(0)
         else:
-            garbage.collect()
+            garbage_pauses.collect()

@@ -13,8 +13,8 @@ from typing import Any
 
 from reprise.eventlog import Throttle
 from reprise.matcher.daemon.peer import Peer
+from reprise.matcher.daemon.pending_writes import MakeEntry
 from reprise.matcher.daemon.quiet_time import Quiet
-from reprise.matcher.daemon.write_queue import MakeEntry
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.wire import protocol
 

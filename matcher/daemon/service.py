@@ -16,11 +16,11 @@ from typing import Any
 
 from reprise import __version__
 from reprise.eventlog import Throttle
-from reprise.matcher.daemon.basis import Basis
-from reprise.matcher.daemon.entries import decision_entry, forwarded_entry, outcome_entry
-from reprise.matcher.daemon.harm_watch import Watch
+from reprise.matcher.daemon.decision_basis import Basis
+from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, outcome_entry
 from reprise.matcher.daemon.metrics import Metrics
-from reprise.matcher.daemon.write_queue import Entry, MakeEntry
+from reprise.matcher.daemon.pending_writes import Entry, MakeEntry
+from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.decision.decide import Decided, Question, answered
 from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like

@@ -21,7 +21,7 @@ from reprise.database.entities import RecordStatus, RecordText, Scope
 from reprise.eventlog import line
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
-from reprise.matcher.submission.secrets import masked
+from reprise.matcher.submission.secret_masking import masked
 from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from reprise.allowlist import ALLOW_LIST
 from reprise.matcher.submission import Submission
-from reprise.variables import ALLOW_LIST
 
 _FAMILIES = "|".join(sorted({pattern.split("*")[0] for pattern in ALLOW_LIST}))
 # NAME=value (sh, env, --export=, -x), `setenv NAME value` (csh), os.environ["NAME"] = value, os.putenv("NAME", value).

@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from reprise.allowlist import is_allowed
 from reprise.matcher.decision.decide import Question
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
 from reprise.matcher.submission.slurm_options import SBATCH, parse_options
-from reprise.variables import is_allowed
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
 

@@ -26,11 +26,11 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from reprise.allowlist import is_allowed
 from reprise.database.entities import Decision as LoggedDecision
 from reprise.database.entities import Verdict
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.submission import JobFacts, Script, Submission
-from reprise.variables import is_allowed
 
 VERSION = 1
 HEADER_BYTES = 4

@@ -137,7 +137,7 @@ def top(
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.submission import parse
     from reprise.matcher.submission.metadata import JobMetadata
-    from reprise.matcher.submission.secrets import masked
+    from reprise.matcher.submission.secret_masking import masked
     from reprise.matcher.support import explanation_console, job_lookup, nearest_records
     from reprise.matcher.support.staff import reader
     from reprise.matcher.support.unsubmitted_script import question

@@ -14,10 +14,10 @@ import pytest
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 from reprise.tuner.openmpi.algorithms import known_algorithms
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild, parse
-from reprise.tuner.openmpi.proof import prove
 from reprise.tuner.openmpi.rules.releases import family_of
 from reprise.tuner.openmpi.rules.writing import Form, write
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
+from reprise.tuner.openmpi.rules_proof import prove
 from tests.matrix.openmpi import ENVIRONMENT, INSTALLED, MPIRUN, PROBE, OpenMPI, ask_all, ompi_info, probe_tuned
 from tests.unit.rules_corpus import RANDOM_CALLS, RANKS, failing, golden, random_file
 

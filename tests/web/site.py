@@ -25,7 +25,7 @@ from reprise.matcher.decision.configured import knowledge_of, model_of, policy_o
 from reprise.matcher.decision.decide import Question, decide
 from reprise.matcher.submission import Submission
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secrets import masked
+from reprise.matcher.submission.secret_masking import masked
 from reprise.matcher.wire import tokens
 from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, job, record

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.config import first_problem
 from reprise.tuner.components.component_schema import (
     COMPARISON,
@@ -30,7 +31,6 @@ from reprise.tuner.components.described_component import (
 )
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.space import Value
-from reprise.variables import PRELOAD_VARIABLE
 
 
 def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Description:

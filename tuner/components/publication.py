@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from reprise.allowlist import is_allowed
 from reprise.templates import render
 from reprise.tuner.components.described_component import Description, Via
 from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import Comparison, Publication
 from reprise.tuner.model.space import Parametrization
-from reprise.variables import is_allowed
 
 KIND = "hints"
 TRIAL_DIRECTORY = "{directory}"

@@ -38,11 +38,11 @@ from reprise.tuner.openmpi.collective_spaces import DEFAULT, in_bytes, space
 from reprise.tuner.openmpi.collectives_settings import Layout, Settings
 from reprise.tuner.openmpi.guidelines import violations
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
-from reprise.tuner.openmpi.proof import Proof, prove
 from reprise.tuner.openmpi.rules.releases import family_of
 from reprise.tuner.openmpi.rules.writing import form_for, write
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
 from reprise.tuner.openmpi.rules_gain import combined_gain, combined_measurement
+from reprise.tuner.openmpi.rules_proof import Proof, prove
 
 PROBE = "reprise-rulesprobe"
 RULES_FILE = "rules.conf"

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState, Record, Trial
 from reprise.database.for_tuner import TunerDatabase
-from reprise.matcher.submission.secrets import masked_text
+from reprise.matcher.submission.secret_masking import masked_text
 from reprise.tuner.definition import campaign_place
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words

@@ -18,7 +18,7 @@ from reprise.database.entities import Json, Record, RecordStatus, Scope
 from reprise.database.errors import NotFoundError
 from reprise.database.for_tuner import TunerDatabase
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secrets import masked
+from reprise.matcher.submission.secret_masking import masked
 from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 

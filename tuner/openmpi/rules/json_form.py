@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from reprise.tuner.openmpi.algorithms import Algorithms
 from reprise.tuner.openmpi.catalogue import collective_named
 from reprise.tuner.openmpi.rules.classic_form import DroppedError
-from reprise.tuner.openmpi.rules.json_text import Missing, Object, Value
+from reprise.tuner.openmpi.rules.lax_json import Missing, Object, Value
 from reprise.tuner.openmpi.rules.rules_model import RANKS_MAX, SIZE_MAX, Choice, CommRule, Rules, SizeRule, Spread
 from reprise.tuner.openmpi.rules.scan import to_int
 

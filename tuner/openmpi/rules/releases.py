@@ -14,7 +14,7 @@ from pathlib import Path
 from reprise.tuner.errors import TunerError
 from reprise.tuner.openmpi.algorithms import Algorithms, known_algorithms
 from reprise.tuner.openmpi.installed_build import parse_release
-from reprise.tuner.openmpi.rules import classic_form, json_form, json_text
+from reprise.tuner.openmpi.rules import classic_form, json_form, lax_json
 from reprise.tuner.openmpi.rules.classic_form import CrashError, Dialect, DroppedError
 from reprise.tuner.openmpi.rules.rules_model import Rules, differences
 
@@ -91,8 +91,8 @@ def read(data: bytes, family: Family, binary: bool = False) -> Reading:
     """
     if family.json:
         try:
-            root = json_text.parse(data)
-        except json_text.NotJSONError:
+            root = lax_json.parse(data)
+        except lax_json.NotJSONError:
             pass
         else:
             try:

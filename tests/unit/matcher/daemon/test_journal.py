@@ -23,8 +23,8 @@ from reprise.database.entities import RecordStatus, RecordText
 from reprise.database.errors import CorruptedError, StorageError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.matcher.daemon.journal import Journal
-from reprise.matcher.daemon.queue_writer import BATCH, RETRY_S
-from reprise.matcher.daemon.write_queue import Entry, Queue
+from reprise.matcher.daemon.pending_writer import BATCH, RETRY_S
+from reprise.matcher.daemon.pending_writes import Entry, Queue
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
@@ -356,7 +356,7 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal tries again soon."""
-    monkeypatch.setattr("reprise.matcher.daemon.queue_writer.RETRY_S", 0.01)
+    monkeypatch.setattr("reprise.matcher.daemon.pending_writer.RETRY_S", 0.01)
     monkeypatch.setattr("reprise.matcher.daemon.journal.POLL_S", 0.02)
 
 
@@ -471,7 +471,7 @@ def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(p
 
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprise.matcher.daemon.write_queue.CAPACITY", 3)
+    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.CAPACITY", 3)
     journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # its thread does not run yet
     for _ in range(5):
         journal.queue.put(Entry("event=x", lambda _database: None))

@@ -23,9 +23,9 @@ from reprise.config import SOCKET_PATH_LIMIT
 from reprise.config import load as load_config
 from reprise.database import Database
 from reprise.matcher.daemon import service as service_module
-from reprise.matcher.daemon.basis import Basis
+from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.listener import listen
-from reprise.matcher.daemon.write_queue import Queue
+from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.decision.decide import Decided, answered
 from reprise.matcher.errors import ServiceError
 from reprise.matcher.linkage.engine import Engine
@@ -290,7 +290,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     if slow == "model":
-        monkeypatch.setattr("reprise.matcher.daemon.basis.INLINE_LIMIT_MS", -1.0)
+        monkeypatch.setattr("reprise.matcher.daemon.decision_basis.INLINE_LIMIT_MS", -1.0)
     script = SCRIPT + "# a comment\n" * (1000 if slow == "script" else 0)
     others_are_served = threading.Event()
 

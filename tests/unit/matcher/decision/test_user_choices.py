@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Script, Submission
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secrets import MASK, masked, masked_text, names_secret
+from reprise.matcher.submission.secret_masking import MASK, masked, masked_text, names_secret
 
 TUNED = ("OMPI_MCA_coll_tuned_*",)
 FORCED = "OMPI_MCA_coll_tuned_bcast_algorithm"

@@ -20,9 +20,9 @@ from reprise.cli.main import reprise
 from reprise.config import load as load_config
 from reprise.database import Database
 from reprise.database.entities import Outcome
-from reprise.matcher.daemon.basis import Basis
+from reprise.matcher.daemon.decision_basis import Basis
+from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import Service
-from reprise.matcher.daemon.write_queue import Queue
 from reprise.matcher.linkage import load
 from reprise.matcher.support import (
     explainer,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprise.allowlist import ALLOW_LIST, is_allowed
 from reprise.database.entities import Decision
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, JobFacts, Script, Submission
 from reprise.matcher.support import explainer
 from reprise.matcher.wire import protocol
-from reprise.variables import ALLOW_LIST, is_allowed
 from tests.places import ROOT
 from tests.unit.matcher_daemon import request
 

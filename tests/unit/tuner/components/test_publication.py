@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from reprise.allowlist import is_allowed
 from reprise.database.entities import Measurement
 from reprise.tuner.components.application import ApplicationComponent
 from reprise.tuner.components.publication import variables
 from reprise.tuner.components.witness import FILE
 from reprise.tuner.errors import CampaignFailedError
 from reprise.tuner.model.component import Comparison, Publication, TrialOutput, TrialPlan
-from reprise.variables import is_allowed
 from tests.unit.component_values import NEEDS, component, definition, shipped
 
 

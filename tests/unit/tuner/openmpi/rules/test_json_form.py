@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprise.tuner.openmpi.rules.json_text import NotJSONError, Object, parse
+from reprise.tuner.openmpi.rules.lax_json import NotJSONError, Object, parse
 from reprise.tuner.openmpi.rules.releases import Reading, family_of, read
 from reprise.tuner.openmpi.rules.rules_model import BUILT_IN, SIZE_MAX, Choice, decide
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from reprise.database import Database
-from reprise.matcher.daemon import quiet_time, write_queue
+from reprise.matcher.daemon import pending_writes, quiet_time
 from reprise.matcher.daemon.peer import UnixPeer
+from reprise.matcher.daemon.pending_writes import Entry, Queue
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.server import Server
-from reprise.matcher.daemon.write_queue import Entry, Queue
 from reprise.matcher.wire import protocol
 
 
@@ -84,7 +84,7 @@ def numbers(count: int) -> list[str]:
 @pytest.mark.slow
 def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet_time, "QUIET_S", 0.2)  # the machine may be busy
-    monkeypatch.setattr(write_queue, "MOST_UNMADE", 100_000)
+    monkeypatch.setattr(pending_writes, "MOST_UNMADE", 100_000)
 
     async def play() -> None:
         begun = time.monotonic()
@@ -99,7 +99,7 @@ def test_entries_wait_until_nobody_asks(site: Site, monkeypatch: pytest.MonkeyPa
 
 def test_where_many_wait_one_is_made_with_each_reply(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet_time, "QUIET_S", 5.0)
-    monkeypatch.setattr(write_queue, "MOST_UNMADE", 3)
+    monkeypatch.setattr(pending_writes, "MOST_UNMADE", 3)
 
     async def play() -> None:
         for _ in range(10):

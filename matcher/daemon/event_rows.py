@@ -14,8 +14,8 @@ from reprise.database.errors import InvalidValueError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.outcomes import OUTCOME
 from reprise.eventlog import line
-from reprise.matcher.daemon.harm_watch import Watch
-from reprise.matcher.daemon.write_queue import Entry
+from reprise.matcher.daemon.pending_writes import Entry
+from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.decision.decide import Decided
 from reprise.matcher.wire import protocol
 

@@ -26,7 +26,7 @@ from reprise.database.entities import Compared, Decision, Outcome, RecordStatus
 from reprise.matcher.benefit import record_benefit
 from reprise.matcher.benefit.harm_test import JOBS_FIRST, PAIRS_FIRST
 from reprise.matcher.benefit.record_benefit import FILL_S, WAIT_S
-from reprise.matcher.daemon.harm_watch import OVERDUE_S, Watch
+from reprise.matcher.daemon.quarantine_watch import OVERDUE_S, Watch
 from reprise.matcher.submission import Submission, parse
 from tests.unit.database_values import decision, record
 from tests.unit.matcher_daemon import ME, RULES, Daemon, mine, request
@@ -357,7 +357,7 @@ def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
 ) -> None:
     for number in range(PAIRS_FIRST + 10):
         pair(database, f"p{number:02}", 7.0, None if number == 5 else 10.0)
-    monkeypatch.setattr("reprise.matcher.daemon.harm_watch.LATEST", 11)
+    monkeypatch.setattr("reprise.matcher.daemon.quarantine_watch.LATEST", 11)
     found = database.lately_compared(1, 11)
     assert [one.block for one in found.latest[::2]] == [f"p{number}g" for number in range(25, 30)], "whole blocks"
     assert (len(found.latest), found.jobs, found.blocks_before) == (10, 60, 25)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from reprise.config import Config
 from reprise.database.entities import RecordText
 from reprise.eventlog import line
-from reprise.matcher.daemon import garbage, record_loaders
+from reprise.matcher.daemon import garbage_pauses, record_loaders
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.known_records import readable
 from reprise.matcher.linkage.engine import Engine
@@ -44,7 +44,7 @@ class Basis:
 
         With `all_of_them`, nothing is known of any before, and a new model is used.
         """
-        with garbage.ignored():
+        with garbage_pauses.ignored():
             if all_of_them:
                 self.knowledge = knowledge_of(changed, self._model, self.config)
             else:
@@ -58,7 +58,7 @@ class Basis:
         plan = record_loaders.plan(self.config.database.path)
         if plan is None:
             return None
-        with garbage.ignored():
+        with garbage_pauses.ignored():
             knowledge = knowledge_of((), self._model, self.config)
             knowledge.take(plan.batches(knowledge.engine.prepare))
             self.knowledge = knowledge

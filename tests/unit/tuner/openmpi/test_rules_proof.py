@@ -12,10 +12,10 @@ from hypothesis import given, settings
 
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import TrialOutput, TrialPlan
-from reprise.tuner.openmpi.proof import calls_for, prove
 from reprise.tuner.openmpi.rules.rules_model import ANY_RANKS, CommRule, Rules
 from reprise.tuner.openmpi.rules.writing import Form, write
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, Table, compile_rules
+from reprise.tuner.openmpi.rules_proof import calls_for, prove
 from tests.examples import examples
 from tests.unit.collectives_values import BUILD, open_mpi, rules_in, rules_path
 from tests.unit.tuner.openmpi.test_rules_compiler import tables

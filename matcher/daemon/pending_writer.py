@@ -22,7 +22,7 @@ from reprise.database.errors import (
 )
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle
-from reprise.matcher.daemon.write_queue import Entry, Queue
+from reprise.matcher.daemon.pending_writes import Entry, Queue
 
 log = logging.getLogger(__name__)
 

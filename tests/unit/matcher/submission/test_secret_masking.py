@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reprise.matcher.submission.secrets import MASK, masked_text
+from reprise.matcher.submission.secret_masking import MASK, masked_text
 from tests.examples import examples
 
 LIMIT = 128 * 1024  # characters of a value

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reprise.matcher.daemon import garbage
+from reprise.matcher.daemon import garbage_pauses
 
 
 class Knot:
@@ -22,7 +22,7 @@ class Knot:
 @pytest.fixture(autouse=True)
 def _as_in_the_daemon() -> Iterator[None]:
     before = gc.get_threshold()
-    garbage.tolerate()
+    garbage_pauses.tolerate()
     gc.collect()
     yield
     gc.set_threshold(*before)
@@ -30,15 +30,15 @@ def _as_in_the_daemon() -> Iterator[None]:
 
 def test_a_few_objects_are_let_lie() -> None:
     knot = weakref.ref(Knot())
-    garbage.collect()
+    garbage_pauses.collect()
     assert knot()
 
 
 def test_many_are_collected() -> None:
     knot = weakref.ref(Knot())
-    kept = [[] for _ in range(garbage.DUE + 100)]  # type: ignore[var-annotated]
+    kept = [[] for _ in range(garbage_pauses.DUE + 100)]  # type: ignore[var-annotated]
     assert knot(), "not by itself"
-    garbage.collect()
+    garbage_pauses.collect()
     assert not knot() and kept
 
 
@@ -50,9 +50,9 @@ def test_what_has_grown_old_is_collected_too() -> None:
     gc.collect(1)
     del knot
     kept: list[list[object]] = []
-    for _ in range((garbage.OLDER + 2) ** 2):
-        kept.append([[] for _ in range(garbage.DUE + 100)])
-        garbage.collect()
+    for _ in range((garbage_pauses.OLDER + 2) ** 2):
+        kept.append([[] for _ in range(garbage_pauses.DUE + 100)])
+        garbage_pauses.collect()
         if not gone():
             return
     raise AssertionError("it is there still")

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from reprise.matcher.daemon.write_queue import Entry, MakeEntry, Queue
+from reprise.matcher.daemon.pending_writes import Entry, MakeEntry, Queue
 
 
 def making(name: str) -> MakeEntry:
@@ -75,7 +75,7 @@ def test_an_entry_that_cannot_be_made_costs_no_other() -> None:
 
 
 def test_made_and_unmade_entries_fill_one_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprise.matcher.daemon.write_queue.CAPACITY", 3)
+    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.CAPACITY", 3)
     queue = Queue()
     for _ in range(2):
         queue.put(Entry("made"))
@@ -90,7 +90,7 @@ def test_made_and_unmade_entries_fill_one_queue(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_where_many_are_not_made_the_oldest_is_made_with_each_that_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprise.matcher.daemon.write_queue.MOST_UNMADE", 3)
+    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.MOST_UNMADE", 3)
     queue = Queue()
     for number in range(10):
         queue.put_unmade(making(str(number)))
