@@ -61,8 +61,8 @@ static void start(struct state *state, struct worker *worker)
     atomic_store(&worker->leaving, 0);
     // libc's own function leaves out the signals that it keeps for itself.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    void *id = (void *)&worker->alive;
-    if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, id) < 0) {
+    void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
+    if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {
         atomic_store(&worker->alive, 0);
         atomic_store(&state->pool.broken, 1);
     }
@@ -143,6 +143,24 @@ void pool_release(struct state *state, int first, int last)
     }
 }
 
+// Waits until the thread is gone. The kernel clears `alive` first and takes the thread out of its process a moment
+// later; until then the process is one of several threads to unshare(2), which refuses it (seen once in 200 calls on a
+// busy machine).
+static void await_end(struct worker *worker, int64_t until)
+{
+    const long self = raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    const long id = atomic_load(&worker->id);
+    while (atomic_load(&worker->alive) && now_ns() < until) {
+        rest();
+    }
+    while (id && raw_call(SYS_tgkill, self, id, 0, 0, 0, 0) == 0 && now_ns() < until) {
+        rest();
+    }
+    if (id) {
+        rest(); // its number goes before it does
+    }
+}
+
 void pool_stop(struct state *state)
 {
     struct pool *pool = &state->pool;
@@ -151,8 +169,6 @@ void pool_stop(struct state *state)
     atomic_fetch_add(&pool->asked, 1);
     raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, THREADS_MAX, 0, 0, 0);
     for (int i = 0; i < THREADS_MAX; i++) {
-        while (atomic_load(&pool->workers[i].alive) && now_ns() < until) {
-            rest();
-        }
+        await_end(&pool->workers[i], until);
     }
 }

@@ -30,6 +30,7 @@ enum job_state {
 
 struct worker {
     _Atomic uint32_t alive; // the kernel sets it to 0 when the thread has left its stack
+    _Atomic uint32_t id;    // of the thread that was started last; 0: none was
     _Atomic uint32_t leaving;
     _Atomic uint32_t calling; // a descriptor and 1, while a system call uses it
     struct state *state;
