@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Sequence
 from posixpath import basename
+from typing import NamedTuple
 
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
@@ -15,11 +14,10 @@ from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
 from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.matcher.submission.submitted import TEXT_LIMIT
-from reprise.matcher.submission.utilities import PREPARATION, UTILITIES
+from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.work_limit import Work
 from reprise.matcher.submission.wrappers import RUNNERS, WRAPPERS, Runner
 
-_PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
 _COMMANDS = frozenset(LAUNCHERS) | frozenset(WRAPPERS) | frozenset(RUNNERS) | frozenset(interpreters.INTERPRETERS)
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
@@ -32,35 +30,19 @@ _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMA
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
 
 
-class Rank(IntEnum):
-    """How likely a command is the job's program; lower is better."""
+class Invocation(NamedTuple):
+    """What a command starts. `tasks` is what the launcher was told, None where it was not; `code` is what a shell is
+    given to run, "" where the command starts none or gives it a file."""
 
-    LAUNCHED = 0
-    DIRECT = 1
-    LAUNCHED_UTILITY = 2
-    UTILITY = 3
-
-
-@dataclass(frozen=True)
-class Program:
-    """`arguments` are those of the program; `tasks` is what the launcher was told, None where it was not."""
-
-    path: str = ""
-    arguments: tuple[str, ...] = ()
+    path: str
+    arguments: tuple[str, ...]
     launcher: str = ""
     tasks: int | None = None
-    rank: Rank = Rank.UTILITY
-
-    @property
-    def name(self) -> str:
-        return basename(self.path)
+    code: str = ""
 
 
-ReadCode = Callable[[str], "Program | None"]
-
-
-def resolve(argv: list[str], work: Work, stdin: str, read: ReadCode) -> Program | None:
-    """Look through launchers, wrappers and interpreters at the program that a command starts."""
+def resolve(argv: list[str], work: Work, stdin: str) -> Invocation | None:
+    """Look through launchers, wrappers and interpreters at what a command starts; None where it starts nothing."""
     launcher, tasks = "", None
     while argv:
         work.spend(2 + len(argv) // 8)
@@ -79,7 +61,9 @@ def resolve(argv: list[str], work: Work, stdin: str, read: ReadCode) -> Program 
             break
     if not argv or not argv[0] or not argv[0].isprintable() or (not launcher and argv[0] in PREPARATION):
         return None
-    return _program(argv, launcher, tasks, stdin, read)
+    code, argv = _interpreted(argv, stdin)
+    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
+    return Invocation(argv[0], tuple(arguments), launcher, tasks, code)
 
 
 def _unknown(word: str) -> re.Match[str] | None:
@@ -94,32 +78,17 @@ def _name(argv: Sequence[str]) -> str:
     return says.group(1).lower() if says else basename(argv[0])
 
 
-def _program(argv: list[str], launcher: str, tasks: int | None, stdin: str, read: ReadCode) -> Program | None:
-    interpreter = "python" if _PYTHON.match(basename(argv[0])) else basename(argv[0])
-    if interpreter in interpreters.INTERPRETERS:
-        code, argv = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
-        if interpreter == "python" and argv[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
-            code, argv = _after_interpreter(argv[0], argv, interpreters.PYTHON_RUNNERS[argv[0]])
-        if interpreter in interpreters.SHELLS and basename(argv[0]) == interpreter:
-            code = code or stdin
-        if code and (inner := read(code)):
-            started = launcher or inner.launcher
-            return Program(inner.path, inner.arguments, started, tasks or inner.tasks, _rank(inner.path, started))
-    arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
-    return Program(argv[0], tuple(arguments), launcher, tasks, _rank(argv[0], launcher))
-
-
-def _rank(path: str, launcher: str) -> Rank:
-    if _is_utility(path):
-        return Rank.LAUNCHED_UTILITY if launcher else Rank.UTILITY
-    return Rank.LAUNCHED if launcher else Rank.DIRECT
-
-
-def _is_utility(path: str) -> bool:
-    """Interpreters without a script are utilities too: `python -c "import torch"`. `./sort` is the user's own."""
-    name = basename(path)
-    known = name in UTILITIES or name in interpreters.INTERPRETERS or _PYTHON.match(name)
-    return bool(known) and ("/" not in path or path.startswith("/"))
+def _interpreted(argv: list[str], stdin: str) -> tuple[str, list[str]]:
+    """(code for a shell, program and its arguments) of a command that may start an interpreter."""
+    interpreter = "python" if interpreters.PYTHON.match(basename(argv[0])) else basename(argv[0])
+    if interpreter not in interpreters.INTERPRETERS:
+        return "", argv
+    code, argv = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
+    if interpreter == "python" and argv[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
+        code, argv = _after_interpreter(argv[0], argv, interpreters.PYTHON_RUNNERS[argv[0]])
+    if interpreter in interpreters.SHELLS and basename(argv[0]) == interpreter:
+        code = code or stdin
+    return code, argv
 
 
 def _after_srun(argv: Sequence[str]) -> tuple[int | None, list[str]]:
@@ -169,7 +138,7 @@ def _hides_options(words: Sequence[str]) -> bool:
     if program or words[1].startswith("-"):
         return False
     file = basename(words[1])
-    known = file in _COMMANDS or _PYTHON.match(file)
+    known = file in _COMMANDS or interpreters.PYTHON.match(file)
     return bool(known or ("/" in words[1] and _RUNNABLE.match(file)))
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 _TORCHRUN_NAMES = """
 nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf max-restarts monitor-interval start-method role
 log-dir redirects tee local-ranks-filter node-rank master-addr master-port local-addr logs-specs
@@ -11,6 +13,7 @@ _TORCHRUN = frozenset(f"--{name}" for word in _TORCHRUN_NAMES.split() for name i
     "-r",
     "-t",
 }
+PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from posixpath import basename, isabs, join, normpath
 
-from reprise.matcher.submission.command import Program
 from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program import Program
 from reprise.matcher.submission.program_arguments import read_options
 from reprise.matcher.submission.script_contents import read_contents
 from reprise.matcher.submission.size_options import node_count, positive

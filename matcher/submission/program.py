@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that a job runs, out of the commands of its script.
+"""The program that a job runs, chosen among the commands that its script starts.
 
 The program is the first one started through a launcher that is not a mere utility (`srun hostname`). Without any: the
 first command that is neither a shell builtin, nor prepares the job, nor is a utility; then the first launched utility;
@@ -9,58 +9,72 @@ then the first utility.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from posixpath import basename
 
-from reprise.matcher.submission.command import Program, Rank, resolve
-from reprise.matcher.submission.script_execution import Execution, Started
-from reprise.matcher.submission.shell_syntax import WORD_LIMIT
-from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.interpreters import INTERPRETERS, PYTHON
+from reprise.matcher.submission.script_execution import Started
+from reprise.matcher.submission.utilities import UTILITIES
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
-_NESTING = 3
-"""Levels of functions, of `eval` and of shells given code that are followed."""
+
+class Rank(IntEnum):
+    """How likely a command is the job's program; lower is better."""
+
+    LAUNCHED = 0
+    DIRECT = 1
+    LAUNCHED_UTILITY = 2
+    UTILITY = 3
 
 
-@dataclass
-class Reading:
-    """What a script tells: its program, and the modules loaded before that."""
+@dataclass(frozen=True)
+class Program:
+    """`arguments` are those of the program; `tasks` is what the launcher was told, None where it was not."""
 
-    program: Program = field(default_factory=Program)
-    modules: list[str] = field(default_factory=list)
+    path: str = ""
+    arguments: tuple[str, ...] = ()
+    launcher: str = ""
+    tasks: int | None = None
+    rank: Rank = Rank.UTILITY
+
+    @property
+    def name(self) -> str:
+        return basename(self.path)
 
 
-def read_script(text: str, variables: Variables) -> Reading:
-    """Read a shell script up to its program; where the work does not suffice for that, the program is not known."""
-    execution = Execution(variables)
-    program = None
+def program_of(started: Iterable[Started]) -> Program:
+    """The program among the commands, which are read up to it; empty where there is none, or where the work does not
+    suffice to find it."""
     with contextlib.suppress(OutOfWorkError):
-        program = _best(text, execution, _NESTING)
-    return Reading(program or Program(), execution.modules.loaded)
-
-
-def read_command(argv: Sequence[str]) -> Program:
-    """The program of one command, such as what srun and salloc are given; empty where there is none."""
-    with contextlib.suppress(OutOfWorkError):
-        return _program(Started(list(argv[:WORD_LIMIT]), "", _NESTING), Variables({})) or Program()
+        return _best(started) or Program()
     return Program()
 
 
-def _best(text: str, execution: Execution, nesting: int) -> Program | None:
+def _best(started: Iterable[Started]) -> Program | None:
     best = None
-    for command in execution.started(text, nesting):
-        program = _program(command, execution.variables)
-        if program and (best is None or program.rank < best.rank):
-            best = program
-            if best.rank is Rank.LAUNCHED:
+    for invocation, inside in started:
+        found = _best(inside) if inside else None  # what a shell is given to run, rather than the shell
+        path, arguments = (found.path, found.arguments) if found else (invocation.path, invocation.arguments)
+        launcher = invocation.launcher or (found.launcher if found else "")
+        tasks = invocation.tasks or (found.tasks if found else None)
+        rank = _rank(path, launcher)
+        if best is None or rank < best.rank:
+            best = Program(path, arguments, launcher, tasks, rank)
+            if rank is Rank.LAUNCHED:
                 break
     return best
 
 
-def _program(command: Started, variables: Variables) -> Program | None:
-    """The program that one command starts. Code that it gives to a shell is read by a shell of its own."""
+def _rank(path: str, launcher: str) -> Rank:
+    if _is_utility(path):
+        return Rank.LAUNCHED_UTILITY if launcher else Rank.UTILITY
+    return Rank.LAUNCHED if launcher else Rank.DIRECT
 
-    def read(code: str) -> Program | None:
-        return _best(code, Execution(variables), command.nesting - 1) if command.nesting else None
 
-    return resolve(command.argv, variables.work, command.stdin, read)
+def _is_utility(path: str) -> bool:
+    """Interpreters without a script are utilities too: `python -c "import torch"`. `./sort` is the user's own."""
+    name = basename(path)
+    known = name in UTILITIES or name in INTERPRETERS or PYTHON.match(name)
+    return bool(known) and ("/" not in path or path.startswith("/"))

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import basename
+from typing import NamedTuple
 
-from reprise.matcher.submission.command import Program
+from reprise.matcher.submission.command import Invocation
 from reprise.matcher.submission.directives import read_directives
 from reprise.matcher.submission.interpreters import SHELLS
-from reprise.matcher.submission.program import Reading, read_command, read_script
-from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.loaded_modules import Modules
+from reprise.matcher.submission.program import Program, program_of
+from reprise.matcher.submission.script_execution import NESTING, Started, started, started_by
+from reprise.matcher.submission.shell_variables import Expanded, Variables
 from reprise.matcher.submission.sketch import sketch
 from reprise.matcher.submission.slurm_options import Parsed
 from reprise.matcher.submission.submitted import ARGV_LIMIT, SCRIPT_LIMIT, Submission
@@ -36,44 +39,71 @@ class Contents:
     sketch: str
 
 
+class _Source(NamedTuple):
+    """What contents are read from. `directory` is that of the submission, "" where it is not known, as None is for the
+    script's `arguments`. `path` is None for what `sbatch --wrap` was given, which is for a shell and has no
+    directives. `command` is the one command that is run instead of a script, None where a script is."""
+
+    text: str
+    directory: str = ""
+    arguments: tuple[str, ...] | None = None
+    path: str | None = None
+    command: tuple[str, ...] | None = None
+
+
 def read_contents(submission: Submission, given: Parsed) -> Contents:
     """Read the script, or the command that srun or salloc is to run. `given` is the submitting command's own line."""
+    source = _source(submission, given)
+    is_short = source.command is None and _characters(source) <= REMEMBERED_LIMIT
+    remembered = _remembered(source) if is_short else None
+    return remembered or _read(source)
+
+
+def _source(submission: Submission, given: Parsed) -> _Source:
     text = submission.script.text[:SCRIPT_LIMIT] if submission.script else ""
-    if submission.command in ("srun", "salloc"):
-        command = given.rest if submission.command == "salloc" else ["srun", *submission.argv[1:ARGV_LIMIT]]
-        return Contents({}, read_command(command), (), sketch(text))
-    arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
-    directory = submission.cwd
-    path: str | None = submission.script.path if submission.script else ""
+    if submission.command == "salloc":
+        return _Source(text, command=tuple(given.rest))
+    if submission.command == "srun":
+        return _Source(text, command=("srun", *submission.argv[1:ARGV_LIMIT]))
+    path = submission.script.path if submission.script else ""
     if submission.command == "batch":  # the path is a name of slurmd's
-        directory, path = submission.env.get("SLURM_SUBMIT_DIR", ""), ""
-    elif "wrap" in given.values:
-        text, path = given.values["wrap"][:SCRIPT_LIMIT], None
-    is_short = sum(map(len, (text, directory, path or "", *(arguments or ())))) <= REMEMBERED_LIMIT
-    remembered = _remembered(text, directory, arguments, path) if is_short else None
-    return remembered or _read(text, directory, arguments, path)
+        return _Source(text, submission.env.get("SLURM_SUBMIT_DIR", ""), path="")
+    arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
+    if "wrap" in given.values:
+        return _Source(given.values["wrap"][:SCRIPT_LIMIT], submission.cwd, arguments)
+    return _Source(text, submission.cwd, arguments, path)
+
+
+def _characters(source: _Source) -> int:
+    return sum(map(len, (source.text, source.directory, source.path or "", *(source.arguments or ()))))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _remembered(text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None) -> Contents | None:
+def _remembered(source: _Source) -> Contents | None:
     """None where variables have made long words out of a short script: that is not kept."""
-    script = _read(text, directory, arguments, path)
+    script = _read(source)
     is_short = sum(map(len, (*script.program.arguments, *script.modules))) <= REMEMBERED_LIMIT
     return script if is_short else None
 
 
-def _read(text: str, directory: str, arguments: tuple[str, ...] | None, path: str | None) -> Contents:
-    """`directory` is that of the submission, "" where it is not known, as None is for `arguments`. `path` None: what
-    `sbatch --wrap` was given, for a shell and without directives."""
-    work = Work()
-    directives = read_directives(text, work) if path is not None else {}
-    interpreter = _interpreter(text)
-    if interpreter and interpreter not in SHELLS and path is not None:
-        reading = Reading(Program(path, arguments or ()))
-    else:
-        known = {"SLURM_SUBMIT_DIR": directory} if directory else {}
-        reading = read_script(text, Variables(known, arguments, work))
-    return Contents(directives, reading.program, tuple(reading.modules), sketch(text))
+def _read(source: _Source) -> Contents:
+    work, modules = Work(), Modules()
+    directives = read_directives(source.text, work) if source.path is not None else {}
+    commands = _started(source, work, modules)
+    return Contents(directives, program_of(commands), tuple(modules.loaded), sketch(source.text))
+
+
+def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]:
+    """The commands of a shell script. A script for another interpreter is itself the only one."""
+    interpreter = _interpreter(source.text)
+    if interpreter and interpreter not in SHELLS and source.path is not None:
+        yield Started(Invocation(source.path, source.arguments or ()), ())
+        return
+    variables = Variables({"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}, work)
+    if source.command is None:
+        yield from started(source.text, variables, modules, source.arguments)
+    elif command := started_by(Expanded(list(source.command), "", NESTING), variables):
+        yield command
 
 
 def _interpreter(text: str) -> str:

@@ -1,89 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that a shell script starts, in order; those of a function come where it is called."""
+"""The programs that a shell script starts, in order: its text becomes commands, these are expanded and looked through.
+
+It runs nothing, and follows no branch: every command counts as reached once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from collections.abc import Iterable, Iterator, Sequence
 from posixpath import basename
 from typing import NamedTuple
 
 from reprise.matcher.submission import loaded_modules
+from reprise.matcher.submission.command import Invocation, resolve
 from reprise.matcher.submission.loaded_modules import Modules
-from reprise.matcher.submission.shell_syntax import WORD_LIMIT, Command, as_written, commands
-from reprise.matcher.submission.shell_variables import Variables
-from reprise.matcher.submission.utilities import KEYWORDS, prepares
+from reprise.matcher.submission.script_functions import Functions
+from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
+from reprise.matcher.submission.shell_variables import Expanded, Variables
+from reprise.matcher.submission.utilities import prepares
+
+NESTING = 3
+"""Levels of functions, of `eval` and of shells given code that are followed."""
 
 
 class Started(NamedTuple):
-    """A command that may be a program. `stdin` is its here-document; `nesting` says how many levels of functions and of
-    code on command lines may still be followed from there."""
+    """A command that may be the program. `inside` are those that its code starts, where it is a shell that is given
+    some: they are read as they are asked for."""
 
-    argv: list[str]
-    stdin: str
-    nesting: int
+    invocation: Invocation
+    inside: Iterable[Started]
 
 
-class Execution:
-    """One shell that reads a script. It runs nothing, and follows no branch: every command counts as reached once."""
+def started(
+    text: str,
+    variables: Variables,
+    loaded: Modules,
+    arguments: Sequence[str] | None = None,
+    nesting: int = NESTING,
+) -> Iterator[Started]:
+    """The commands that a script starts, read as they are asked for. `loaded` follows the modules that it loads.
 
-    def __init__(self, variables: Variables) -> None:
-        self.variables = variables
-        self.modules = Modules()
-        self._functions: dict[str, list[Command]] = {}
-        self._called: set[str] = set()
+    `arguments` are the script's; None leaves those that `variables` knows. Raises OutOfWorkError where no work is left.
+    """
+    functions = Functions()
+    outside = functions.outside(commands(text, variables.work))
+    for command in variables.expanded(outside, functions, nesting, arguments):
+        name = command.argv[0]
+        if basename(name) in loaded_modules.COMMANDS:
+            loaded.change(basename(name), command.argv[1:])
+        if not prepares(name) and (start := started_by(command, variables)):
+            yield start
 
-    def started(self, text: str, nesting: int) -> Iterator[Started]:
-        """The commands that `text` starts; those of functions that nobody is seen to call come last."""
-        yield from self._reached(self._outside_functions(text), nesting)
-        for name, body in self._functions.items():
-            if name not in self._called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
-                yield from self._reached(body, 0)
 
-    def _reached(self, commands: Iterable[Command], nesting: int) -> Iterator[Started]:
-        for command in commands:
-            self.variables.work.spend(2, command.characters)
-            argv = self._argv(command)
-            if not argv:
-                continue
-            if argv[0] in self._functions:
-                self._called.add(argv[0])
-                if nesting:
-                    with self.variables.called_with(argv[1:]):
-                        yield from self._reached(self._functions[argv[0]], nesting - 1)
-            elif argv[0] == "eval":
-                if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
-                    yield from self._reached(self._outside_functions(" ".join(argv[1:])), nesting - 1)
-            else:
-                yield Started(argv, command.here_document, nesting)
-
-    def _argv(self, command: Command) -> list[str]:
-        """The command's words after expansion; empty for one that starts no program."""
-        argv = self.variables.words_of(command)
-        if not argv:
-            return argv
-        if (name := basename(argv[0])) in loaded_modules.COMMANDS:
-            self.modules.change(name, argv[1:])
-        is_code = argv[0] == "eval" and argv[1:]
-        return [] if prepares(argv[0]) and not is_code else argv[:WORD_LIMIT]
-
-    def _outside_functions(self, text: str) -> Iterator[Command]:
-        """The commands of a text but for those of its functions, which are put aside until they are called."""
-        body: list[Command] | None = None
-        depth = 0
-        for command in commands(text, self.variables.work):
-            first = as_written(command.words[0])
-            if body is not None:
-                body.append(command)
-                if first in KEYWORDS:
-                    words = [as_written(word) for word in islice(command.words, 3)]
-                    depth += list(takewhile(KEYWORDS.__contains__, words)).count("{") - (first == "}")
-                if depth <= 0:
-                    body = None
-            elif command.defines_function or (first == "function" and command.words[1:]):
-                words = [as_written(word) for word in islice(command.words, 3)]
-                body = self._functions[words[not command.defines_function]] = []
-                depth = words.count("{")  # `function name { command`
-                body += [Command(command.words[words.index("{") + 1 :])] if depth else []
-            else:
-                yield command
+def started_by(command: Expanded, variables: Variables) -> Started | None:
+    """What one command starts, if anything. Code that it gives to a shell is read by a shell of its own."""
+    invocation = resolve(command.argv[:WORD_LIMIT], variables.work, command.stdin)
+    if not invocation:
+        return None
+    code = invocation.code if command.nesting else ""
+    return Started(invocation, started(code, variables, Modules(), None, command.nesting - 1) if code else ())

@@ -94,7 +94,7 @@ def is_assignment(text: str) -> bool:
 def commands(text: str, work: Work) -> Iterator[Command]:
     """The simple commands of a script. Raises OutOfWorkError at the end of `work`."""
     work.spend(1, len(text))
-    yield from _Scanner(text.replace("\r\n", "\n"), work).run()
+    return _Scanner(text.replace("\r\n", "\n"), work).run()
 
 
 class _Scanner:

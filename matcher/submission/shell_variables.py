@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from posixpath import basename
+from typing import NamedTuple
 
 from reprise.matcher.submission import loaded_modules
 from reprise.matcher.submission.parameter_expansion import slice_of, transform
-from reprise.matcher.submission.shell_syntax import ASSIGNMENT, Command, Piece, Word, as_written, commands
+from reprise.matcher.submission.script_functions import Functions
+from reprise.matcher.submission.shell_syntax import ASSIGNMENT, WORD_LIMIT, Command, Piece, Word, as_written, commands
 from reprise.matcher.submission.size_options import positive
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT
-from reprise.matcher.submission.utilities import KEYWORDS, PREPARATION
+from reprise.matcher.submission.utilities import KEYWORDS, PREPARATION, prepares
 from reprise.matcher.submission.work_limit import Work
 from reprise.matcher.submission.wrappers import RUNNERS
 
@@ -37,22 +41,68 @@ _WITHOUT_EFFECT = (
 _CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
 
 
+class Expanded(NamedTuple):
+    """A command whose variables are filled in. `stdin` is its here-document; `nesting` says how many levels of
+    functions and of code may still be followed from there."""
+
+    argv: list[str]
+    stdin: str
+    nesting: int
+
+
+@dataclass
 class Variables:
-    """`positional` are the script's arguments; None where they are not known. `work` bounds the reading of the whole
-    script."""
+    """What is known of the variables of a script. `work` bounds the reading of the whole script."""
 
-    def __init__(
-        self, known: Mapping[str, str], positional: Sequence[str] | None = None, work: Work | None = None
-    ) -> None:
-        self.work = work or Work()
-        self._values = dict(known)
-        self._arrays: dict[str, list[str]] = {}
-        if positional is not None:
-            self._give_arguments(positional)
+    values: dict[str, str] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
+    arrays: dict[str, list[str]] = field(default_factory=dict)
 
-    def words_of(self, command: Command) -> list[str]:
-        """The words of a simple command with their variables filled in, after taking note of what it sets. Empty for an
-        assignment, and for a builtin that neither sets nor starts anything."""
+    def expanded(
+        self,
+        script: Iterable[Command],
+        functions: Functions,
+        nesting: int,
+        arguments: Sequence[str] | None = None,
+    ) -> Iterator[Expanded]:
+        """The commands with their variables filled in, without assignments and builtins that neither set nor start
+        anything. Each command is read when it is asked for, and what it sets is known to those after it.
+
+        The commands of a function come where it is called; those of functions that nobody is seen to call come last.
+        `arguments` are those of the shell that reads the commands; None leaves those that are known.
+        """
+        if arguments is not None:
+            self._give_arguments(arguments)
+        return chain(self._followed(script, functions, nesting), self._uncalled(functions))
+
+    def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
+        for name, body in functions.bodies.items():
+            if name not in functions.called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
+                yield from self._followed(body, functions, 0)
+
+    def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
+        """Expand commands, and follow calls of functions and `eval` for so many levels of nesting."""
+        for command in body:
+            self.work.spend(2, command.characters)
+            argv = self._words_of(command)
+            if not argv:
+                continue
+            name = argv[0]
+            is_eval = name == "eval" and len(argv) > 1
+            if name in functions.bodies and (is_eval or not prepares(name)):
+                functions.called.add(name)
+                if nesting:
+                    with self._called_with(argv[1:]):
+                        yield from self._followed(functions.bodies[name], functions, nesting - 1)
+            elif is_eval:
+                if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
+                    code = " ".join(argv[1:WORD_LIMIT])
+                    yield from self._followed(functions.outside(commands(code, self.work)), functions, nesting - 1)
+            else:
+                yield Expanded(argv, command.here_document, nesting)
+
+    def _words_of(self, command: Command) -> list[str]:
+        """The words of one command, after taking note of what it sets."""
         words = self._after_keywords(command.words)
         assigned = 0
         while assigned < len(words) and self._assign(words[assigned]):
@@ -97,7 +147,7 @@ class Variables:
             self._shift(positive("".join(argv[1:2])) or 1)
 
     @contextlib.contextmanager
-    def called_with(self, arguments: Sequence[str]) -> Iterator[None]:
+    def _called_with(self, arguments: Sequence[str]) -> Iterator[None]:
         """A function's own arguments, for as long as its body is read."""
         outer = self._take_arguments()
         self._give_arguments(arguments)
@@ -114,17 +164,17 @@ class Variables:
 
     def _give_arguments(self, arguments: Sequence[str]) -> None:
         arguments = arguments[:ARGUMENT_LIMIT]
-        self._values |= {str(number): value for number, value in enumerate(arguments, start=1)}
-        self._values["#"] = str(len(arguments))
-        self._arrays["@"] = self._arrays["*"] = list(arguments)
+        self.values |= {str(number): value for number, value in enumerate(arguments, start=1)}
+        self.values["#"] = str(len(arguments))
+        self.arrays["@"] = self.arrays["*"] = list(arguments)
 
     def _take_arguments(self) -> list[str] | None:
-        arguments = self._arrays.pop("@", None)
+        arguments = self.arrays.pop("@", None)
         self.work.spend(1 + len(arguments or ()) // 4)
-        self._arrays.pop("*", None)
+        self.arrays.pop("*", None)
         for number in range(1, len(arguments or ()) + 1):
-            self._values.pop(str(number), None)
-        self._values.pop("#", None)
+            self.values.pop(str(number), None)
+        self.values.pop("#", None)
         return arguments
 
     def _assign(self, word: Word) -> bool:
@@ -136,29 +186,29 @@ class Variables:
         name, index, plus = found.groups()
         rest = (Piece(word[0].text[found.end() :]), *word[1:])
         if rest[1:] and not rest[1].quoted and rest[1].text.startswith("("):
-            old = self._arrays.get(name, []) if plus else []
+            old = self.arrays.get(name, []) if plus else []
             text = rest[1].text[1:-1]
             inside = (one for command in commands(text, self.work) for one in command.words)
             self._assign_array(name, [*old, *self._expand_all(list(inside))])
             return True
-        value = (self._values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
+        value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
         self._unset(name)
         if not index and len(value) <= VALUE_LIMIT:
-            self._values[name] = value
+            self.values[name] = value
         return True
 
     def _assign_array(self, name: str, elements: list[str]) -> None:
         self._unset(name)
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
-            self._arrays[name] = elements
-            self._values[name] = elements[0] if elements else ""  # what $NAME is
+            self.arrays[name] = elements
+            self.values[name] = elements[0] if elements else ""  # what $NAME is
 
     def _set(self, name: str, value: str) -> None:
-        self._values[name] = value[:VALUE_LIMIT]
+        self.values[name] = value[:VALUE_LIMIT]
 
     def _unset(self, name: str) -> None:
-        self._values.pop(name, None)
-        self._arrays.pop(name, None)
+        self.values.pop(name, None)
+        self.arrays.pop(name, None)
 
     def _expand(self, word: Word) -> list[str]:
         """The word's fields: unquoted variables are split at blanks, an unset one as written is one field."""
@@ -186,7 +236,7 @@ class Variables:
         """What `$@`, `${NAME[@]}` or `${@:2}` stands for, None where the piece is no array that is known."""
         if not piece.variable.endswith(("@", "*", "]")):
             return None
-        elements = self._arrays.get(piece.variable.removesuffix("[@]").removesuffix("[*]"))
+        elements = self.arrays.get(piece.variable.removesuffix("[@]").removesuffix("[*]"))
         if elements is None:
             return None
         if piece.operator:
@@ -212,7 +262,7 @@ class Variables:
 
     def _transformed(self, piece: Piece) -> str | None:
         """The variable's value after its operator, None where one of them is not known."""
-        value = self._values.get(piece.variable)
+        value = self.values.get(piece.variable)
         if value is None and piece.variable.endswith("]"):
             value = self._element(piece.variable)
         if not piece.operator:
@@ -225,7 +275,7 @@ class Variables:
                 return self._operand(piece)
             case "=":
                 self._set(piece.variable, self._operand(piece))
-                return self._values[piece.variable]
+                return self.values[piece.variable]
             case "+":
                 return self._operand(piece) if given else value
             case "?":
@@ -238,8 +288,8 @@ class Variables:
     def _element(self, variable: str) -> str | None:
         """One element of an array, `NAME[2]` or `NAME[I]`, where the index is known."""
         name, _, index = variable[:-1].partition("[")
-        elements = self._arrays.get(name)
-        index = self._values.get(index.lstrip("$"), index)
+        elements = self.arrays.get(name)
+        index = self.values.get(index.lstrip("$"), index)
         if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
             return None
         return elements[int(index)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,8 +16,7 @@ from hypothesis import strategies as st
 from reprise.matcher.submission import JobFacts, Script, Submission, parse
 from reprise.matcher.submission.directives import split_directive
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.program import Reading, read_script
-from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.script_execution import Started, started
 from reprise.matcher.submission.size_options import node_count
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, TEXT_LIMIT
 from reprise.matcher.submission.work_limit import Work
@@ -292,9 +292,9 @@ def test_a_script_that_comes_again_is_read_again_where_anything_else_that_it_dep
     assert parse(wrapped, user="alice", submit_time=1.0).job_name == "wrap"
 
 
-def _noted(reads: list[str], text: str, variables: Variables) -> Reading:
+def _noted(reads: list[str], text: str, *others: Any) -> Iterator[Started]:
     reads.append(text)
-    return read_script(text, variables)
+    return started(text, *others)
 
 
 def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,6 +305,6 @@ def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.
         HEAD + "mpirun ./a\n",
     ):
         reads: list[str] = []
-        monkeypatch.setattr(module, "read_script", partial(_noted, reads))
+        monkeypatch.setattr(module, "started", partial(_noted, reads))
         assert sbatch(text) == sbatch(text)
         assert len(reads) == (1 if text.endswith("./a\n") else 3 if "$B" in text else 2)

@@ -6,18 +6,28 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from typing import NamedTuple
 
 import pytest
 
 from reprise.matcher.submission.launchers import MPI_OPTIONS
-from reprise.matcher.submission.program import Reading, read_script
+from reprise.matcher.submission.loaded_modules import Modules
+from reprise.matcher.submission.program import Program, program_of
 from reprise.matcher.submission.program_arguments import read_options
+from reprise.matcher.submission.script_execution import started
 from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.work_limit import Work
 
 
+class Reading(NamedTuple):
+    program: Program
+    modules: list[str]
+
+
 def read(text: str, *arguments: str, known: bool = True) -> Reading:
-    return read_script(text, Variables({"SLURM_SUBMIT_DIR": "/sub"}, arguments if known else None))
+    modules = Modules()
+    commands = started(text, Variables({"SLURM_SUBMIT_DIR": "/sub"}), modules, arguments if known else None)
+    return Reading(program_of(commands), modules.loaded)
 
 
 def launched(text: str, *arguments: str) -> tuple[str, tuple[str, ...], str]:
@@ -90,6 +100,7 @@ def test_the_program_is_found_behind_launchers_and_wrappers(line: str, launcher:
         'f() { mpirun "$@" ; f "$@"; }; f ./x a',
         'C="mpirun ./x a"; echo $C; eval $C',
         "eval 'cd d; mpirun ./x a'",
+        "eval() { mpirun ./x $1; }; eval a b",
         "eval $(prepare) ; mpirun ./x a",
         "module() { eval `modulecmd bash $*`; }; module load b; mpirun ./x a",
         'C=(mpirun -n 4\n ./x); C+=(a) # more\n"${C[@]}"',
@@ -291,7 +302,7 @@ def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> Non
 
 def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
     def found(text: str, work: int) -> str:
-        return read_script(text, Variables({}, work=Work(work))).program.path
+        return program_of(started(text, Variables(work=Work(work)), Modules())).path
 
     launch = "srun ./app\n"
     needed = next(work for work in range(1000) if found(launch, work))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that a shell script defines, set apart from the commands that it reaches by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+
+from reprise.matcher.submission.shell_syntax import Command, as_written
+from reprise.matcher.submission.utilities import KEYWORDS
+
+
+@dataclass
+class Functions:
+    """The functions of one shell: name to body. `called` holds the names of those that were called."""
+
+    bodies: dict[str, list[Command]] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
+
+    def outside(self, commands: Iterable[Command]) -> Iterator[Command]:
+        """The commands that are in no function. Those of functions go into `bodies`."""
+        body: list[Command] | None = None
+        depth = 0
+        for command in commands:
+            first = as_written(command.words[0])
+            if body is not None:
+                body.append(command)
+                if first in KEYWORDS:
+                    words = [as_written(word) for word in islice(command.words, 3)]
+                    depth += list(takewhile(KEYWORDS.__contains__, words)).count("{") - (first == "}")
+                if depth <= 0:
+                    body = None
+            elif command.defines_function or (first == "function" and command.words[1:]):
+                words = [as_written(word) for word in islice(command.words, 3)]
+                body = self.bodies[words[not command.defines_function]] = []
+                depth = words.count("{")  # `function name { command`
+                body += [Command(command.words[words.index("{") + 1 :])] if depth else []
+            else:
+                yield command
