@@ -80,12 +80,10 @@ $(VENV)/.locked: requirements.lock
 $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . \
 	  > $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
-	@$(ISOLATE) $(VENV)/bin/reprise
+	@tools/isolate $(VENV)/bin/reprise
 	@$(PACKAGE_LINKS)
 	@touch $@
 
-# The command imports from its own environment alone: no PYTHONPATH, no user's site-packages, no current directory.
-ISOLATE := sed -i '1s|$$| -I|'
 PACKAGE_LINKS := $(PYTHON) tools/package-links
 
 .PHONY: install
@@ -162,7 +160,7 @@ install-python: ## install the command `reprise` in an environment of its own be
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
 	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
-	@$(ISOLATE) $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
+	@tools/isolate $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@sed -i '/^command = /d' $(DESTDIR)$(PREFIX)/lib/reprise/pyvenv.cfg
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@ln -sf ../lib/reprise/bin/reprise $(DESTDIR)$(PREFIX)/bin/reprise

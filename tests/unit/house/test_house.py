@@ -101,6 +101,21 @@ def test_modules_of_other_names_on_the_path_change_nothing(command: list[str], t
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["#!/x/bin/python\n", "#!/bin/sh\n'''exec' \"/a b/bin/python\" \"$0\" \"$@\"\n' '''\n"],
+    ids=["short path", "long path"],
+)
+def test_a_command_is_isolated_once_however_pip_starts_it(head: str, tmp_path: Path) -> None:
+    command = tmp_path / "command"
+    command.write_text(f"{head}main()\n")
+    for _ in range(2):
+        subprocess.run([ROOT / "tools/isolate", command], check=True)
+    isolated = command.read_text()
+    assert isolated.count(" -I") == 1 and isolated.replace(" -I", "") == f"{head}main()\n"
+    assert "/python -I\n" in isolated or '/python" -I "$0"' in isolated
+
+
 # --- rooms
 
 
