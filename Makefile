@@ -155,11 +155,11 @@ install-docs: ## install the documentation and the licence
 .PHONY: install-python
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
 	@$(FOR_ALL) && $(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
-	@rm -rf build
+	@rm -rf build/lib* build/bdist* build/temp*
 	@$(FOR_ALL) && pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
 	  $$pip --constraint requirements.lock cython setuptools && \
 	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
-	@sed -i '1s|^#!$(DESTDIR)|#!|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
+	@sed -i '1,2s|$(DESTDIR)$(PREFIX)/|$(PREFIX)/|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@tools/isolate $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@sed -i '/^command = /d' $(DESTDIR)$(PREFIX)/lib/reprise/pyvenv.cfg
 	@install -d $(DESTDIR)$(PREFIX)/bin
