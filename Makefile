@@ -66,6 +66,7 @@ OPTIONAL := check slow deb rpm
 .PHONY: build
 build: ## build the plugin, the accelerators and the MPI programs
 	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory --silent -C $$dir all || exit 1; done
+	@test ! -x $(PYTHON) || $(PACKAGE_LINKS)
 
 .PHONY: venv
 venv: $(VENV)/.ready ## make the private Python environment
@@ -81,7 +82,6 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml $(wildcard matcher/*/*.pyx)
 	@$(VENV)/bin/pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . \
 	  > $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
 	@tools/isolate $(VENV)/bin/reprise
-	@$(PACKAGE_LINKS)
 	@touch $@
 
 PACKAGE_LINKS := $(PYTHON) tools/package-links
