@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from tests.matrix.roots import APART, CACHE, RELEASES, SOURCE, Release, RootError, fill
 from tests.unit.rules_corpus import CASES, HAN_CASES, OVERRUNS, RANKS, Outcomes, store
 
-BENCH = SOURCE / "tuner" / "collectives" / "bench"
+BENCH = SOURCE / "tuner" / "programs" / "collbench"
 PROBE = "probe/reprise-rulesprobe"
 LAUNCH_TIMEOUT_S = 60
 # Ranks share cores. Only ob1 over shared memory: the others take seconds to find out that they are of no use here.

@@ -11,26 +11,23 @@ import pytest
 
 from tests.matrix.roots import RELEASES
 from tests.packages.systems import System, system
+from tests.places import ROOT
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(3000)]
 
 NEWEST = RELEASES[-1]
 PYTHON = "3.13"
 CLONE = "/opt/reprise"
-UNIT = "tests/unit/test_"
 # Of the other system's Slurm, Open MPI and tools, not of its Python: they know those of Debian 12, or need a disk.
-OF_THE_SYSTEM = [
-    f"{UNIT}{name}"
-    for name in (
-        "mpiio_kernels.py",
-        "bench_small_reads.py",
-        "fakeapp.py",
-        "submission_options.py",
-        "packaging_files.py",
-        "matrix_roots.py::test_a_release_that_no_mirror_has_is_said_in_one_line",
-        "server_tcp.py::test_an_address_serves_once_it_is_up",
-    )
-]
+OF_THE_SYSTEM = (
+    "tests/unit/bench/test_mpiio_kernels.py",
+    "tests/unit/bench/test_small_reads.py",
+    "tests/unit/bench/test_fakeapp.py",
+    "tests/unit/matcher/submission/test_options.py",
+    "tests/unit/house/test_packaging_files.py",
+    "tests/unit/house/test_matrix_roots.py::test_a_release_that_no_mirror_has_is_said_in_one_line",
+    "tests/unit/matcher/daemon/test_tcp.py::test_an_address_serves_once_it_is_up",
+)
 COPY = f"""\
 mkdir {CLONE}
 cd /src
@@ -57,6 +54,7 @@ def test_the_quick_tests_pass_on_the_newest_python(newest: System) -> None:
     said = newest.run([f"{CLONE}/.venv/bin/python", "--version"]).stdout
     assert said.startswith(f"Python {PYTHON}.")
     quick = ["-n", "auto", "--dist", "worksteal", "--hypothesis-profile", "quick", "-m", "not slow"]
+    assert not [name for name in OF_THE_SYSTEM if not (ROOT / name.partition("::")[0]).is_file()]
     left_out = [f"--deselect={name}" for name in OF_THE_SYSTEM]
     words = [".venv/bin/python", "-m", "pytest", "-q", *quick, *left_out, "tests/unit", "tests/web", "tests/faults"]
     done = newest.run(["sh", "-c", f'cd {CLONE} && exec "$@"', "sh", *words], check=False)
