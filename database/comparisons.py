@@ -1,40 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a record in blocks, with what became of them."""
+"""Jobs of a record in blocks, with what became of them, as far as that was confirmed."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from reprise.database.entities import Compared, LatelyCompared
 from reprise.database.store import Store
 
 # Tasks of a job array share a decision: the first of them that ended counts. A decision id comes from the job, so from
-# its user: another user's report is left alone. The index is named, since the planner takes another one, and with it
-# reads all decisions of the record for each block.
+# its user: another user's report is left alone, and so is one that nobody confirmed. The index is named, since the
+# planner takes another one, and with it reads all decisions of the record for each block.
 _COMPARED_SQL = """
-SELECT d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
+SELECT d.uid, d.block, coalesce(d.block_size, 0) AS size, d.id, d.at, json_extract(d.metadata, '$.nodes') AS nodes,
        d.held_out, o.elapsed_s, o.exit_status
-FROM decision AS d INDEXED BY decision_by_block
+FROM decision AS d INDEXED BY {index}
 LEFT JOIN outcome AS o ON o.id = (
-  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed
   ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
 """
 _IN_ORDER = "ORDER BY d.block, d.at, d.id"
-BLOCK_SQL = f"{_COMPARED_SQL} AND d.block = :block {_IN_ORDER}"
-ALL_SQL = f"{_COMPARED_SQL} {_IN_ORDER}"
+_OF_ALL = _COMPARED_SQL.format(index="decision_by_block")
+_OF_USER = f"{_COMPARED_SQL.format(index='decision_by_user_block')} AND d.uid = :uid"
 # Blocks are named in the order of time.
-LATEST_SQL = f"{_COMPARED_SQL} ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
+_FROM_LATEST = "ORDER BY d.block DESC, d.at DESC, d.id DESC LIMIT :most"
+BLOCK_SQL = f"{_OF_ALL} AND d.block = :block {_IN_ORDER}"
+ALL_SQL = f"{_OF_ALL} {_IN_ORDER}"
+USER_SQL = f"{_OF_USER} {_IN_ORDER}"
+LATEST_SQL = f"{_OF_ALL} {_FROM_LATEST}"
+LATEST_OF_USER_SQL = f"{_OF_USER} {_FROM_LATEST}"
 COUNT_SQL = """
-SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_block
-WHERE compared_id = :record AND block IS NOT NULL AND (:since = 0 OR at > :since)
+SELECT count(*), count(DISTINCT block) FROM decision INDEXED BY decision_by_user_block
+WHERE compared_id = :record AND uid = :uid AND block IS NOT NULL AND (:since = 0 OR at > :since)
 """
+# A block counts as a user's where each of its jobs has a confirmed end; which of them failed has no part in that.
+MEASURED_SQL = """
+SELECT count(*) FROM (
+  SELECT uid FROM (
+    SELECT d.uid, d.block FROM decision AS d INDEXED BY decision_by_user_block
+    WHERE d.compared_id = :record AND d.block IS NOT NULL AND d.at > :since
+    GROUP BY d.uid, d.block
+    HAVING count(*) > 1 AND count(*) = sum(EXISTS (
+      SELECT 1 FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed))
+  )
+  GROUP BY uid HAVING count(*) >= :blocks
+)
+"""
+
+
+class Place(NamedTuple):
+    """The record that is compared, whose job it is, and the block."""
+
+    record_id: int
+    uid: int
+    user: str
+    block: str
 
 
 def _compared(row: sqlite3.Row) -> Compared:
     return Compared(
+        row["uid"],
         row["block"],
         row["size"],
         row["id"],
@@ -49,26 +78,43 @@ def _compared(row: sqlite3.Row) -> Compared:
 class Comparisons(Store):
     """What tells the gain of a record in production."""
 
-    def compared(self, record_id: int, *, block: str | None = None, since: float = 0.0) -> Sequence[Compared]:
+    def compared(
+        self, record_id: int, *, block: str | None = None, uid: int | None = None, since: float = 0.0
+    ) -> Sequence[Compared]:
         """The record's jobs that are in blocks, block by block in the order of time, decided after `since` (Unix
-        seconds); those of one block only, if given."""
-        sql = ALL_SQL if block is None else BLOCK_SQL
-        rows = self._read(sql, {"record": record_id, "block": block, "since": since})
+        seconds); those of one block or one user only, if given."""
+        sql = BLOCK_SQL if block is not None else ALL_SQL if uid is None else USER_SQL
+        rows = self._read(sql, {"record": record_id, "block": block, "uid": uid, "since": since})
         return [_compared(row) for row in rows]
 
-    def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> LatelyCompared:
+    def lately_compared(self, record_id: int, most: int, *, since: float = 0.0) -> Sequence[Compared]:
         """The latest of them, at most so many, in whole blocks; without reading those before."""
-        wanted = {"record": record_id, "since": since, "most": most + 1}
+        return _whole(self._read(LATEST_SQL, {"record": record_id, "since": since, "most": most + 1}), most)
+
+    def lately_compared_of(self, record_id: int, uid: int, most: int, *, since: float = 0.0) -> LatelyCompared:
+        """The same of one user, and what there is before them."""
+        wanted = {"record": record_id, "uid": uid, "since": since, "most": most + 1}
         with self.one_state():
             (jobs, blocks) = self._read(COUNT_SQL, wanted)[0]
-            rows = self._read(LATEST_SQL, wanted)
-        latest = [_compared(row) for row in reversed(rows)]
-        if len(latest) > most:  # the first block may lack jobs
-            latest = [one for one in latest if one.block != latest[0].block]
+            latest = _whole(self._read(LATEST_OF_USER_SQL, wanted), most)
         return LatelyCompared(latest, jobs, blocks - len({one.block for one in latest}))
 
-    def place_of(self, decision_id: str) -> tuple[int, str] | None:
-        """The record that a decision compares and its block; None where it is in none, or not there."""
-        sql = "SELECT compared_id, block FROM decision WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
+    def users_measured(self, record_id: int, blocks: int, *, since: float = 0.0) -> int:
+        """How many users the record was compared for in at least so many blocks whose jobs have all ended."""
+        rows = self._read(MEASURED_SQL, {"record": record_id, "blocks": blocks, "since": since})
+        return int(rows[0][0])
+
+    def place_of(self, decision_id: str) -> Place | None:
+        """The place that a decision has in a block; None where it is in none, or not there."""
+        sql = (
+            "SELECT compared_id, uid, user, block FROM decision"
+            " WHERE id = ? AND block IS NOT NULL AND compared_id IS NOT NULL"
+        )
         rows = self._read(sql, (decision_id,))
-        return (rows[0][0], rows[0][1]) if rows else None
+        return Place(*rows[0]) if rows else None
+
+
+def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
+    """Rows from the latest on, in the order of time; where there are more than `most`, the first block may lack jobs."""
+    latest = [_compared(row) for row in reversed(rows)]
+    return [one for one in latest if one.block != latest[0].block] if len(latest) > most else latest

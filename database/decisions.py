@@ -44,18 +44,35 @@ class Decisions(Store):
         return DECISION.decode(rows[0])
 
     def link_job(
-        self, decision_id: str, cluster: str, job_id: int, array_task: int | None, *, uid: int | None = None
+        self,
+        decision_id: str,
+        cluster: str,
+        job_id: int,
+        array_task: int | None,
+        *,
+        uid: int | None = None,
+        confirmed: bool = False,
     ) -> bool:
         """Note that a decision was for this job, and on which cluster it runs; returns whether that was noted.
 
         The first job wins: tasks of a job array share one decision, and are found through their outcomes. A decision id
-        comes from the job, so from its user: with `uid`, another user's decision is left alone.
+        comes from the job, so from its user: with `uid`, another user's decision is left alone. A `confirmed` job takes
+        the place of one that nobody has confirmed.
         """
         with self._write() as connection:
             changed = connection.execute(
                 "UPDATE decision SET cluster = :cluster, job_id = :job, array_task = :task"
-                " WHERE id = :id AND job_id IS NULL AND (:uid IS NULL OR uid = :uid)",
-                {"id": decision_id, "cluster": cluster, "job": job_id, "task": array_task, "uid": uid},
+                " WHERE id = :id AND (:uid IS NULL OR uid = :uid) AND (job_id IS NULL OR :confirmed AND NOT EXISTS ("
+                "  SELECT 1 FROM outcome WHERE decision_id = :id AND uid = decision.uid AND confirmed"
+                "  AND cluster = decision.cluster AND job_id = decision.job_id))",
+                {
+                    "id": decision_id,
+                    "cluster": cluster,
+                    "job": job_id,
+                    "task": array_task,
+                    "uid": uid,
+                    "confirmed": confirmed,
+                },
             ).rowcount
         return changed > 0
 

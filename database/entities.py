@@ -164,7 +164,8 @@ class Record:
 
 
 class RecordText(NamedTuple):
-    """Of a record, what decisions need, as the database holds it: JSON as text, and nothing checked."""
+    """Of a record, what decisions need, as the database holds it: JSON as text, and nothing checked. `quarantined_for`:
+    the ids of the users for whom it is set aside."""
 
     id: int
     component: str
@@ -177,6 +178,7 @@ class RecordText(NamedTuple):
     gain: float
     gain_low: float
     status: str
+    quarantined_for: str = "[]"
 
 
 @dataclass(frozen=True)
@@ -230,10 +232,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job of a record, in a block with others of which some were held out. `size`: jobs that the block has once it is
-    full, 0 where that is not known. `nodes`: as far as known; `elapsed_s` and `failed` are None where no end was
-    reported."""
+    """A job of a record, in a block with others of the same user of which some were held out. `size`: jobs that the
+    block has once it is full, 0 where that is not known. `nodes`: as far as known; `elapsed_s` and `failed` are None
+    where no end was confirmed."""
 
+    uid: int
     block: str
     size: int
     decision_id: str
@@ -246,7 +249,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class LatelyCompared:
-    """A record's latest jobs that are compared, in whole blocks; how many there are in all, and blocks before these."""
+    """A user's latest jobs of a record that are compared, in whole blocks; how many there are in all, and blocks before
+    these."""
 
     latest: Sequence[Compared]
     jobs: int
@@ -265,12 +269,24 @@ class StatusChange:
 
 
 @dataclass(frozen=True)
+class UserQuarantine:
+    """A record set aside for one user since `at` (Unix seconds), on the evidence of this user's own jobs."""
+
+    record_id: int
+    uid: int
+    user: str
+    at: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a job reported. One row per (cluster, job, array task, start); updated when the job ends.
 
     `exit_status` is a wait(2) status. `decision_id` is None for jobs without a decision (verdict `off`, `unreachable`).
     `unreadable` counts files that the settings name and the job's user cannot read; `present` the variables that the
-    tasks of its first step had (None: no step told).
+    tasks of its first step had (None: no step told). `confirmed`: slurmstepd told the end, as root, so that it is
+    evidence; else whoever sent it may have invented it.
     """
 
     cluster: str
@@ -286,6 +302,7 @@ class Outcome:
     exit_status: int | None = None
     unreadable: int = 0
     present: int | None = None
+    confirmed: bool = False
     id: int = 0
 
 

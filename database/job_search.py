@@ -60,11 +60,12 @@ _ALIKE_SQL = """
 SELECT d.verdict = 'holdout' OR (coalesce(d.held_out, 0) AND d.compared_id = d.record_id) AS held_out, o.elapsed_s
 FROM decision AS d
 JOIN outcome AS o ON o.id = (
-  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND ended_at IS NOT NULL
+  SELECT id FROM outcome WHERE decision_id = d.id AND uid = d.uid AND cluster = d.cluster AND confirmed
   ORDER BY ended_at, id LIMIT 1
 )
 WHERE d.record_id = :record AND d.verdict IN ('apply', 'holdout') AND d.id <> :but
   AND json_extract(d.metadata, '$.nodes') IS :nodes AND o.exit_status = 0 AND o.elapsed_s IS NOT NULL
+  AND (:uid IS NULL OR d.uid = :uid)
 """
 
 _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extract({0}, '$.job_name'), '')"
@@ -73,8 +74,8 @@ _APPLICATION = "coalesce(nullif(json_extract({0}, '$.program'), ''), json_extrac
 _UNMATCHED_SQL = f"""
 SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   SELECT max(d.at), d.id AS decision_id, d.uid, d.user, d.unmatched, application, nodes,
-         sum(d.unmatched AND o.elapsed_s IS NOT NULL) AS jobs,
-         sum(CASE WHEN d.unmatched THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
+         sum(d.unmatched AND o.confirmed AND o.elapsed_s IS NOT NULL) AS jobs,
+         sum(CASE WHEN d.unmatched AND o.confirmed THEN o.elapsed_s END) * coalesce(nodes, 1) / 3600 AS node_hours
   FROM outcome AS o JOIN (
     SELECT *, json_extract(metadata, '$.nodes') AS nodes,
            {_APPLICATION.format("metadata")} AS application,
@@ -163,10 +164,12 @@ class Jobs(Store):
         found.sort(key=lambda one: one.at, reverse=True)
         return found if wanted.limit < 0 else found[: wanted.limit]
 
-    def alike(self, record_id: int, nodes: int | None, *, but: str) -> tuple[Sequence[float], Sequence[float]]:
+    def alike(
+        self, record_id: int, nodes: int | None, *, but: str, uid: int | None = None
+    ) -> tuple[Sequence[float], Sequence[float]]:
         """Seconds that jobs of a record on so many nodes took which succeeded: those that were given its settings, and
-        those that were held out. `but`: without that of this decision."""
-        rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but})
+        those that were held out. `but`: without that of this decision; `uid`: only this user's."""
+        rows = self._read(_ALIKE_SQL, {"record": record_id, "nodes": nodes, "but": but, "uid": uid})
         given, held_out = ([row["elapsed_s"] for row in rows if row["held_out"] == kind] for kind in (0, 1))
         return given, held_out
 

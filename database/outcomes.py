@@ -4,6 +4,9 @@
 Reports come over a socket from jobs: they may be lost, come twice, or come in the wrong order; jobs are requeued under
 their old id; job ids begin again when Slurm's state is lost. So a report finds its row by the time of the start, not by
 the job id alone.
+
+Whoever submits a job can send what its plugin would. Only slurmstepd, which is root, confirms an end; an end that a user
+has sent is kept for who asks, and gives way to the confirmed one.
 """
 
 from __future__ import annotations
@@ -82,18 +85,18 @@ class Outcomes(Store):
         """Note that a job ended: `ended_at`, `elapsed_s` and `exit_status` are set, `started_at` is reckoned from them.
 
         Completes the row of the start, or of the first step, if there is one, and else adds a whole one; a repeated
-        report changes nothing. Returns the row's id.
+        report changes nothing, but that a confirmed end replaces one that was not. Returns the row's id.
         """
         with self._write() as connection:
             known = _row(connection, _ENDED_SQL, outcome)
             ended_at = outcome.ended_at or 0.0
             if known is None or (known.ended_at is not None and abs(known.ended_at - ended_at) > SAME_START_S):
                 return _insert(connection, outcome)
-            if known.ended_at is None:
+            if known.ended_at is None or (outcome.confirmed and not known.confirmed):
                 stepped = known.started_at > outcome.started_at + SAME_START_S  # a step's own time is no start
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
-                    " verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
+                    " confirmed = :confirmed, verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
                     " decision_id = coalesce(:decision_id, decision_id),"
                     " started_at = CASE WHEN :stepped THEN :started_at ELSE started_at END"
                     " WHERE id = :id",

@@ -17,6 +17,7 @@ from reprise.database.entities import (
     RecordStatus,
     RecordText,
     StatusChange,
+    UserQuarantine,
 )
 from reprise.database.errors import NotFoundError
 from reprise.database.row_codec import Table
@@ -24,10 +25,13 @@ from reprise.database.store import Store
 
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)
+USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
 FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # that SQLite knows
-_TEXTS = f"SELECT {', '.join(RecordText._fields)} FROM record"  # noqa: S608 (the model's own names)
+_QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
+_COLUMNS = ", ".join(name for name in RecordText._fields if name != "quarantined_for")
+_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR} FROM record"  # noqa: S608 (the model's own names)
 _CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
 _GONE = (
     "SELECT DISTINCT record_id FROM record_change WHERE id > ?"
@@ -148,11 +152,33 @@ class Records(Store):
         return RecordChanges(last, changed, [row[0] for row in self._read(_GONE, (since,))], all_of_them=False)
 
     def set_record_status(self, record_id: int, status: RecordStatus, *, at: float, reason: str = "") -> None:
-        """Set a record's status, from now on (`at`, Unix seconds). Raises NotFoundError."""
+        """Set a record's status, from now on (`at`, Unix seconds). One that is set active is so for every user. Raises
+        NotFoundError."""
         sql = "UPDATE record SET status = ?, status_at = ?, status_reason = ? WHERE id = ?"
         with self._write() as connection:
             if connection.execute(sql, (status, at, reason, record_id)).rowcount == 0:
                 raise _no_record(record_id)
+            if status is RecordStatus.ACTIVE:
+                connection.execute("DELETE FROM user_quarantine WHERE record_id = ?", (record_id,))
+
+    def quarantine_for(self, one: UserQuarantine) -> None:
+        """Set a record aside for one user, and note that in the history of its statuses; where it is already, nothing
+        is done. Raises NotFoundError."""
+        with self._write() as connection:
+            if not connection.execute("SELECT 1 FROM record WHERE id = ?", (one.record_id,)).fetchone():
+                raise _no_record(one.record_id)
+            sql = f"{USER_QUARANTINE.insert_sql} ON CONFLICT DO NOTHING"
+            if connection.execute(sql, USER_QUARANTINE.encode(one)).rowcount:
+                connection.execute(
+                    "INSERT INTO record_status (record_id, at, status, reason)"
+                    " SELECT id, ?, status, ? FROM record WHERE id = ?",
+                    (one.at, f"quarantined for {one.user}: {one.reason}", one.record_id),
+                )
+
+    def user_quarantines(self, record_id: int | None = None) -> Sequence[UserQuarantine]:
+        """The users for whom a record (None: any) is set aside, first those for whom it was first."""
+        sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
+        return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
 
     def status_changes(self, record_id: int) -> Sequence[StatusChange]:
         """Which statuses a record has been given since it was made, oldest first."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from reprise.database import schema
 from reprise.database.decisions import DECISION
 from reprise.database.errors import AccessError, CorruptedError, SchemaError
-from reprise.database.records import RECORD
+from reprise.database.records import RECORD, USER_QUARANTINE
 from reprise.database.row_codec import Cell
 from reprise.database.store import FILE_MODE, Store
 
@@ -26,6 +26,7 @@ _TAKE = (
     f"INSERT INTO record ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     f" ON CONFLICT (id) DO UPDATE SET {_CHANGES}"
 )
+_QUARANTINES = f"SELECT {', '.join(USER_QUARANTINE.columns())} FROM user_quarantine ORDER BY record_id, uid"  # noqa: S608
 
 
 class Replicas(Store):
@@ -34,11 +35,13 @@ class Replicas(Store):
     def publish_records(self, path: Path) -> int:
         """Write all records to `path`: a database that is replaced whole and never changed, so that it can be read from
         anywhere, a network file system too. Returns how many. Raises AccessError where it cannot be written."""
-        rows = self._read(_ROWS)
+        with self.one_state():
+            rows, quarantines = self._read(_ROWS), self._read(_QUARANTINES)
         with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
             schema.migrate(copy, path, schema.load_migrations())
             copy.execute("BEGIN")
             copy.executemany(_TAKE, [_alone(row) for row in rows])
+            copy.executemany(USER_QUARANTINE.insert_sql, map(dict, quarantines))
             copy.execute("COMMIT")
             data = copy.serialize()
         try:
@@ -62,12 +65,17 @@ class Replicas(Store):
     def take_published(self, path: Path, data: bytes) -> int:
         """Have the records of a published copy, and no others: what is not among them is retired. Returns how many
         changed. `path` is where `data` came from. Raises a DatabaseError where it is no such copy."""
-        rows = _published(path, data)
+        rows, quarantines = _published(path, data)
         mine = {row["id"]: tuple(row) for row in self._read(_ROWS)}
         changed = [row for row in rows if mine.get(row[COLUMNS.index("id")]) != row]
         gone = set(mine) - {row[COLUMNS.index("id")] for row in rows}
         with self._write() as connection:
             connection.executemany(_TAKE, changed)
+            before = {tuple(row) for row in connection.execute(_QUARANTINES)}
+            for record_id, uid, *_ in before - set(quarantines):
+                connection.execute("DELETE FROM user_quarantine WHERE record_id = ? AND uid = ?", (record_id, uid))
+            for one in set(quarantines) - before:
+                connection.execute(USER_QUARANTINE.insert_sql, dict(zip(USER_QUARANTINE.columns(), one, strict=True)))
             retired = [
                 connection.execute(
                     "UPDATE record SET status = 'retired' WHERE id = ? AND status <> 'retired'", (number,)
@@ -104,7 +112,8 @@ def _alone(row: sqlite3.Row) -> tuple[Cell, ...]:
     return tuple(None if name in LEFT_OUT else row[name] for name in COLUMNS)
 
 
-def _published(path: Path, data: bytes) -> list[tuple[Cell, ...]]:
+def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tuple[Cell, ...]]]:
+    """Rows of records, and of the users for whom some are set aside."""
     migrations = schema.load_migrations()
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         try:
@@ -115,7 +124,7 @@ def _published(path: Path, data: bytes) -> list[tuple[Cell, ...]]:
                     f"{path}: was published by another release of Reprise (schema {version}, this one needs "
                     f"{migrations[-1].version}): install the same release on all hosts"
                 )
-            return [tuple(row) for row in copy.execute(_ROWS)]
+            return [tuple(row) for row in copy.execute(_ROWS)], [tuple(row) for row in copy.execute(_QUARANTINES)]
         except (sqlite3.Error, MemoryError) as error:  # it says that of no bytes at all
             raise CorruptedError(
                 f"{path}: is no published copy of records ({error}): it comes from [matcher] publish of the primary"

@@ -9,7 +9,7 @@ from reprise.database.campaigns import CAMPAIGN, TRIAL
 from reprise.database.decisions import DECISION
 from reprise.database.outcomes import OUTCOME
 from reprise.database.predictions import PREDICTION
-from reprise.database.records import ARTIFACT, RECORD, STATUS_CHANGE
+from reprise.database.records import ARTIFACT, RECORD, STATUS_CHANGE, USER_QUARANTINE
 from reprise.database.service_runs import SERVICE_RUN
 from reprise.database.store import Store
 
@@ -18,7 +18,18 @@ _OVER = {
     "outcome": "started_at < :before AND coalesce(ended_at, started_at) < :before",  # the first goes by an index
     "service_run": "coalesce(stopped_at, seen_at) < :before",
 }
-TABLES = (CAMPAIGN, TRIAL, ARTIFACT, RECORD, DECISION, OUTCOME, SERVICE_RUN, PREDICTION, STATUS_CHANGE)
+TABLES = (
+    CAMPAIGN,
+    TRIAL,
+    ARTIFACT,
+    RECORD,
+    DECISION,
+    OUTCOME,
+    SERVICE_RUN,
+    PREDICTION,
+    STATUS_CHANGE,
+    USER_QUARANTINE,
+)
 
 
 class Upkeep(Store):

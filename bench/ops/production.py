@@ -97,7 +97,7 @@ def _job(kept: _Kept, which: int, name: str, blocks: Blocks, rng: random.Random,
         if kept.set_aside:
             return
     nodes = rng.choice(NODES)
-    place = blocks.place((which, nodes), name, SHARE, in_doubt=kept.evidence.in_doubt(kept.dealt))
+    place = blocks.place(0, (which, nodes), name, SHARE, in_doubt=kept.evidence.in_doubt(kept.dealt))
     seconds = 600 / nodes * math.exp(drift + noise(rng) + (0.0 if place.held_out else kept.effect))
     kept.running.append((place, seconds))
     kept.dealt += 1

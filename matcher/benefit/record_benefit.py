@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from reprise.database.entities import Compared, Record
 from reprise.matcher.benefit.harm_test import FAILING, Evidence, Run
 from reprise.matcher.benefit.production_gain import Block, Gain, gain
+from reprise.matcher.benefit.shared_evidence import shared_out
 
 DAY_S = 86_400.0
 WAIT_S = 8 * DAY_S
@@ -50,8 +51,9 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 
 
 def measured(compared: Iterable[Compared]) -> Gain:
-    """What the record gains: of jobs that succeeded, each compared with those of its block."""
-    return gain(map(_seconds, blocks(compared)))
+    """What the record gains: of jobs that succeeded, each compared with those of its block. No user counts for more
+    than all others together."""
+    return gain(map(_seconds, shared_out(_that_tell(compared))))
 
 
 def told(verdict: str, compared: Sequence[Compared]) -> str:
@@ -73,22 +75,27 @@ def told(verdict: str, compared: Sequence[Compared]) -> str:
 
 def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
     """All of it, for `reprise db records show --json`. `slower` and `failing` are evidence, 1 being nothing and `limit`
-    what it takes."""
-    evidence = Evidence()
+    what it takes: of the user whose jobs have most against the record; `by_user` has that of each."""
+    of_users: dict[int, Evidence] = {}
     for block in blocks(compared):
+        evidence = of_users.setdefault(block[0].uid, Evidence())
         if waits_until(block) <= now:
             add(evidence, block)
+    worst = max(of_users.values(), key=lambda one: max(one.slower, one.failing), default=Evidence())
     ended, failed = _counts(compared)
     return {
         **_gain(measured(compared)),
         "by_nodes": [{"nodes": nodes, **_gain(gain(some))} for nodes, some in _by_nodes(compared)],
         "ended": ended,
         "failed": failed,
-        "blocks": evidence.blocks,
-        "slower": evidence.slower,
-        "failing": evidence.failing,
-        "limit": evidence.limit,
+        **_evidence(worst),
+        "blocks": sum(one.blocks for one in of_users.values()),
+        "by_user": [{"uid": uid, **_evidence(one)} for uid, one in of_users.items()],
     }
+
+
+def _evidence(one: Evidence) -> dict[str, Any]:
+    return {"blocks": one.blocks, "slower": one.slower, "failing": one.failing, "limit": one.limit}
 
 
 def _gain(found: Gain) -> dict[str, Any]:
@@ -104,9 +111,14 @@ def _gain(found: Gain) -> dict[str, Any]:
 def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
     """The blocks of each number of nodes, unknown ones first."""
     found: dict[int | None, list[Block]] = {}
-    for block in blocks(compared):
+    for block in shared_out(_that_tell(compared)):
         found.setdefault(block[0].nodes, []).append(_seconds(block))
     return sorted(found.items(), key=lambda one: one[0] or 0)
+
+
+def _that_tell(compared: Iterable[Compared]) -> Iterator[Sequence[Compared]]:
+    """The blocks that have times of both kinds: the others must not take a share from those of other users."""
+    return (block for block in blocks(compared) if all(map(len, _seconds(block))))
 
 
 def _seconds(block: Iterable[Compared]) -> Block:

@@ -42,8 +42,10 @@ def decision_entry(made: Decided, elapsed_ms: float, *, forward: bool) -> Entry:
     return Entry(told, put_out if forward else None, decision=row)
 
 
-def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, *, forward: bool) -> Entry:
-    """`cluster` is the configured one."""
+def outcome_entry(
+    outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, *, confirmed: bool, forward: bool
+) -> Entry:
+    """`cluster` is the configured one; `confirmed`: whoever reports the end is no user."""
     job = outcome.job
     ended = outcome.state == "ended"
     row = Outcome(
@@ -60,6 +62,7 @@ def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Wat
         exit_status=outcome.exit_status if ended else None,
         unreadable=outcome.unreadable,
         present=outcome.present,
+        confirmed=confirmed,
     )
 
     def write(database: DaemonDatabase) -> None:
@@ -69,7 +72,7 @@ def outcome_entry(outcome: protocol.Outcome, cluster: str, at: float, watch: Wat
             database.put_out(json.dumps({"kind": "outcome", "state": outcome.state, "row": cells}))
 
     told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
-    decision = row.decision_id if ended else None
+    decision = row.decision_id if confirmed else None
     return Entry(told, write, written=partial(watch.ended, decision) if decision else None)
 
 
@@ -105,9 +108,10 @@ def _take(database: DaemonDatabase, one: protocol.Forwarded) -> str | None:
         row = _row(one.row, DECISION.columns())
         database.take_decision_row(row)
         return row["id"] if row["block"] else None  # its end may have come first, by another way
-    reported = Outcome(**{name: one.row.get(name) for name in OUTCOME.columns() if name != "id"})  # type: ignore[arg-type]
+    cells = {name: one.row.get(name) for name in OUTCOME.columns() if name != "id"}
+    reported = Outcome(**{**cells, "confirmed": bool(cells["confirmed"])})  # type: ignore[arg-type]
     _report(database, one.state, reported)
-    return reported.decision_id if one.state == "ended" else None
+    return reported.decision_id if reported.confirmed else None
 
 
 def _row(cells: Mapping[str, Any], columns: list[str]) -> dict[str, Any]:
@@ -122,4 +126,6 @@ def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
     else:
         database.report_start(row)
     if row.decision_id:  # another user's decision is left alone, and so is one that has its job
-        database.link_job(row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid)
+        database.link_job(
+            row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid, confirmed=row.confirmed
+        )

@@ -1,42 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches over records: takes what jobs report, block by block, and sets a record aside that is proved to do harm."""
+"""Watches over records: takes the ends of jobs, block by block, and quarantines a record that is proved to do harm, for
+the user whose jobs proved it or, on the evidence of several, for all."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from reprise.database.entities import Compared, RecordStatus
+from reprise.database.comparisons import Place
+from reprise.database.entities import Compared, Record, RecordStatus, UserQuarantine
 from reprise.database.errors import NotFoundError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import line
 from reprise.matcher.benefit import record_benefit
 from reprise.matcher.benefit.harm_test import Evidence
+from reprise.matcher.benefit.shared_evidence import MEASURED_BLOCKS, POOLED_BLOCKS, decides_for_all
 
 log = logging.getLogger(__name__)
 
 EVENTS = 200
 """Ends of jobs that are looked at in one go; the others wait for the next."""
 LATEST = 200
-"""Jobs of a record that count after a restart: a thousand would take longer to look at than ten decisions."""
+"""Jobs of a record, or of a user of it, that count after a restart: a thousand would take longer to look at than ten
+decisions."""
 OVERDUE_S = 60.0
 """Between looks for blocks that are not waited for any more."""
+WATCHED = 10_000
+"""Users of records that are watched, at some 2 kB each. Of more, the record that came first is read again when it is
+next needed."""
 
 
 @dataclass
-class _Watched:
-    """`since`: what was decided before counts no more; `waiting`: full blocks, and until when their jobs are waited for
-    (Unix seconds); `jobs`: that were dealt a place; `first`: the block from which on they are looked at."""
+class _User:
+    """One user's jobs of a record. `waiting`: full blocks, and until when their jobs are waited for (Unix seconds);
+    `jobs`: that were dealt a place; `first`: the block from which on they are looked at."""
 
-    since: float
     evidence: Evidence = field(default_factory=Evidence)
     taken: set[str] = field(default_factory=set)
     waiting: dict[str, float] = field(default_factory=dict)
     jobs: int = 0
     first: str = ""
+
+
+@dataclass
+class _Watched:
+    """A record. `since`: what was decided before counts no more. `pool`: evidence of a few blocks of each user, which
+    `pooled` counts; `in_pool`: which blocks these are."""
+
+    since: float
+    users: dict[int, _User] = field(default_factory=dict)
+    pool: Evidence = field(default_factory=Evidence)
+    pooled: Counter[int] = field(default_factory=Counter)
+    in_pool: set[str] = field(default_factory=set)
+
+    def add_to_pool(self, runs: Sequence[Compared]) -> None:
+        uid, block = runs[0].uid, runs[0].block
+        if self.pooled[uid] < POOLED_BLOCKS and block not in self.in_pool:
+            self.pooled[uid] += 1
+            self.in_pool.add(block)
+            record_benefit.add(self.pool, runs)
 
 
 class Watch:
@@ -48,81 +73,134 @@ class Watch:
         self._judges = judges
         self._clock = clock
         self._ended: deque[str] = deque()
-        self._asked: set[int] = set()
+        self._asked: set[tuple[int, int]] = set()
         self._watched: dict[int, _Watched] = {}
         self._overdue_at = 0.0
 
     def ended(self, decision_id: str) -> None:
-        """A job with this decision has reported its end, or the decision has come after that."""
+        """The end of a job with this decision was confirmed, or the decision has come after that."""
         self._ended.append(decision_id)
 
-    def in_doubt(self, record_id: int) -> bool:
-        """Whether the record's next job is to be compared one with one: so until it has shown itself."""
-        watched = self._watched.get(record_id)
-        if watched is None:
-            self._asked.add(record_id)  # of a daemon that has just started, which may know more soon
+    def in_doubt(self, record_id: int, uid: int) -> bool:
+        """Whether this user's next job of the record is to be compared one with one: until it has shown itself."""
+        user = self._user(record_id, uid)
+        if user is None:
+            if len(self._asked) < WATCHED:
+                self._asked.add((record_id, uid))  # of a daemon that has just started, which may know more soon
             return True
-        return watched.evidence.in_doubt(watched.jobs)
+        return user.evidence.in_doubt(user.jobs)
 
-    def dealt(self, record_id: int) -> None:
-        """A job of the record has a place in a block."""
-        if watched := self._watched.get(record_id):
-            watched.jobs += 1
+    def dealt(self, record_id: int, uid: int) -> None:
+        """A job of this user has a place in a block of the record."""
+        if user := self._user(record_id, uid):
+            user.jobs += 1
 
     def look(self, database: DaemonDatabase) -> None:
         """Take what has ended since the last time. Raises a DatabaseError; nothing is lost then but time."""
-        blocks: dict[int, set[str]] = {}
+        found: dict[tuple[int, int], set[str]] = {}
         while self._asked:
-            blocks.setdefault(self._asked.pop(), set())
+            found.setdefault(self._asked.pop(), set())
+        names: dict[tuple[int, int], str] = {}
         for _ in range(min(len(self._ended), EVENTS)):
             if place := database.place_of(self._ended.popleft()):
-                blocks.setdefault(place[0], set()).add(place[1])
-        for record_id, block in self._overdue():
-            blocks.setdefault(record_id, set()).add(block)
-        for record_id, some in blocks.items():
-            self._look_at(database, record_id, some)
+                found.setdefault((place.record_id, place.uid), set()).add(place.block)
+                names[place.record_id, place.uid] = place.user
+        for record_id, uid, block in self._overdue():
+            found.setdefault((record_id, uid), set()).add(block)
+        for (record_id, uid), blocks in found.items():
+            self._look_at(database, record_id, uid, names.get((record_id, uid), ""), blocks)
 
-    def _overdue(self) -> Iterable[tuple[int, str]]:
+    def _user(self, record_id: int, uid: int) -> _User | None:
+        watched = self._watched.get(record_id)
+        return watched.users.get(uid) if watched else None
+
+    def _overdue(self) -> Iterable[tuple[int, int, str]]:
         """Blocks of which no job is waited for any more though nobody has reported."""
         now = self._clock()
         if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # it is due, or the clock was set back
             self._overdue_at = now + OVERDUE_S
             for record_id, watched in self._watched.items():
-                yield from [(record_id, block) for block, until in watched.waiting.items() if until <= now]
+                for uid, user in watched.users.items():
+                    yield from [(record_id, uid, block) for block, until in user.waiting.items() if until <= now]
 
-    def _look_at(self, database: DaemonDatabase, record_id: int, blocks: Iterable[str]) -> None:
-        """Take blocks of a record of which something is new; the latest there are of a record that is new here."""
+    def _look_at(self, database: DaemonDatabase, record_id: int, uid: int, name: str, blocks: Iterable[str]) -> None:
+        """Take blocks of a user of which something is new; the latest there are of a user who is new here."""
         try:
             record = database.record(record_id)
         except NotFoundError:
             return
-        watched, since = self._watched.get(record_id), record_benefit.since(record)
-        if watched is None or watched.since != since:
-            found = database.lately_compared(record_id, LATEST, since=since)
-            watched = _Watched(since, Evidence(found.blocks_before), jobs=found.jobs)
-            if found.blocks_before and found.latest:
-                watched.first = found.latest[0].block
-            for runs in record_benefit.blocks(found.latest):
-                self._take(watched, runs)
-            self._watched[record_id] = watched
-        else:
+        watched = self._of_record(database, record)
+        if uid in watched.users:
+            user = watched.users[uid]
             for block in blocks:
-                if block >= watched.first:
-                    self._take(watched, database.compared(record_id, block=block, since=since))
-        if self._judges and watched.evidence.verdict and record.status is RecordStatus.ACTIVE:
-            reason = record_benefit.told(watched.evidence.verdict, database.compared(record_id, since=since))
-            database.set_record_status(record_id, RecordStatus.QUARANTINED, at=self._clock(), reason=reason)
-            self.quarantines += 1
-            log.warning(line("quarantined", record=record_id, why=reason))
+                if block >= user.first:
+                    runs = database.compared(record_id, block=block, since=watched.since)
+                    self._take(watched, user, [one for one in runs if one.uid == uid])
+        else:
+            user = self._new_user(database, record_id, uid, watched)
+        if self._judges and record.status is RecordStatus.ACTIVE:
+            self._judge(database, record, watched, user, Place(record_id, uid, name or str(uid), ""))
 
-    def _take(self, watched: _Watched, runs: Sequence[Compared]) -> None:
-        if not runs or runs[0].block in watched.taken:
+    def _of_record(self, database: DaemonDatabase, record: Record) -> _Watched:
+        watched, since = self._watched.get(record.id), record_benefit.since(record)
+        if watched is None or watched.since != since:
+            watched = _Watched(since)
+            for runs in record_benefit.blocks(database.lately_compared(record.id, LATEST, since=since)):
+                if record_benefit.waits_until(runs) <= self._clock():
+                    watched.add_to_pool(runs)
+            self._watched[record.id] = watched
+        return watched
+
+    def _new_user(self, database: DaemonDatabase, record_id: int, uid: int, watched: _Watched) -> _User:
+        found = database.lately_compared_of(record_id, uid, LATEST, since=watched.since)
+        user = _User(Evidence(found.blocks_before), jobs=found.jobs)
+        if found.blocks_before and found.latest:
+            user.first = found.latest[0].block
+        for runs in record_benefit.blocks(found.latest):
+            self._take(watched, user, runs)
+        while self._watched and sum(len(one.users) for one in self._watched.values()) >= WATCHED:
+            del self._watched[next(iter(self._watched))]
+        self._watched[record_id] = watched
+        watched.users[uid] = user
+        return user
+
+    def _take(self, watched: _Watched, user: _User, runs: Sequence[Compared]) -> None:
+        if not runs or runs[0].block in user.taken:
             return
         block, until = runs[0].block, record_benefit.waits_until(runs)
         if until > self._clock():
             if len(runs) >= runs[0].size:  # the others are looked at when their next job ends, or after a restart
-                watched.waiting[block] = until
+                user.waiting[block] = until
             return
-        watched.waiting.pop(block, None)
-        watched.taken.add(block)
-        record_benefit.add(watched.evidence, runs)
+        user.waiting.pop(block, None)
+        user.taken.add(block)
+        record_benefit.add(user.evidence, runs)
+        watched.add_to_pool(runs)
+
+    def _judge(self, database: DaemonDatabase, record: Record, watched: _Watched, user: _User, whose: Place) -> None:
+        since, at = watched.since, self._clock()
+        if user.evidence.verdict:
+            quarantined = {one.uid for one in database.user_quarantines(record.id)}
+            if whose.uid not in quarantined:
+                why = record_benefit.told(
+                    user.evidence.verdict, database.compared(record.id, uid=whose.uid, since=since)
+                )
+                database.quarantine_for(UserQuarantine(record.id, whose.uid, whose.user, at, why))
+                self.quarantines += 1
+                log.warning(line("quarantined", record=record.id, user=whose.user, why=why))
+                quarantined.add(whose.uid)
+                measured = database.users_measured(record.id, MEASURED_BLOCKS, since=since)
+                if decides_for_all(len(quarantined), measured):
+                    self._quarantine(
+                        database, record, f"it is quarantined for {len(quarantined)} users: for the last, {why}"
+                    )
+                    return
+        if watched.pool.verdict:
+            self._quarantine(
+                database, record, record_benefit.told(watched.pool.verdict, database.compared(record.id, since=since))
+            )
+
+    def _quarantine(self, database: DaemonDatabase, record: Record, why: str) -> None:
+        database.set_record_status(record.id, RecordStatus.QUARANTINED, at=self._clock(), reason=why)
+        self.quarantines += 1
+        log.warning(line("quarantined", record=record.id, user="all", why=why))

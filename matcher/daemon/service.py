@@ -40,6 +40,11 @@ def new_decision_id(at: float) -> str:
     return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
 
 
+def _is_trusted(uid: int) -> bool:
+    """Whether what `uid` says of jobs is evidence: root is slurmstepd, and this daemon's own user is no job's."""
+    return uid in (0, os.geteuid())
+
+
 class Service:
     """Answers requests from what `basis` holds. `put` queues an entry that must be written before its request is
     answered."""
@@ -135,12 +140,11 @@ class Service:
             record.scope,
             nodes=job.get("nodes"),
             tasks=job.get("tasks"),
-            user=decision.user,
             application=job.get("program") or job.get("job_name") or "",
         )
-        in_doubt = self.watch.in_doubt(record.id)
-        place = self._blocks.place((record.id, others, alike), decision.id, share, in_doubt=in_doubt)
-        self.watch.dealt(record.id)
+        in_doubt = self.watch.in_doubt(record.id, decision.uid)
+        place = self._blocks.place(decision.uid, (record.id, others, alike), decision.id, share, in_doubt=in_doubt)
+        self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
@@ -149,13 +153,14 @@ class Service:
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
             )
         failed = outcome.exit_status != 0 if outcome.state == "ended" else None
+        confirmed = outcome.state == "ended" and _is_trusted(uid)
         self._metrics.reported(outcome.state, outcome.verdict, failed)
         arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch)
-        return protocol.ok_reply(), partial(outcome_entry, *arguments, forward=self._is_replica)
+        return protocol.ok_reply(), partial(outcome_entry, *arguments, confirmed=confirmed, forward=self._is_replica)
 
     async def _forward(self, forward: protocol.Forward, uid: int) -> dict[str, Any]:
         """Written before it is answered: the replica forgets it then."""
-        if uid not in (0, os.geteuid()):
+        if not _is_trusted(uid):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
         loop = asyncio.get_running_loop()
         written: asyncio.Future[bool] = loop.create_future()

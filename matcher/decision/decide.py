@@ -239,7 +239,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
     def check(record: Known) -> Refusal | None:
         if record.terms not in by_terms:
-            found = refusal(record, job, chosen, policy)
+            found = refusal(record, job, question.uid, chosen, policy)
             if asks_again:
                 found = found or out_of_sight
             elif found:

@@ -32,10 +32,11 @@ class Policy:
     predicted: bool = False
 
 
-def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Policy) -> Refusal | None:
-    """Why `record` must not be given to `job`, whose user has set the variables `chosen`; None if it may."""
+def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[str], policy: Policy) -> Refusal | None:
+    """Why `record` must not be given to `job`, whose user `uid` (None: not known) has set the variables
+    `chosen`; None if it may."""
     final = (
-        _standing(record)
+        _standing(record, uid)
         or _place(record, policy)
         or _prediction(record, policy)
         or _openmpi(record, policy)
@@ -45,9 +46,11 @@ def refusal(record: Known, job: JobMetadata, chosen: Sequence[str], policy: Poli
     return Refusal(final) if final else _shape(record, job)
 
 
-def _standing(record: Known) -> str | None:
+def _standing(record: Known, uid: int | None) -> str | None:
     if record.terms.status is not RecordStatus.ACTIVE:
         return f"is {record.terms.status}"
+    if uid in record.terms.quarantined_for:
+        return "is quarantined for this user, whose jobs it harmed"
     if not record.terms.gains:
         return f"may not gain anything (measured {record.gain:.1%}, at least {record.gain_low:.1%})"
     return f"cannot be given: {record.terms.problem}" if record.terms.problem else None

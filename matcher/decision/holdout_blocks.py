@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which of the jobs that a record matches are held out.
 
-Like is compared with like in blocks: a few jobs in a row of one record and one number of nodes, of which one, at
-random, is treated unlike the others. So every job that is held out has neighbours in time that were given the
-settings, whatever happens to the cluster meanwhile, and nobody can tell beforehand which job it will be. Pure but for
-chance.
+Like is compared with like in blocks: a few jobs in a row of one user, one record and one number of nodes, of which one,
+at random, is treated unlike the others. So every job that is held out has neighbours in time that were given the
+settings, whatever happens to the cluster meanwhile, and nobody can tell beforehand which job it will be. A user's jobs
+take places in this user's blocks alone, so nobody's requests have a part in what another user's jobs are given. Pure
+but for chance.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 PAIR = 2
-OPEN_BLOCKS = 10_000
-"""That are kept open (some 3 MB); the one that was begun first is left as it is, where there would be more."""
+USERS = 10_000
+"""Users whose blocks are kept open, as many as large sites have. Beyond, those of the user who asked longest ago are
+left as they are."""
+OPEN_BLOCKS = 100
+"""Blocks of one user that are kept open, some 30 kB; of more, the one that was begun first is left as it is."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +56,33 @@ class Blocks:
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._rng = rng or secrets.SystemRandom()
-        self._open: dict[Hashable, tuple[str, int, list[bool]]] = {}
+        self._users: dict[int, dict[Hashable, tuple[str, int, list[bool]]]] = {}
 
-    def place(self, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
-        """The next job's. `key`: of jobs that are alike; `name`: unique, of the block if this job begins one."""
-        if key in self._open:
-            block, size, left = self._open[key]
+    def place(self, uid: int, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
+        """The place of the next job of `uid`.
+
+        Args:
+            uid: Whose job it is, from whoever cannot lie about it.
+            key: Equal for jobs that are alike.
+            name: A unique name, which the block gets if this job begins one.
+            share: How many jobs are held out of all, above 0 and below 1.
+            in_doubt: Whether the record is to be compared one with one.
+        """
+        blocks = self._users[uid] = self._users.pop(uid, {})  # now the last
+        if len(self._users) > USERS:
+            del self._users[next(iter(self._users))]
+        if key in blocks:
+            block, size, left = blocks[key]
         else:
             left = pattern(share, in_doubt=in_doubt, rng=self._rng)
             block, size = name, len(left)
-            if len(self._open) >= OPEN_BLOCKS:
-                del self._open[next(iter(self._open))]
+            if len(blocks) >= OPEN_BLOCKS:
+                del blocks[next(iter(blocks))]
         held_out = left.pop()
         if left:
-            self._open[key] = block, size, left
+            blocks[key] = block, size, left
         else:
-            self._open.pop(key, None)
+            blocks.pop(key, None)
         return Place(block, size, held_out)
 
     def one_of(self, records: Sequence[T]) -> T:

@@ -51,7 +51,8 @@ class Terms:
 
     Equal terms are one object, from another process too: they are made by `_the_terms`.
 
-    `names` are those of its variables; `problem` is why the plugin would not set them.
+    `names` are those of its variables; `problem` is why the plugin would not set them; `quarantined_for` are the ids of
+    the users for whom it is set aside.
     """
 
     component: str
@@ -62,6 +63,7 @@ class Terms:
     names: tuple[str, ...]
     gains: bool
     problem: str | None
+    quarantined_for: frozenset[int] = frozenset()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _the_terms, tuple(getattr(self, field.name) for field in fields(self))
@@ -143,6 +145,7 @@ class _Shared(_Strict):
     component: str
     context: JsonText[_Context]
     conflicts: JsonText[tuple[str, ...]]
+    quarantined_for: JsonText[tuple[int, ...]]
 
 
 class _Own(_Strict, from_attributes=True):
@@ -160,7 +163,7 @@ def read(row: RecordText) -> Known:
     try:
         environment = _environment(row)
         names, values = tuple(environment), tuple(environment.values())
-        shared = (row.component, row.scope, row.status, row.context, row.conflicts)
+        shared = (row.component, row.scope, row.status, row.context, row.conflicts, row.quarantined_for)
         terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment))
         where = "metadata."
         metadata = masked(JobMetadata.from_text(row.metadata)) if terms.scope is Scope.APPLICATION else None
@@ -190,13 +193,26 @@ def _terms(
     status: str,
     context: str,
     conflicts: str,
+    quarantined_for: str,
     names: tuple[str, ...],
     gains: bool,
     problem: str | None,
 ) -> Terms:
-    shared = _Shared.model_validate({"component": component, "context": context, "conflicts": conflicts})
+    shared = _Shared.model_validate(
+        {"component": component, "context": context, "conflicts": conflicts, "quarantined_for": quarantined_for}
+    )
     where = Context(**shared.context.model_dump(exclude_unset=True))
-    return _the_terms(component, Scope(scope), RecordStatus(status), where, shared.conflicts, names, gains, problem)
+    return _the_terms(
+        component,
+        Scope(scope),
+        RecordStatus(status),
+        where,
+        shared.conflicts,
+        names,
+        gains,
+        problem,
+        frozenset(shared.quarantined_for),
+    )
 
 
 def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:

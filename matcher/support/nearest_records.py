@@ -60,7 +60,7 @@ def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> T
     near = []
     for match in knowledge.engine.link(job, count).matches:
         record = Known.of(match.record)
-        found = refusal(record, job, (), policy)
+        found = refusal(record, job, None, (), policy)
         fields = [field.to_json() for field in match.fields]
         near.append(Near(record, match.score, found.why if found else "", fields))
     return Top(job, model.label, model.threshold, model.prefer, near)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprise.database import record_listing
-from reprise.database.entities import Record, RecordStatus, StatusChange
+from reprise.database.entities import Record, RecordStatus, StatusChange, UserQuarantine
 from reprise.database.facade import Database
 
 if TYPE_CHECKING:
@@ -61,12 +62,14 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
         record = database.record(record_id)
         compared = database.compared(record_id, since=record_benefit.since(record))
         history = database.status_changes(record_id)
+        quarantines = database.user_quarantines(record_id)
     found = record_benefit.production(compared, time.time())
     if as_json:
         about = {"record": record_listing.document([record])["records"][0], "history": record_listing.history(history)}
-        click.echo(json.dumps({"version": 1, **about, **found}, indent=2))
+        of_users = [dataclasses.asdict(one) for one in quarantines]
+        click.echo(json.dumps({"version": 1, **about, **found, "quarantined_for": of_users}, indent=2))
         return
-    click.echo("\n".join(_in_words(record, history, found)))
+    click.echo("\n".join(_in_words(record, history, quarantines, found)))
 
 
 @records.command()
@@ -93,7 +96,9 @@ def _set_status(settings: Settings, record_id: int, status: RecordStatus, reason
     click.echo(f"record {record_id} is {status}")
 
 
-def _in_words(record: Record, history: Sequence[StatusChange], found: dict[str, Any]) -> list[str]:
+def _in_words(
+    record: Record, history: Sequence[StatusChange], quarantines: Sequence[UserQuarantine], found: dict[str, Any]
+) -> list[str]:
     def moment(at: float) -> str:
         return f"{datetime.fromtimestamp(at).astimezone():%F %R %Z}"
 
@@ -117,9 +122,15 @@ def _in_words(record: Record, history: Sequence[StatusChange], found: dict[str, 
         + (f": {record_listing.printable(record.status_reason)}" if record.status_reason else ""),
     ]
     lines += [
+        f"  quarantined for {record_listing.printable(one.user)} since {moment(one.at)}: "
+        f"{record_listing.printable(one.reason)}"
+        for one in quarantines
+    ]
+    lines += [
         f"    before, from {moment(one.at)}: {one.status}"
         + (f": {record_listing.printable(one.reason)}" if one.reason else "")
-        for one in reversed(history[:-1])
+        for one in reversed(history)
+        if one.at != record.status_at
     ]
     lines += [f"  {name}={record_listing.printable(value)}" for name, value in sorted(record.environment.items())]
     if not found["blocks"]:

@@ -49,8 +49,8 @@ def shown(cluster: VirtualCluster) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def status(cluster: VirtualCluster) -> str:
-    return str(shown(cluster)["record"]["status"])
+def quarantined_for(cluster: VirtualCluster) -> list[str]:
+    return [one["user"] for one in shown(cluster)["quarantined_for"]]
 
 
 def settings(output: str) -> dict[str, str]:
@@ -65,16 +65,16 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
                 ended = cluster.wait_job(job)
                 assert ended.state == "COMPLETED", ended
                 had[job] = settings(ended.output)
-            if status(cluster) == "quarantined":
+            if quarantined_for(cluster):
                 break
-        wait_for("the record out of use", lambda: status(cluster) == "quarantined")
+        wait_for("the record out of use for its user", lambda: quarantined_for(cluster) == ["alice"])
         given = [job for job, what in had.items() if what == RULES]
         held_out = [job for job, what in had.items() if not what]
         assert len(given) <= MOST // 2 and abs(len(given) - len(held_out)) <= AT_ONCE
-        daemon.log_contains("event=quarantined record=1 why=")
+        daemon.log_contains("event=quarantined record=1 user=alice why=")
         told = shown(cluster)
-        assert told["record"]["status_reason"].startswith("its jobs take longer: gain -")
-        assert [one["status"] for one in told["history"]] == ["quarantined"]
+        assert told["quarantined_for"][0]["reason"].startswith("its jobs take longer: gain -")
+        assert told["record"]["status"] == "active" and len(told["history"]) == 1
 
         mine = cluster.run(["reprise", "match", "explain", str(held_out[0])], user="alice").stdout
         assert "held out, to see what others gain" in mine
@@ -92,3 +92,35 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
         pair = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(2)]
         assert sorted(pair, key=len) == [{}, RULES], "compared one with one, from the beginning"
         assert [one["reason"] for one in shown(cluster)["history"]][1:] == ["a new library"]
+
+
+LIE = """
+import json, socket, sys
+job = int(sys.argv[1])
+message = {"v": 1, "kind": "outcome", "state": "ended", "verdict": "apply", "applied": 2, "elapsed_s": 9e5,
+           "decision": sys.argv[2], "exit_status": 256, "job": {"id": job, "array_task": None, "uid": int(sys.argv[3])}}
+data = json.dumps(message).encode()
+s = socket.socket(socket.AF_UNIX)
+s.connect("/run/reprise/matcher.sock")
+s.sendall(len(data).to_bytes(4, "big") + data)
+print(s.makefile("rb").read().decode(errors="replace"))
+"""
+
+
+def test_what_a_user_says_of_the_end_of_their_job_gives_way_to_what_slurmstepd_says(cluster: VirtualCluster) -> None:
+    def ends(job: int) -> list[dict[str, Any]]:
+        return [one for one in story(job).get("outcomes", []) if one["ended_at"]]
+
+    def story(job: int) -> dict[str, Any]:
+        told = cluster.run(["reprise", "match", "explain", "--json", str(job)], user="alice", check=False).stdout
+        return dict(json.loads(told or "{}"))
+
+    with Daemon(cluster):
+        job = cluster.submit("job.sh")
+        wait_for("the job's decision", lambda: bool(story(job)))
+        decision = story(job)["decisions"][0]["id"]
+        told = cluster.run([*PYTHON, "-c", LIE, str(job), decision, str(cluster.uid("alice"))], user="alice").stdout
+        assert '"kind": "ok"' in told or '"kind":"ok"' in told
+        cluster.wait_job(job)
+        wait_for("slurmstepd's report", lambda: any(one["confirmed"] for one in ends(job)))
+        assert [one["elapsed_s"] < 60 for one in ends(job) if one["confirmed"]] == [True]

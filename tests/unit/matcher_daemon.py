@@ -76,7 +76,7 @@ def mine(**changes: Any) -> Record:
 
 def text_of(known: Record) -> RecordText:
     """A record as the database holds it."""
-    columns = (getattr(known, name) for name in RecordText._fields)
+    columns = (getattr(known, name, "[]") for name in RecordText._fields)
     return RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
 
 

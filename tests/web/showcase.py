@@ -253,7 +253,7 @@ class Showcase(WebSite):
             database.report_start(began)
             return
         failed = 256 if rng.random() < 0.015 else 0
-        ended = replace(began, ended_at=at + waited + took, elapsed_s=took, exit_status=failed)
+        ended = replace(began, ended_at=at + waited + took, elapsed_s=took, exit_status=failed, confirmed=True)
         database.report_end(replace(ended, present=began.applied or None))
 
     def _placed(self, made: Decision) -> Decision:

@@ -133,7 +133,9 @@ class WebSite:
         database.report_start(began)
         failed = 256 if number % 19 == 0 else 0
         took = 600.0 * slow
-        database.report_end(replace(began, ended_at=made.at + 1 + took, elapsed_s=took, exit_status=failed))
+        database.report_end(
+            replace(began, ended_at=made.at + 1 + took, elapsed_s=took, exit_status=failed, confirmed=True)
+        )
 
     def _hostile(self, cluster: str) -> Decision:
         """Of a user who calls everything what would be a script."""

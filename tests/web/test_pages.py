@@ -242,7 +242,7 @@ def test_staff_sees_everybodys(pages: TestClient, filled: WebSite) -> None:
         ({"application": "weather"}, 20),
         ({"application": "lattice"}, 40),
         ({"verdict": "unreachable"}, 1),
-        ({"record": "1", "verdict": "apply"}, 20),
+        ({"record": "1", "verdict": "apply"}, 10),
         ({"application": HOSTILE}, 1),
         ({"application": "wea"}, 0),
         ({"failed": "true", "user": "carol"}, 1),

@@ -47,19 +47,19 @@ def test_the_share_that_is_set_is_met(share: float) -> None:
 def test_blocks_that_nobody_fills_are_left_when_there_are_too_many() -> None:
     blocks = Blocks(rng())
     for number in range(OPEN_BLOCKS + 5):
-        blocks.place(number, str(number), 0.5, in_doubt=False)
-    assert blocks.place(5, "new", 0.5, in_doubt=False).block == "5"
-    assert blocks.place(0, "new", 0.5, in_doubt=False).block == "new"
+        blocks.place(1001, number, str(number), 0.5, in_doubt=False)
+    assert blocks.place(1001, 5, "new", 0.5, in_doubt=False).block == "5"
+    assert blocks.place(1001, 0, "new", 0.5, in_doubt=False).block == "new"
 
 
 def test_like_is_what_is_on_as_many_nodes_or_else_of_as_many_tasks() -> None:
     def of(scope: Scope = Scope.APPLICATION, **changes: object) -> object:
-        return like(scope, **{"nodes": 4, "tasks": 8, "user": "alice", "application": "a", **changes})  # type: ignore[arg-type]
+        return like(scope, **{"nodes": 4, "tasks": 8, "application": "a", **changes})  # type: ignore[arg-type]
 
-    assert of() == of(tasks=16, user="bob", application="b") != of(nodes=2)
+    assert of() == of(tasks=16, application="b") != of(nodes=2)
     assert of(nodes=None) != of(nodes=None, tasks=16) and of(nodes=None) != of()
     cluster = of(Scope.CLUSTER)
-    assert cluster != of(Scope.CLUSTER, user="bob") and cluster != of(Scope.CLUSTER, application="b")
+    assert cluster != of(Scope.CLUSTER, application="b")
 
 
 def test_who_is_held_out_is_chance() -> None:
@@ -70,13 +70,16 @@ def test_who_is_held_out_is_chance() -> None:
 
 def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
     blocks = Blocks(rng())
-    places = [blocks.place("a" if number % 2 else "b", str(number), 0.25, in_doubt=False) for number in range(16)]
+    places = [blocks.place(1001, "a" if number % 2 else "b", str(number), 0.25, in_doubt=False) for number in range(16)]
     for key in (0, 1):
         mine = places[key::2]
         assert [place.block for place in mine] == [str(key)] * 4 + [str(key + 8)] * 4
         assert [sum(place.held_out for place in mine[half : half + 4]) for half in (0, 4)] == [1, 1]
     assert len({place.block for place in places}) == 4
-    assert blocks.place("a", "x", 0.25, in_doubt=True) in (Place("x", 2, held_out=False), Place("x", 2, held_out=True))
+    assert blocks.place(1001, "a", "x", 0.25, in_doubt=True) in (
+        Place("x", 2, held_out=False),
+        Place("x", 2, held_out=True),
+    )
 
 
 # -- evidence --------------------------------------------------------------------------------------------------------
@@ -232,7 +235,7 @@ def test_equal_run_times_gain_nothing() -> None:
 
 def test_of_a_block_those_count_that_ended_well() -> None:
     def one(number: int, held_out: bool, seconds: float | None, failed: bool | None = False) -> Compared:
-        return Compared("b", 4, f"d{number}", float(number), 2, held_out, seconds, failed)
+        return Compared(1001, "b", 4, f"d{number}", float(number), 2, held_out, seconds, failed)
 
     runs = [one(1, False, 7.0), one(2, True, 10.0), one(3, False, None, None), one(4, False, 1.0, True)]
     found = record_benefit.production(runs, 5.0)

@@ -35,6 +35,7 @@ from tests.waiting import wait_for
 
 HOLDOUT = "holdout = 0.1"
 HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
+UID = 1001  # of the decisions of `database_values`
 LOOK_S = 0.8  # the daemon looks at what has ended twice a second
 
 
@@ -63,6 +64,12 @@ def status(daemon: Daemon, number: int) -> tuple[RecordStatus, str]:
     with Database.open(daemon.database, read_only=True) as database:
         found = database.record(number)
     return found.status, found.status_reason
+
+
+def set_aside(daemon: Daemon, number: int) -> str:
+    """Why a record is quarantined for the user who runs the tests; "": it is not."""
+    with Database.open(daemon.database, read_only=True) as database:
+        return next((one.reason for one in database.user_quarantines(number) if one.uid == os.getuid()), "")
 
 
 def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: int = 1) -> Counter[str]:
@@ -155,10 +162,9 @@ def test_of_several_records_the_one_that_does_harm_is_set_aside(daemon: Daemon) 
         ended(daemon, reply, number, seconds * (1.15 if "ROMIO_HINTS" in reply["env"] else 1.0) * (1 + number % 7 / 90))
         if number % 10 == 9:
             time.sleep(LOOK_S / 2)
-            if status(daemon, bad)[0] is RecordStatus.QUARANTINED:
+            if set_aside(daemon, bad):
                 break
-    assert status(daemon, bad)[0] is RecordStatus.QUARANTINED
-    assert status(daemon, good)[0] is RecordStatus.ACTIVE
+    assert set_aside(daemon, bad) and not set_aside(daemon, good)
 
 
 @pytest.mark.parametrize("command", ["srun", "salloc"])
@@ -185,14 +191,16 @@ def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemo
             break
         time.sleep(LOOK_S)
     assert found["apply"] <= 40
-    state, why = status(daemon, number)
-    assert state is RecordStatus.QUARANTINED and why.startswith("its jobs take longer: gain -")
-    assert "is quarantined" in daemon.ask(request())["reason"]
-    assert daemon.log_contains("event=quarantined record=1 why=")
-    assert why in run(daemon, "show", str(number)).output
+    why = set_aside(daemon, number)
+    assert why.startswith("its jobs take longer: gain -")
+    assert status(daemon, number) == (RecordStatus.ACTIVE, ""), "nobody else's jobs have a part in it"
+    assert "is quarantined for this user, whose jobs it harmed" in daemon.ask(request())["reason"]
+    assert daemon.log_contains(f"event=quarantined record=1 user={ME} why=")
+    assert f"quarantined for {ME}: {why}" in run(daemon, "show", str(number)).output
     assert run(daemon, "release", str(number), "--reason", "new library").output == "record 1 is active\n"
     wait_for("jobs that are given it", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
-    assert status(daemon, number) == (RecordStatus.ACTIVE, "new library"), "what was before counts no more"
+    assert status(daemon, number) == (RecordStatus.ACTIVE, "new library")
+    assert not set_aside(daemon, number), "what was before counts no more"
 
 
 def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
@@ -204,8 +212,8 @@ def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
         if reply["verdict"] == "none":
             break
         ended(daemon, reply, job, 5.0, 256 if reply["verdict"] == "apply" else 0)
-    wait_for("the record out of use", lambda: status(daemon, number)[0] is RecordStatus.QUARANTINED)
-    assert status(daemon, number)[1].startswith("its jobs fail more: ")
+    wait_for("the record out of use", lambda: bool(set_aside(daemon, number)))
+    assert set_aside(daemon, number).startswith("its jobs fail more: ")
 
 
 # -- what the watch takes, without a daemon ---------------------------------------------------------------------------
@@ -216,6 +224,94 @@ def database(tmp_path: Path) -> Database:
     database = Database.open(tmp_path / "a.db", create=True)
     database.add_record(record())
     return database
+
+
+def of_user(database: Database, uid: int, given: float, held_out: float, pairs: int, failed: bool = False) -> None:
+    """So many pairs of a user's jobs, which take about so long; `failed`: those that were given the settings fail."""
+    user: dict[str, Any] = {"uid": uid, "user": f"user{uid}"}
+    for number in range(pairs):
+        for kind, seconds in (("g", given), ("h", held_out)):
+            name = f"u{uid}-{number:03}{kind}"
+            verdict = "apply" if kind == "g" else "holdout"
+            database.add_decision(compared(name, f"u{uid}-{number:03}g", verdict, **user))
+            took = seconds * (1 + number % 7 / 50)
+            told: dict[str, Any] = {
+                "ended_at": 1e6 + took,
+                "elapsed_s": took,
+                "exit_status": 256 * (failed and kind == "g"),
+            }
+            job = zlib.crc32(name.encode())
+            database.report_end(Outcome("c", job, None, uid, "apply", 1e6, decision_id=name, confirmed=True, **told))
+
+
+def look_at(database: Database, *uids: int) -> Watch:
+    watch = watching()
+    for uid in uids:
+        watch.in_doubt(1, uid)
+        watch.look(database)
+    return watch
+
+
+def test_one_users_jobs_quarantine_a_record_for_this_user_however_many_they_are(database: Database) -> None:
+    of_user(database, 1, 20.0, 10.0, 200)
+    of_user(database, 2, 7.0, 10.0, 2)
+    look_at(database, 1, 2)
+    assert [(one.uid, one.user) for one in database.user_quarantines(1)] == [(1, "1")]
+    assert database.record(1).status is RecordStatus.ACTIVE
+    assert [one.reason[:23] for one in database.status_changes(1)] == ["quarantined for 1: its "]
+
+
+def test_several_users_jobs_quarantine_a_record_for_all(database: Database) -> None:
+    for uid in (1, 2):
+        of_user(database, uid, 13.0, 10.0, 30)
+    look_at(database, 1, 2)
+    assert database.record(1).status is RecordStatus.QUARANTINED
+    assert database.record(1).status_reason.startswith("it is quarantined for 2 users: for the last, its jobs take")
+
+
+def test_two_of_many_whom_a_record_serves_well_do_not_decide_for_them(database: Database) -> None:
+    for uid in (1, 2):
+        of_user(database, uid, 13.0, 10.0, 30)
+    for uid in (3, 4, 5):
+        of_user(database, uid, 7.0, 10.0, PAIRS_FIRST)
+    look_at(database, 3, 4, 5, 1, 2)
+    assert database.record(1).status is RecordStatus.ACTIVE and len(database.user_quarantines(1)) == 2
+
+
+def test_many_users_with_few_jobs_each_quarantine_a_record_together_and_three_do_not(database: Database) -> None:
+    for uid in range(1, 4):
+        of_user(database, uid, 30.0, 10.0, 6, failed=True)
+    watch = look_at(database, *range(1, 4))
+    assert database.record(1).status is RecordStatus.ACTIVE and not database.user_quarantines(1)
+    for uid in range(4, 24):
+        of_user(database, uid, 15.0, 10.0, 2)
+        watch.in_doubt(1, uid)
+        watch.look(database)
+    assert database.record(1).status is RecordStatus.QUARANTINED and not database.user_quarantines(1)
+
+
+def test_a_watch_of_too_many_users_forgets_and_reads_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprise.matcher.daemon.quarantine_watch.WATCHED", 3)
+    for uid in range(1, 6):
+        of_user(database, uid, 7.0, 10.0, PAIRS_FIRST)
+    watch = look_at(database, *range(1, 6))
+    watch.in_doubt(1, 1)
+    watch.look(database)
+    assert not watch.in_doubt(1, 1)
+
+
+def test_ends_that_nobody_confirmed_are_no_evidence(database: Database) -> None:
+    for number in range(100):
+        pair(database, f"p{number}", None, None)
+        for kind, seconds in (("g", 90.0), ("h", 1.0)):
+            told: dict[str, Any] = {"ended_at": 1e6 + seconds, "elapsed_s": seconds, "exit_status": 0}
+            database.report_end(
+                Outcome("c", 2 * number + (kind == "g"), None, UID, "apply", 1e6, f"p{number}{kind}", **told)
+            )
+    look_at(database, UID)
+    assert not database.user_quarantines(1) and database.record(1).status is RecordStatus.ACTIVE
+    assert {one.elapsed_s for one in database.compared(1)} == {None}
+    assert database.given_by_record(0.0) == {} and database.alike(1, 4, but="") == ([], [])
 
 
 def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
@@ -234,7 +330,7 @@ def pair(database: Database, name: str, given: float | None, held_out: float | N
 
 def end(database: Database, decision_id: str, seconds: float, at: float = 1e6) -> None:
     """The report of a job with this decision."""
-    told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0}
+    told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0, "confirmed": True}
     number = zlib.crc32(decision_id.encode())
     database.report_end(Outcome("c", number, None, 1001, "apply", at, decision_id=decision_id, **told))
 
@@ -247,9 +343,9 @@ def test_a_restarted_watch_knows_what_was_before(database: Database) -> None:
     for number in range(PAIRS_FIRST):
         pair(database, f"p{number}", 7.0, 10.0)
     watch = watching()
-    assert watch.in_doubt(1), "nothing was looked at yet"
+    assert watch.in_doubt(1, UID), "nothing was looked at yet"
     watch.look(database)
-    assert not watch.in_doubt(1)
+    assert not watch.in_doubt(1, UID)
 
 
 def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> None:
@@ -260,23 +356,23 @@ def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> N
     end(database, "lateg", 7.0)
     now = 1e6 + 100
     watch = Watch(lambda: now)
-    watch.in_doubt(1)
+    watch.in_doubt(1, UID)
     watch.look(database)
-    assert watch.in_doubt(1)
+    assert watch.in_doubt(1, UID)
     end(database, "lateh", 10.0)
     watch.ended("lateh")
     watch.look(database)
-    assert watch.in_doubt(1), "one of its jobs runs still"
+    assert watch.in_doubt(1, UID), "one of its jobs runs still"
     now = 1e6 + WAIT_S - 1
     watch.look(database)
-    assert watch.in_doubt(1)
+    assert watch.in_doubt(1, UID)
     now = 1e6 + WAIT_S + OVERDUE_S
     watch.look(database)
-    assert not watch.in_doubt(1)
+    assert not watch.in_doubt(1, UID)
     restarted = Watch(lambda: now)
-    restarted.in_doubt(1)
+    restarted.in_doubt(1, UID)
     restarted.look(database)
-    assert not restarted.in_doubt(1)
+    assert not restarted.in_doubt(1, UID)
 
 
 def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) -> None:
@@ -285,16 +381,16 @@ def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) 
         pair(database, f"p{number}", 7.0, 10.0)
     database.add_decision(compared("xg", "xg", "apply"))
     watch = watching()
-    watch.in_doubt(1)
+    watch.in_doubt(1, UID)
     end(database, "xg", 7.0)
     watch.ended("xg")
     watch.look(database)
-    assert watch.in_doubt(1)
+    assert watch.in_doubt(1, UID)
     database.add_decision(compared("xh", "xg", "holdout"))
     end(database, "xh", 10.0)
     watch.ended("xh")
     watch.look(database)
-    assert not watch.in_doubt(1)
+    assert not watch.in_doubt(1, UID)
     watch.ended("xh")
     watch.look(database)
     assert database.compared(1, block="xg")[0].size == 2
@@ -308,27 +404,27 @@ def test_a_block_that_is_never_full_is_taken_at_last(database: Database) -> None
         end(database, name, 8.0)
     for now, doubt in ((1e6 + FILL_S - 1, True), (1e6 + FILL_S, False)):
         watch = watching(now)
-        watch.in_doubt(1)
+        watch.in_doubt(1, UID)
         watch.look(database)
-        assert watch.in_doubt(1) is doubt
+        assert watch.in_doubt(1, UID) is doubt
 
 
 def test_a_new_record_whose_jobs_end_late_or_never_is_compared_one_with_one_for_a_hundred_jobs(
     database: Database,
 ) -> None:
     watch = watching()
-    watch.in_doubt(1)
+    watch.in_doubt(1, UID)
     watch.look(database)
     for _ in range(JOBS_FIRST):
-        assert watch.in_doubt(1)
-        watch.dealt(1)
-    assert not watch.in_doubt(1)
+        assert watch.in_doubt(1, UID)
+        watch.dealt(1, UID)
+    assert not watch.in_doubt(1, UID)
     for number in range(JOBS_FIRST // 2):
         pair(database, f"p{number}", None, None)
     restarted = watching()
-    restarted.in_doubt(1)
+    restarted.in_doubt(1, UID)
     restarted.look(database)
-    assert not restarted.in_doubt(1)
+    assert not restarted.in_doubt(1, UID)
 
 
 def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,14 +432,14 @@ def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monke
     for number in range(50):
         pair(database, f"p{number}", 7.0, None)
     watch = watching()
-    watch.in_doubt(1)
+    watch.in_doubt(1, UID)
     watch.look(database)
     read: list[str | None] = []
     original = database.compared
 
-    def counted(record_id: int, *, block: str | None = None, since: float = 0.0) -> Sequence[Compared]:
+    def counted(record_id: int, *, block: str | None = None, **how: Any) -> Sequence[Compared]:
         read.append(block)
-        return original(record_id, block=block, since=since)
+        return original(record_id, block=block, **how)
 
     monkeypatch.setattr(database, "compared", counted)
     end(database, "p7h", 10.0)
@@ -358,19 +454,19 @@ def test_after_a_restart_the_latest_jobs_count_and_how_many_blocks_there_were(
     for number in range(PAIRS_FIRST + 10):
         pair(database, f"p{number:02}", 7.0, None if number == 5 else 10.0)
     monkeypatch.setattr("reprise.matcher.daemon.quarantine_watch.LATEST", 11)
-    found = database.lately_compared(1, 11)
+    found = database.lately_compared_of(1, UID, 11)
     assert [one.block for one in found.latest[::2]] == [f"p{number}g" for number in range(25, 30)], "whole blocks"
     assert (len(found.latest), found.jobs, found.blocks_before) == (10, 60, 25)
-    assert database.lately_compared(1, 60).latest == database.compared(1)
+    assert database.lately_compared_of(1, UID, 60).latest == database.lately_compared(1, 60) == database.compared(1)
     watch = watching()
-    watch.in_doubt(1)
+    watch.in_doubt(1, UID)
     watch.look(database)
-    assert not watch.in_doubt(1), "it is not new"
+    assert not watch.in_doubt(1, UID), "it is not new"
     end(database, "p05h", 10.0)
     watch.ended("p05h")
     watch.look(database)
     assert (
-        not watch.in_doubt(1)
+        not watch.in_doubt(1, UID)
         and record_benefit.production(database.compared(1), 1e6 + 100)["blocks"] == PAIRS_FIRST + 10
     )
 
@@ -386,13 +482,14 @@ def test_a_block_is_found_by_its_index_among_all_that_a_record_was_given_to(data
 def test_reports_of_unknown_decisions_and_gone_records_are_nothing(database: Database) -> None:
     watch = watching()
     watch.ended("nobody")
-    watch.in_doubt(77)
+    watch.in_doubt(77, UID)
     watch.look(database)
-    assert watch.in_doubt(77)
+    assert watch.in_doubt(77, UID)
 
 
 def test_another_users_report_of_a_decision_is_no_evidence(database: Database) -> None:
     pair(database, "p", None, 10.0)
     told: dict[str, Any] = {"ended_at": 1e6 + 900, "elapsed_s": 900.0, "exit_status": 0, "decision_id": "pg"}
+    told["confirmed"] = True
     database.report_end(Outcome("c", 5, None, 4242, "apply", 1e6, **told))
     assert [one.elapsed_s for one in database.compared(1)] == [None, 10.0]

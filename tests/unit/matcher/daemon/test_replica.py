@@ -109,7 +109,7 @@ def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primar
 
     def quarantined() -> bool:
         with Database.open(primary.database, read_only=True) as database:
-            return database.record(1).status is RecordStatus.QUARANTINED
+            return [one.uid for one in database.user_quarantines(1)] == [os.getuid()]
 
     def none_is_left() -> bool:
         with Database.open(replica.database, read_only=True) as database:
@@ -124,7 +124,7 @@ def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primar
         replica.ask({**outcome(reply), "elapsed_s": seconds, "job": job})
         if number % 10 == 9:
             wait_for("all at the primary", none_is_left)
-    wait_for("the record out of use", quarantined)
+    wait_for("the record out of use for this user", quarantined)
     wait_for("the replica to know", lambda: replica.ask(request())["verdict"] == "none")
 
 

@@ -103,6 +103,7 @@ def add(site: Daemon, *decisions: Decision, elapsed: float | None = 60.0, status
             database.add_decision(one)
             assert one.job_id is not None
             run = Outcome(one.cluster, one.job_id, one.array_task, one.uid, one.verdict, one.at, one.id)
+            run = dataclasses.replace(run, confirmed=elapsed is not None)
             if elapsed is None:
                 database.report_start(run)
             else:
