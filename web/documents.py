@@ -41,7 +41,7 @@ def job(
     """All of one job, as the reader may see it; only the staff may have Slurm asked. Raises NothingKnownError."""
     told = job_lookup.of_job(database, config, name, cluster, ask_slurm=person.staff)
     story = job_lookup.for_reader(told, person.reader, name)
-    return story, run_time_rank.of_story(database, story)
+    return story, run_time_rank.of_story(database, story, person.reader)
 
 
 def job_document(story: Story, found: run_time_rank.Beside | None) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
         "sources": list(explanation.source_texts(story, decision)),
         "steps": steps,
         "bits": in_bits(decision.fields),
-        "score": explanation.score_text(decision, story.model),
+        "score": explanation.score_text(decision, story.model, hidden="score" in one.hidden),
         "shortfall": list(explanation.shortfall_text(decision, one.shortfall)) if one.shortfall else [],
         "given": dict(decision.injected),
         "given_hidden": "injected" in one.hidden,

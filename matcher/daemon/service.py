@@ -123,7 +123,7 @@ class Service:
         made = self._dealt(made, question)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
         self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
-        return protocol.decision_reply(made.decision), partial(
+        return protocol.decision_reply(made.decision, made.score), partial(
             decision_entry, made, elapsed_ms, forward=self._is_replica
         )
 

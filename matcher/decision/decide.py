@@ -94,24 +94,42 @@ OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be se
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage."""
+    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage.
+
+    `likeness` is what decides: of another user's record it is coarser than the score, so that answers do not depend on
+    how near two wrong words are. `own`: the record was tuned for a job of the user who asks. `preferred`: it has the
+    job's value of what the model prefers.
+    """
 
     record: Known
     score: float | None
     refusal: Refusal | None
     match: Match | None = None
+    likeness: float = 1.0
+    own: bool = False
+    preferred: bool = True
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """By which the best comes first: a user's own, as they were ranked; of others nothing finer than the likeness
+        decides; then what is for the whole cluster."""
+        if self.own or self.score is None:
+            return (0 if self.own else 2,)
+        return (1, not self.preferred, -self.likeness, -self.record.created_at, -self.record.gain, self.record.id)
 
 
 @dataclass(frozen=True)
 class Decided:
     """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
 
-    That is given how many milliseconds the decision took. `used` are the records that the settings are of.
+    That is given how many milliseconds the decision took. `used` are the records that the settings are of; `score` is
+    what the user who asks is told of it: that of a record of their own, which is given.
     """
 
     decision: Decision
     explained: Callable[[float], Decision]
     used: Sequence[Known] = ()
+    score: float | None = None
 
     def placed(self, place: Place, record: Known) -> Decided:
         """The same for a job that is compared with others: without the record's settings, where it is held out."""
@@ -136,6 +154,7 @@ class Decided:
             dataclasses.replace(self.decision, **changes),
             lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
             self.used,
+            self.score,
         )
 
 
@@ -166,7 +185,7 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         verdict, reason = "defer", missing
     else:
         check = _checker(question, job, dataclasses.replace(policy, cluster=clusters or policy.cluster))
-        looked_at = _candidates(knowledge, check, nearest, asked, similar)
+        looked_at = _candidates(knowledge, check, nearest, asked, similar, question.user)
         used = _chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
     best = used[0].match if used and used[0].match else nearest.best
@@ -202,7 +221,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
             elapsed_ms=elapsed_ms,
         )
 
-    return Decided(decision, explained, [candidate.record for candidate in used] if applies else ())
+    told = used[0].score if applies and used[0].own else None
+    return Decided(decision, explained, [candidate.record for candidate in used] if applies else (), told)
 
 
 def _not_visible_yet(question: Question, clusters: str) -> str | None:
@@ -253,18 +273,22 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
 
 def _candidates(
-    knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable]
+    knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable], user: str
 ) -> list[_Candidate]:
     """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
     records for the whole cluster."""
 
-    def candidates(matches: Iterable[Match]) -> list[_Candidate]:
-        found = ((match, Known.of(match.record)) for match in matches)
-        return [_Candidate(record, match.score, check(record), match) for match, record in found]
+    def candidate(match: Match) -> _Candidate:
+        record = Known.of(match.record)
+        own = record.user == user
+        likeness, preferred = match.score, True
+        if not own and match.score >= nearest.threshold:
+            likeness, preferred = asked.coarse(match)
+        return _Candidate(record, match.score, check(record), match, likeness, own, preferred)
 
-    looked_at = candidates(nearest.matches)
+    looked_at = list(map(candidate, nearest.matches))
     if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
-        serving = {c.record.component for c in looked_at if _may_serve(c)}
+        serving = {c.record.component for c in looked_at if _may_serve(c) and c.likeness >= nearest.threshold}
         more: dict[str, set[Hashable]] = {}
         for label in similar:
             record = knowledge.alike[label]
@@ -272,8 +296,10 @@ def _candidates(
                 found = check(record)
                 if found is None or found.until_start:
                     more.setdefault(record.component, set()).add(label)
-        found_more = [match for labels in more.values() for match in asked.nearest_similar(labels).matches]
-        looked_at += candidates(sorted(found_more, key=lambda match: (-match.score, match.record.id)))
+        known = {c.record.id for c in looked_at}
+        found_more = [match for labels in more.values() for match in asked.nearest_similar(labels, NEAREST).matches]
+        found_more.sort(key=lambda match: (-match.score, match.record.id))
+        looked_at += [candidate(match) for match in found_more if match.record.id not in known]
     return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
 
 
@@ -285,8 +311,8 @@ def _chosen(looked_at: Sequence[_Candidate], threshold: float) -> list[_Candidat
     """One record for each component, the best first; none that sets a variable that one before it sets, and no more
     variables together than a decision carries."""
     used: list[_Candidate] = []
-    for candidate in looked_at:
-        if not _may_serve(candidate) or (candidate.score is not None and candidate.score < threshold):
+    for candidate in sorted(looked_at, key=lambda one: one.order):
+        if not _may_serve(candidate) or candidate.likeness < threshold:
             continue
         together = _environment([*used, candidate])
         if all(_independent(candidate.record, other.record) for other in used) and not environment_problem(together):
@@ -306,14 +332,14 @@ def _verdict(
     question: Question, policy: Policy, used: Sequence[_Candidate], looked_at: Sequence[_Candidate], threshold: float
 ) -> tuple[str, str]:
     if not used:
-        return "none", _why_nothing(looked_at, threshold, question.user)
+        return "none", _why_nothing(looked_at, threshold)
     waiting = next((c for c in used if c.refusal), None)
     if waiting and waiting.refusal:
-        return "defer", f"{_named(waiting, question.user)} {waiting.refusal.why} before it starts"
+        return "defer", f"{_waiting(waiting)} before it starts"
     first = used[0]
     count = sum(len(candidate.record.environment) for candidate in used)
     what = (
-        f"{_named(first, question.user)}: {count} variable{'s' * (count != 1)} of "
+        f"{_named(first)}: {count} variable{'s' * (count != 1)} of "
         f"{', '.join(c.record.component for c in used)}, "
         f"{'predicted, and then ' if first.record.terms.context.predicted else ''}"
         f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
@@ -325,22 +351,37 @@ def _verdict(
     return "apply", what
 
 
-def _why_nothing(looked_at: Sequence[_Candidate], threshold: float, user: str) -> str:
+def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
     if not looked_at:
         return "no tuned job is known yet"
-    best = looked_at[0]
-    if best.score is None or best.score >= threshold:
-        return f"{_named(best, user)} {best.refusal.why if best.refusal else ''}"
-    return f"no tuned job is alike: {_named(best, user)} is the nearest, under the threshold {threshold:.4f}"
+    alike = [one for one in looked_at if one.likeness >= threshold]
+    if not alike:
+        return "no similar tuned job is known"
+    best = min(alike, key=lambda one: one.order)
+    if _is_others(best):
+        return f"{_named(best)} matches, but its settings are not for a job like this one"
+    return f"{_named(best)} {best.refusal.why if best.refusal else ''}"
 
 
-def _named(candidate: _Candidate, user: str) -> str:
-    """`record 12 (alice's lattice, score 0.93)`, in words that `user`, who asks, may read."""
+def _waiting(candidate: _Candidate) -> str:
+    """What has to be known of the job, in words that the user who asks may read."""
+    if _is_others(candidate) or not candidate.refusal:
+        return f"{_named(candidate)} matches, and whether its settings fit is not known"
+    return f"{_named(candidate)} {candidate.refusal.why}"
+
+
+def _is_others(candidate: _Candidate) -> bool:
+    """Whether its words and numbers are another user's."""
+    return candidate.score is not None and not candidate.own
+
+
+def _named(candidate: _Candidate) -> str:
+    """`record 12 (alice's lattice)`, in words that the user who asks may read."""
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
-    whose = described(record) if record.user == user else "another user's job"
-    return f"record {record.id} ({whose}, score {candidate.score:.4f})"
+    whose = described(record) if candidate.own else "another user's job"
+    return f"record {record.id} ({whose})"
 
 
 def described(record: Record | Known) -> str:
@@ -378,6 +419,8 @@ def _alternatives(
 def _why_not(candidate: _Candidate, used: Sequence[_Candidate], threshold: float) -> str:
     if candidate.score is not None and candidate.score < threshold:
         return f"scores under the threshold {threshold:.4f}"
+    if candidate.likeness < threshold:
+        return f"is another user's, and its texts are not the same or nearly (score {candidate.likeness:.4f} then)"
     if candidate.refusal:
         return candidate.refusal.why
     if candidate in used:

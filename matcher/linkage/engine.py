@@ -21,7 +21,7 @@ from reprise.matcher.linkage.linkage_result import LinkableRecord, Linkage, Matc
 from reprise.matcher.linkage.prepared_record import Preparation, Prepared
 from reprise.matcher.linkage.record_table import Table, unpacked
 from reprise.matcher.linkage.snapshot import TOTAL_DECIMALS, Comparison, Leading, Snapshot
-from reprise.matcher.linkage.waterfall import Layout, Waterfall
+from reprise.matcher.linkage.waterfall import Layout, Waterfall, coarse_total
 from reprise.matcher.submission.metadata import JobMetadata
 
 GARBAGE = 4096
@@ -151,14 +151,14 @@ class Asked:
         codes = np.flatnonzero(np.bincount(snapshot.labels[rows]))
         return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 
-    def nearest_similar(self, labels: Collection[Hashable]) -> Linkage:
-        """The nearest record, over the threshold, that has one of these labels."""
+    def nearest_similar(self, labels: Collection[Hashable], k: int = 1) -> Linkage:
+        """The `k` nearest records, over the threshold, that have one of these labels."""
         similar = self._similar
         if similar is None:
             raise RuntimeError("nearest_and_similar comes first")
         has_one = [label in labels for label in self._served.labels]
         chosen = np.array(has_one, np.bool_)[self._served.snapshot.labels[similar.rows]]
-        return self._linkage(1, similar.only(chosen))
+        return self._linkage(k, similar.only(chosen))
 
     def _linkage(self, k: int, leading: Leading) -> Linkage:
         ranked = self._comparison.best(k, leading)
@@ -172,6 +172,13 @@ class Asked:
     def explained(self, match: Match) -> Match:
         """One of the nearest, with its fields."""
         return self.waterfall(match).explained()
+
+    def coarse(self, match: Match) -> tuple[float, bool]:
+        """The score of one of the nearest as it would be without what lies between the same value, nearly the same and
+        another one; and whether it has the job's value of what the model prefers."""
+        parts = self._comparison.of(self._rows[match.record.id])
+        score = round(self._model.score(coarse_total(self._layout, parts)), TOTAL_DECIMALS)
+        return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
         """What explains one of the nearest later. It holds nothing that is as long as there are records, or nearly."""

@@ -60,7 +60,7 @@ class Order:
     ids: Indices
 
 
-class _Lines:
+class Lines:
     """Straight lines between points (xs, ys), from the first to the last."""
 
     def __init__(self, xs: Sequence[float], ys: npt.ArrayLike) -> None:
@@ -100,11 +100,11 @@ class Contribution:
         self.codes = codes  # of each row
         self.curve = curve
         self.most = curve.most
-        self._along = _Lines(curve.similarities, curve.values)
+        self._along = Lines(curve.similarities, curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
         self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
-        self._above = _Lines(curve.similarities, np.maximum.accumulate(curve.values))
-        self._below = _Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
+        self._above = Lines(curve.similarities, np.maximum.accumulate(curve.values))
+        self._below = Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
         rises = np.diff(curve.values) / np.diff(curve.similarities)
         self.margin = float(np.abs(rises).max()) * TOLERANCE
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)

@@ -12,10 +12,17 @@ from typing import Any
 from reprise.matcher.linkage.features import FEATURES
 from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.linkage.linkage_result import PRIOR, FieldScore, Match, PartScore
-from reprise.matcher.linkage.snapshot import Exact
+from reprise.matcher.linkage.snapshot import Exact, Lines
 from reprise.matcher.submission.metadata import JobMetadata
 
 Value = Callable[[JobMetadata, tzinfo | None], Any]
+
+
+COARSE = ("levenshtein", "hamming", "options")
+"""Comparers of texts whose similarity changes with every letter; the others compare numbers, or whole words."""
+NEARLY = 0.8
+"""Similarity from which a value counts as nearly the same. Below, every value counts as another one: four letters of
+five have to be right by chance before an answer depends on them."""
 
 
 class Layout:
@@ -25,6 +32,13 @@ class Layout:
         parts = [part for field in model.fields for part in field.parts]
         self.values: list[Value] = [FEATURES[part.feature].of for part in parts]
         self.names = [(part.label, str(part.comparer)) for part in parts]
+        curves = [curve for curves in model.curves() for curve in curves]
+        self.coarse = [
+            Lines(curve.similarities, curve.values) if part.comparer in COARSE else None
+            for part, curve in zip(parts, curves, strict=True)
+        ]
+        self.preferred = [model.preferring(feature) for feature in model.prefer]
+        self.offset = model.offset
         self.before: tuple[FieldScore, ...] = ()
         """What counts before anything is compared, as a field of its own."""
         if model.prior is not None:
@@ -61,6 +75,20 @@ class Waterfall:
         ]
         fields = [_field(name, tuple(parts[first:end])) for name, first, end in layout.fields]
         return dataclasses.replace(self.match, fields=(*layout.before, *fields))
+
+
+def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
+    """What the parts add up to where each value is the same, nearly the same or another one, and nothing between.
+
+    So a job's questions cannot approach a record's words letter by letter: which of two wrong values is nearer makes no
+    difference.
+    """
+    total = layout.offset
+    for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
+        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # else a value is not known
+            contribution = min(contribution, lines.height(NEARLY if similarity >= NEARLY else 0.0))
+        total += contribution
+    return total
 
 
 def _field(name: str, parts: tuple[PartScore, ...]) -> FieldScore:

@@ -116,8 +116,11 @@ def headline(decision: Decision) -> str:
     }.get(decision.verdict, f"{decision.verdict}: {decision.reason}.")
 
 
-def score_text(decision: Decision, model: str = "") -> str:
-    """The score against the threshold. `model`: the label of the one in force now, where it is known."""
+def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> str:
+    """The score against the threshold. `model`: the label of the one in force now, where it is known; `hidden`: the
+    score is another user's too, and is not shown."""
+    if hidden:
+        return "How similar this job is to other users' jobs is not shown"
     if decision.score is None:
         return f"There was no record to compare with (threshold {decision.threshold:.4f})"
     relation = "reaches" if decision.score >= decision.threshold else "is under"
@@ -208,7 +211,8 @@ def outcome_text(outcome: Outcome) -> str:
         return f"{task}started {when(outcome.started_at)}; {told}; its end was not reported"
     elapsed = "" if outcome.elapsed_s is None else f" after {outcome.elapsed_s:.1f} s"
     status = "" if outcome.exit_status is None else f", {exit_text(outcome.exit_status)}"
-    return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}; {told}"
+    doubt = "" if outcome.confirmed else " (as the job says itself: not confirmed, so it counts for nothing)"
+    return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}{doubt}; {told}"
 
 
 def _reach(outcome: Outcome) -> str:

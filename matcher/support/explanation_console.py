@@ -84,7 +84,7 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
     out.print()
     if decision.fields:
         out.print(_waterfall(out, decision))
-    _say(out, score_text(decision, story.model))
+    _say(out, score_text(decision, story.model, hidden="score" in one.hidden))
     for line in shortfall_text(decision, one.shortfall) if one.shortfall else ():
         _say(out, line)
     if decision.injected:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may read of why their own job got what it got: no word of another user's. Numbers stay.
+"""What a user may read of why their own job got what it got: of other users' records only that one matched, its
+component and its gain.
 
-The reason of a decision goes to its user anyway, and names nobody else's job (`decision.decide`). What the job was
-really given it has in its environment.
+No number that depends on how alike their job and another's are is shown, nor which of several is the nearest: from
+enough such answers the other job's words can be found letter by letter. What the job was really given it has in its
+environment, and the reason of a decision is written so that its user may read it (`decision.decide`).
 """
 
 from __future__ import annotations
@@ -18,18 +20,22 @@ HIDDEN_FLAG = {"hidden": True}
 
 
 def hide(story: Story, uid: int) -> Story:
-    """What `uid` may read: their own decisions and reports, without the words of the records of others.
+    """What `uid` may read: their own decisions and reports, without what other users' records would tell.
 
     Whose a record is, its decision's alternatives say; where they do not, it is another's.
     """
     decisions = [_hide(one) for one in story.decisions if one.decision.uid == uid]
     names = {one.decision.user for one in decisions}
-    others = {number for number, record in story.records.items() if not _is_open(record.scope, record.metadata, names)}
     shown = {one.decision.id for one in decisions}
+    named = {row["record"] for one in decisions for row in one.decision.alternatives}
+    named |= {one.decision.record_id for one in decisions}
+    records = {number: record for number, record in story.records.items() if number in named}
+    others = {number for number, record in records.items() if not _is_open(record.scope, record.metadata, names)}
     return dataclasses.replace(
         story,
         decisions=decisions,
         outcomes=[outcome for outcome in story.outcomes if outcome.uid == uid],
+        records=records,
         hidden=story.hidden | others,
         shared={key: count for key, count in story.shared.items() if key in shown},
     )
@@ -43,16 +49,23 @@ def _hide(one: Explained) -> Explained:
     decision = one.decision
     names = {decision.user}
     rows = decision.alternatives
+    if rows and all(_is_open(row["scope"], row, names) for row in rows):
+        return one
     changes: dict[str, Any] = {}
     compared = compared_with(decision)
-    if decision.fields and not (compared and _is_open(compared["scope"], compared, names)):
-        changes["fields"] = [_field(field) for field in decision.fields]
-    if not all(_is_open(row["scope"], row, names) for row in rows):
-        changes["alternatives"] = [row if _is_open(row["scope"], row, names) else _alternative(row) for row in rows]
+    if not (compared and compared["used"] and _is_open(compared["scope"], compared, names)):
+        changes |= {"score": None} if decision.score is not None else {}
+        changes |= {"fields": ()} if decision.fields else {}
+    if rows:
+        used = [row for row in rows if row["used"]]
+        changes["alternatives"] = [row if _is_open(row["scope"], row, names) else _alternative(row) for row in used]
     if decision.injected and decision.verdict != "apply" and not _gave_own(decision, names):
         changes["injected"] = {}
     return dataclasses.replace(
-        one, decision=dataclasses.replace(decision, **changes), hidden=tuple(sorted({*one.hidden, *changes}))
+        one,
+        decision=dataclasses.replace(decision, **changes),
+        shortfall=None,
+        hidden=tuple(sorted({*one.hidden, *changes})),
     )
 
 
@@ -61,15 +74,5 @@ def _gave_own(decision: Decision, names: set[str]) -> bool:
     return bool(used) and all(_is_open(row["scope"], row, names) for row in used)
 
 
-def _field(field: Json) -> dict[str, Any]:
-    return {**_value(field), "parts": [_value(part) for part in field["parts"]]}
-
-
-def _value(row: Json) -> dict[str, Any]:
-    """A row of the waterfall, the record's value only where it is a number."""
-    right = row["right"]
-    return {**row} if right is None or isinstance(right, int | float) else {**row, "right": None, **HIDDEN_FLAG}
-
-
 def _alternative(row: Json) -> dict[str, Any]:
-    return {**row, "user": None, "job": None, **HIDDEN_FLAG}
+    return {**row, "user": None, "job": None, "score": None, "why": "", "refusal": "", **HIDDEN_FLAG}

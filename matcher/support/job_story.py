@@ -20,8 +20,11 @@ from reprise.matcher.support.shortfall import Change, Shortfall, shortfall
 JSON_VERSION = 1
 JOB_ID = r"(\d{1,10})(?:_(\d{1,10}))?"
 DECISION_ID = r"[A-Za-z0-9_-]{1,64}"
-WORDS_OF_A_RECORD = ("metadata", "parametrization", "environment", "conflicts", "artifact_sha256")
-"""What may hold its user's words; the rest of a record is numbers and the site's own."""
+WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "conflicts", "artifact_sha256")
+"""Keys that may hold its user's words or the shape of their job."""
+MEASURED = ("default", "tuned")
+"""Keys that hold how long their job took."""
+NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ def _decision_json(one: Explained) -> dict[str, Any]:
 
 
 def _record_json(record: Record, hidden: bool) -> dict[str, Any]:
-    shown = dict.fromkeys(WORDS_OF_A_RECORD) if hidden else {}
+    shown = dict.fromkeys((*WORDS_OF_A_RECORD, *MEASURED)) if hidden else {}
     return {**dataclasses.asdict(record), **shown, "hidden": hidden}
 
 
@@ -216,7 +219,7 @@ def _explained(data: Mapping[str, Any]) -> Explained:
 
 
 def _record(data: Mapping[str, Any]) -> Record:
-    measured = {key: _read(Measurement, data[key]) for key in ("default", "tuned")}
+    measured = {key: _read(Measurement, data[key]) if data[key] else NOT_TOLD for key in MEASURED}
     words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
     kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
     return _read(Record, {**data, **measured, **words, **kinds})

@@ -326,8 +326,8 @@ def read_request(body: bytes) -> Request:
 # --- replies
 
 
-def decision_reply(decision: LoggedDecision) -> dict[str, Any]:
-    """The answer to `decide`; variables go out only with the verdict `apply`."""
+def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
+    """The answer to `decide`; variables go out only with the verdict `apply`. `score`: what the user may know of it."""
     return {
         "v": VERSION,
         "kind": "decision",
@@ -335,7 +335,7 @@ def decision_reply(decision: LoggedDecision) -> dict[str, Any]:
         "verdict": decision.verdict,
         "reason": shortened(decision.reason, REASON_LIMIT),
         "env": dict(decision.injected) if decision.verdict == "apply" else {},
-        "score": decision.score,
+        "score": score,
         "record": decision.record_id,
     }
 

@@ -103,7 +103,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
     me = reader(config.access.staff)
     with Database.open(config.database.path, read_only=True) as database:
         story = job_lookup.for_reader(job_lookup.of_job(database, config, job, cluster and cluster.lower()), me, job)
-        found = run_time_rank.of_story(database, story)
+        found = run_time_rank.of_story(database, story, me)
     if as_json:
         _print_json({"version": 1, "explanation": story.to_json(), "beside": found.to_json() if found else None})
         return

@@ -23,7 +23,7 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
         when(job.at),
         job.verdict,
         "" if job.record_id is None else str(job.record_id),
-        "" if job.score is None else f"{job.score:.4f}",
+        "" if job.score is None or not reader.staff else f"{job.score:.4f}",
         "" if job.elapsed_s is None else f"{job.elapsed_s:.1f} s",
         "" if job.exit_status is None else exit_text(job.exit_status).removeprefix("exit status "),
     )
@@ -59,7 +59,7 @@ def _json(job: ListedJob, reader: Reader) -> dict[str, Any]:
         "at": job.at,
         "verdict": job.verdict,
         "record": job.record_id,
-        "score": job.score,
+        "score": job.score if reader.staff else None,
         "elapsed_s": job.elapsed_s,
         "exit_status": job.exit_status,
         "decision": job.decision_id,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reprise.database.for_support import SupportDatabase
     from reprise.matcher.support.job_story import Story
+    from reprise.matcher.support.staff import Reader
 
 KINDS = ("given", "held out")
 
@@ -52,13 +53,16 @@ class Beside:
         return asdict(self)
 
 
-def of_story(database: SupportDatabase, story: Story) -> Beside | None:
-    """The newest decision that had a record, and how long others of that record took; None: no decision had one."""
+def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside | None:
+    """The newest decision that had a record, and how long others of that record took that `reader` may know of; None:
+    no decision had one."""
     decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
     if decision is None or decision.record_id is None:
         return None
     nodes = decision.metadata.get("nodes")
-    given, held_out = database.alike(decision.record_id, nodes, but=decision.id)
+    given, held_out = database.alike(
+        decision.record_id, nodes, but=decision.id, uid=None if reader.staff else reader.uid
+    )
     runs = [
         run(one.elapsed_s, one.exit_status == 0, given, held_out)
         for one in story.outcomes

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reprise.database.entities import Decision, Record, RecordStatus, Scope
-from reprise.matcher.decision.decide import Question, decide
+from reprise.matcher.decision.decide import Question, answered, decide
 from reprise.matcher.decision.guards import Policy
 from reprise.matcher.linkage.linkage_model import load
 from reprise.matcher.submission import JobFacts, Script, Submission
@@ -58,11 +58,11 @@ def test_without_records_nothing_is_given() -> None:
     assert (decision.verdict, decision.score, decision.reason) == ("none", None, "no tuned job is known yet")
 
 
-def test_a_score_under_the_threshold_gives_nothing_and_says_what_was_nearest() -> None:
+def test_a_score_under_the_threshold_gives_nothing_and_the_log_says_what_was_nearest() -> None:
     decision = ask(record(), user="carol", of=submission("#!/bin/sh\n#SBATCH -N1\nsrun ./other --thing 3\n"))
     assert decision.verdict == "none" and decision.injected == {} and decision.record_id is None
     assert decision.score is not None and decision.score < 0.7
-    assert "no tuned job is alike: record 1" in decision.reason
+    assert decision.reason == "no similar tuned job is known"
     assert "under the threshold" in decision.alternatives[0]["why"]
 
 
@@ -333,14 +333,24 @@ def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
     assert ask(record(1), record(2, **io), of=submission(set_names=[FORCED])).injected == {"SRO_CACHE": "4096"}
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.99])
-@pytest.mark.parametrize("context_nodes", [4, 8])
-def test_the_reason_goes_to_the_user_and_names_no_other_users_words(threshold: float, context_nodes: int) -> None:
+@pytest.mark.parametrize(
+    ("threshold", "context_nodes", "reason"),
+    [
+        (0.5, 4, "record 1 (another user's job): 2 variables of openmpi-collectives, measured gain 30% (at least 28%)"),
+        (0.5, 8, "record 1 (another user's job) matches, but its settings are not for a job like this one"),
+        (0.99, 4, "no similar tuned job is known"),
+        (0.99, 8, "no similar tuned job is known"),
+    ],
+)
+def test_of_another_users_record_the_user_is_told_that_it_matched_its_component_and_gain(
+    threshold: float, context_nodes: int, reason: str
+) -> None:
     known = record(metadata=job("alice").to_json(), **context(nodes=context_nodes))
     question = Question(submission(), "bob", 1001, "submit", "explain", AT)
     knowledge = knowing(known, model=MODEL.model_copy(update={"threshold": threshold}))
-    decision = decide(question, knowledge, POLICY, "d-1")
-    assert "record 1 (another user's job, score 0." in decision.reason
+    made = answered(question, knowledge, POLICY, "d-1")
+    decision = made.explained(0.0)
+    assert decision.reason == reason and made.score is None and decision.score is not None
     assert "alice" not in json.dumps(decision_reply(decision))
     assert (decision.alternatives[0]["user"], decision.alternatives[0]["job"]) == ("alice", "alice's lattice")
 

@@ -108,7 +108,7 @@ def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> 
 
 def test_a_job_that_was_given_nothing_is_told_why() -> None:
     text = shown(decision(user="bob", threshold=1.0))
-    assert "It was given nothing: no tuned job is alike: record 1 (another user's job, score" in text
+    assert "It was given nothing: no similar tuned job is known." in text
     assert "is under the threshold 1.0000" in text
     assert "OMPI_MCA" not in text
 

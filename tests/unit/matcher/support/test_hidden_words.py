@@ -123,18 +123,23 @@ def test_no_word_of_another_users_record_is_told(
     assert "alice" not in json.dumps(decision_reply(decision))
 
 
-def test_numbers_and_similarities_stay() -> None:
-    decision = decided(load("thesis"), 0.999, alices())
-    [told] = hide(story(decision, alices()), 1001).decisions
-    for before, after in zip(decision.fields, told.decision.fields, strict=True):
-        for key in ("name", "left", "similarity", "weight", "contribution"):
-            assert before[key] == after[key]
-    nodes = next(field for field in told.decision.fields if field["name"] == "nodes")
-    assert nodes["right"] == 4 and "hidden" not in nodes
-    program = next(field for field in told.decision.fields if field["name"] == "program")
-    assert (program["left"], program["right"], program["hidden"]) == ("lattice", None, True)
-    assert told.hidden == ("alternatives", "fields") and told.shortfall == shortfall(decision)
-    assert told.decision.alternatives[0]["score"] == decision.alternatives[0]["score"]
+def test_how_alike_a_job_is_to_another_users_is_not_told() -> None:
+    """Neither as a number nor by which of several records is the nearest, nor by what would have been enough."""
+    for threshold in (0.999, 0.5, 0.001):
+        decision = decided(load("thesis"), threshold, alices())
+        [told] = hide(story(decision, alices()), 1001).decisions
+        assert (told.decision.score, told.decision.fields, told.shortfall) == (None, (), None)
+        assert [row["score"] for row in told.decision.alternatives] == [None] * (decision.verdict == "apply")
+        digits = [f"{number:.3f}" for row in decision.alternatives for number in [row["score"]]]
+        assert not any(some in shown(hide(story(decision, alices()), 1001)) for some in digits)
+
+
+def test_of_another_users_record_the_component_and_the_gain_are_told_and_not_for_what_it_was_tuned() -> None:
+    decision = decided(load("thesis"), 0.001, alices())
+    assert decision.verdict == "apply"
+    told = hide(story(decision, alices()), 1001).to_json()["records"]["7"]
+    assert (told["component"], told["gain"]) == ("openmpi-collectives", 0.3)
+    assert told["context"] is told["default"] is told["tuned"] is told["metadata"] is None
 
 
 def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_it_would() -> None:
@@ -176,6 +181,6 @@ def test_a_decision_that_does_not_say_whose_records_it_looked_at_is_told_without
 
 
 def test_a_hidden_story_can_be_sent_and_read() -> None:
-    told = hide(story(decided(load("thesis"), 0.999, alices()), alices()), 1001)
+    told = hide(story(decided(load("thesis"), 0.001, alices()), alices()), 1001)
     read = Story.from_json(json.loads(json.dumps(told.to_json())))
     assert shown(read) == shown(told) and "another user's job" in shown(read)
