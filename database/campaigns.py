@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from reprise.database.entities import Campaign, CampaignState, Json, Trial
 from reprise.database.errors import NotFoundError
 from reprise.database.row_codec import Table, to_json
+from reprise.database.secret_masking import masked_json
 from reprise.database.store import Store
 
 CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on those before them
@@ -71,7 +72,7 @@ def change_campaign(
     connection: sqlite3.Connection, campaign_id: int, state: CampaignState, summary: Json | None
 ) -> None:
     """Within a transaction: set state and, unless None, summary. Raises NotFoundError."""
-    text = None if summary is None else to_json(summary, "campaign.summary")
+    text = None if summary is None else to_json(masked_json(summary), "campaign.summary")
     changed = connection.execute(
         "UPDATE campaign SET state = ?, summary = coalesce(?, summary) WHERE id = ?", (state, text, campaign_id)
     ).rowcount

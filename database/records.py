@@ -21,6 +21,7 @@ from reprise.database.entities import (
 )
 from reprise.database.errors import NotFoundError
 from reprise.database.row_codec import Table
+from reprise.database.secret_masking import masked_text
 from reprise.database.store import Store
 
 ARTIFACT = Table("artifact", Artifact)
@@ -156,7 +157,7 @@ class Records(Store):
         NotFoundError."""
         sql = "UPDATE record SET status = ?, status_at = ?, status_reason = ? WHERE id = ?"
         with self._write() as connection:
-            if connection.execute(sql, (status, at, reason, record_id)).rowcount == 0:
+            if connection.execute(sql, (status, at, masked_text(reason), record_id)).rowcount == 0:
                 raise _no_record(record_id)
             if status is RecordStatus.ACTIVE:
                 connection.execute("DELETE FROM user_quarantine WHERE record_id = ?", (record_id,))

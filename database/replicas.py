@@ -13,6 +13,7 @@ from pathlib import Path
 from reprise.database import schema
 from reprise.database.decisions import DECISION
 from reprise.database.errors import AccessError, CorruptedError, SchemaError
+from reprise.database.masked_columns import masked_message, masked_row
 from reprise.database.records import RECORD, USER_QUARANTINE
 from reprise.database.row_codec import Cell
 from reprise.database.store import FILE_MODE, Store
@@ -87,7 +88,7 @@ class Replicas(Store):
     def put_out(self, message: str) -> None:
         """Keep a message (JSON) until it is sent."""
         with self._write() as connection:
-            connection.execute("INSERT INTO outbox (message) VALUES (?)", (message,))
+            connection.execute("INSERT INTO outbox (message) VALUES (?)", (masked_message(message),))
 
     def oldest_out(self, limit: int) -> Sequence[tuple[int, str]]:
         """The messages that wait longest, with their numbers."""
@@ -104,7 +105,7 @@ class Replicas(Store):
         is. A record that is not here is not named."""
         with self._write() as connection:
             known = connection.execute("SELECT 1 FROM record WHERE id = ?", (row.get("record_id"),)).fetchone()
-            row = row if known else {**row, "record_id": None, "compared_id": None}
+            row = masked_row(DECISION.name, row if known else {**row, "record_id": None, "compared_id": None})
             connection.execute(f"{DECISION.insert_sql} ON CONFLICT (id) DO NOTHING", row)
 
 
@@ -124,7 +125,9 @@ def _published(path: Path, data: bytes) -> tuple[list[tuple[Cell, ...]], list[tu
                     f"{path}: was published by another release of Reprise (schema {version}, this one needs "
                     f"{migrations[-1].version}): install the same release on all hosts"
                 )
-            return [tuple(row) for row in copy.execute(_ROWS)], [tuple(row) for row in copy.execute(_QUARANTINES)]
+            rows = copy.execute(_ROWS).fetchall()
+            records = [tuple(masked_row(RECORD.name, dict(zip(COLUMNS, row, strict=True))).values()) for row in rows]
+            return records, [tuple(row) for row in copy.execute(_QUARANTINES)]
         except (sqlite3.Error, MemoryError) as error:  # it says that of no bytes at all
             raise CorruptedError(
                 f"{path}: is no published copy of records ({error}): it comes from [matcher] publish of the primary"

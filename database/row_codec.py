@@ -2,7 +2,8 @@
 """Values of `database.entities` to rows and back. What a column holds follows from the type of the dataclass's field.
 
 Mappings and sequences are JSON in text (sorted keys, no white space, no NaN); a Measurement is five columns,
-`<field>_mean` to `<field>_unit`; a truth is 0 or 1; everything else is one column as it is.
+`<field>_mean` to `<field>_unit`; a truth is 0 or 1; everything else is one column as it is. Secrets are masked in what
+users may have written (`masked_columns`), here, so that whoever stores a value need not think of it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
-from typing import Any, Generic, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from reprise.database.entities import Measurement
 from reprise.database.errors import CorruptedError, InvalidValueError
+from reprise.database.masked_columns import OURS
+from reprise.database.secret_masking import habits_of, masked_json, masked_text, may_hold_secret
+from reprise.database.secret_programs import NONE, Habits
 
 T = TypeVar("T")
 Cell = str | int | float | None
@@ -54,6 +58,8 @@ class Table(Generic[T]):
         }
         self._json = {name for name, hint in self._fields.items() if _is_json(hint)}
         self._truths = {name for name, hint in self._fields.items() if hint is bool}
+        ours = OURS.get(name, frozenset())
+        self._of_users = {field for field, hint in self._fields.items() if _may_be_text(hint) and field not in ours}
         self._to_json = finite_to_json if finite else to_json_as_given if as_given else to_json
         self._decoders = [_decoder(name, hint) for name, hint in self._fields.items()]
         changes = ", ".join(f"{column} = :{column}" for column in given)
@@ -76,20 +82,31 @@ class Table(Generic[T]):
                 begin += count
 
     def encode(self, value: T) -> dict[str, Cell]:
-        """The row of a value, column to cell. Raises InvalidValueError for what cannot be stored faithfully."""
+        """The row of a value, column to cell, without secrets. Raises InvalidValueError for what cannot be stored
+        faithfully."""
         row: dict[str, Cell] = {}
+        habits = habits_of(value.metadata) if hasattr(value, "metadata") else NONE
         for name, hint in self._fields.items():
             cell = getattr(value, name)
             if hint is Measurement:
                 row |= {f"{name}_{part}": getattr(cell, part) for part in MEASUREMENT_PARTS}
             else:
-                row[name] = self._to_json(cell, f"{self.name}.{name}") if name in self._json else cell
+                row[name] = self._cell(name, cell, habits)
         for name in self._truths:
             row[name] = int(getattr(value, name))
         for name, cell in row.items():
             if isinstance(cell, float) and not math.isfinite(cell):
                 raise InvalidValueError(f"{self.name}.{name}: {cell} cannot be stored: give a finite number or nothing")
         return row
+
+    def _cell(self, name: str, value: Any, habits: Habits) -> Cell:
+        of_users, where = name in self._of_users, f"{self.name}.{name}"
+        if name not in self._json:
+            return masked_text(value) if of_users and isinstance(value, str) else value
+        text = self._to_json(value, where)
+        if of_users and (habits is not NONE or may_hold_secret(text)):
+            return self._to_json(masked_json(value, habits), where)
+        return text
 
     def decode(self, row: sqlite3.Row) -> T:
         """The value of a row. Raises CorruptedError for a row that this program did not write."""
@@ -144,6 +161,10 @@ _FAST_ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=_plain)
 
 def _is_json(hint: Any) -> bool:
     return get_origin(hint) in (Mapping, Sequence)
+
+
+def _may_be_text(hint: Any) -> bool:
+    return _is_json(hint) or str in (hint, *get_args(hint))
 
 
 def _decoder(name: str, hint: Any) -> Callable[[sqlite3.Row], Any]:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema's versions: which one a file has, and how it becomes the newest, in one transaction."""
+"""The schema's versions: which one a file has, and how it becomes the newest, in one transaction.
+
+Migrations are SQL, and may call `masked(cell)` for a cell without its secrets, or `masked(cell, metadata)` for one that
+is about the program of a job's metadata. Text that a migration has replaced is
+erased from the file too, which takes a second step: `PENDING` notes that it is still to be done.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reprise.database.errors import CorruptedError, MissingError, NotADatabaseError, SchemaError
+from reprise.database.masked_columns import habits_in, masked_cell, masked_message
 
 APPLICATION_ID = 0x52505253  # "RPRS" in the file's header, so that file(1) and we can tell whose database it is
+PENDING = 1
+"""The file's `user_version` while text that a migration has replaced may still be in unused parts of it; else 0."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +87,45 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
     """Bring an open database (in autocommit mode) to the newest version and return the one that it had.
 
     All steps are one transaction: whoever is killed in it leaves the old version, with which the old release goes on.
-    Several processes may do this at once.
+    Several processes may do this at once. Call `erase_replaced` afterwards.
     """
+    for count in (1, 2):
+        connection.create_function("masked", count, _masked, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         found = version_of(connection, path)
         refuse_newer(found, path, migrations[-1].version)
         for migration in migrations[found:]:
             _apply(connection, migration)
+        if found == 0:
+            connection.execute("PRAGMA user_version = 0")  # nothing was in it
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
     return found
+
+
+def erase_replaced(connection: sqlite3.Connection) -> None:
+    """Write the file anew, without text that is not in the database any more, if a migration has asked for it.
+
+    Whoever is killed in it leaves that to the next. Takes as much room again as the database has, for as long.
+    """
+    if connection.execute("PRAGMA user_version").fetchone()[0] != PENDING:
+        return
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("PRAGMA user_version = 0")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@functools.lru_cache(maxsize=64)  # a condition and the change that it is for ask for the same
+def _masked(cell: str | None, metadata: str | None = None) -> str | None:
+    if not isinstance(cell, str):
+        return cell
+    return masked_message(cell) if cell.startswith('{"kind"') else masked_cell(cell, habits_in(metadata))
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:

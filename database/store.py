@@ -22,6 +22,7 @@ from reprise.database.errors import (
     translate_copying,
 )
 from reprise.database.filesystem import network_type
+from reprise.database.masked_columns import masked_row
 
 FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
 DIRECTORY_MODE = 0o755  # artifacts live beside the database by default, and every job must reach them
@@ -115,7 +116,8 @@ class Store:
         return int(self._read(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608 (the same)
 
     def add_raw_row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row as it is to a table of ours; its columns are known ones."""
+        """Add a row, whose columns are known ones, to a table of ours; without the secrets that it may have."""
+        row = masked_row(table, row)
         names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
         with self._write() as connection, _translated(self.path):
             connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", row)  # noqa: S608 (names of ours)
@@ -253,6 +255,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_o
     migrations = schema.load_migrations()
     if create:
         found = schema.migrate(connection, path, migrations)
+        schema.erase_replaced(connection)
     else:
         found = schema.version_of(connection, path)
         schema.require_newest(found, path, migrations)

@@ -20,8 +20,8 @@ from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.linkage.linkage_result import Linkage, Match
 from reprise.matcher.linkage.prepared_record import Prepared
 from reprise.matcher.submission import JobFacts, Submission, named_clusters, parse
+from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secret_masking import masked
 from reprise.matcher.wire.protocol import environment_problem
 
 NEAREST = 5  # records that a decision tells of

@@ -21,7 +21,6 @@ from reprise.database.entities import RecordStatus, RecordText, Scope
 from reprise.eventlog import line
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
-from reprise.matcher.submission.secret_masking import masked
 from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
@@ -76,7 +75,8 @@ def _the_terms(*values: Any) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What decisions need of a record, with the names of Record. Secrets are masked; a cluster's has no metadata."""
+    """What decisions need of a record, with the names of Record. Secrets were masked as it was stored. A cluster's has
+    no metadata."""
 
     id: int
     created_at: float
@@ -166,7 +166,7 @@ def read(row: RecordText) -> Known:
         shared = (row.component, row.scope, row.status, row.context, row.conflicts, row.quarantined_for)
         terms = _terms(*shared, names, row.gain_low > 0, environment_problem(environment))
         where = "metadata."
-        metadata = masked(JobMetadata.from_text(row.metadata)) if terms.scope is Scope.APPLICATION else None
+        metadata = JobMetadata.from_text(row.metadata) if terms.scope is Scope.APPLICATION else None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error

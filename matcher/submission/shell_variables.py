@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that a script itself sets, and its commands with them filled in. What is not known stays as written."""
+"""The variables that a script itself sets, and its commands with them filled in. What is not known stays as written.
+
+What is given to a variable whose name says that it holds a secret is masked there, so that it is wherever it arrives:
+within a word, in part, or by way of other variables.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from itertools import chain
 from posixpath import basename
 from typing import NamedTuple
 
+from reprise.database.secret_masking import MASK, masked_words
+from reprise.database.secret_names import names_secret
 from reprise.matcher.submission import loaded_modules
 from reprise.matcher.submission.parameter_expansion import slice_of, transform
 from reprise.matcher.submission.script_functions import Functions
@@ -27,6 +33,8 @@ VALUE_LIMIT = 4096
 """Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
 _CHARACTERS_PER_STEP = 8
 """Of a value that is split into fields, or an array: a field may be as short as two characters."""
+_MASKING = 4
+"""How often as much as copying a text masking it costs."""
 _COMMAND_STEPS = 6
 """What a command costs that may be the program, or sets something, beside its words."""
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
@@ -72,7 +80,7 @@ class Variables:
         `arguments` are those of the shell that reads the commands; None leaves those that are known.
         """
         if arguments is not None:
-            self._give_arguments(arguments)
+            self._give_arguments(masked_words(arguments[:ARGUMENT_LIMIT]))
         return chain(self._followed(script, functions, nesting), self._uncalled(functions))
 
     def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
@@ -150,7 +158,8 @@ class Variables:
     def _called_with(self, arguments: Sequence[str]) -> Iterator[None]:
         """A function's own arguments, for as long as its body is read."""
         outer = self._take_arguments()
-        self._give_arguments(arguments)
+        self.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
+        self._give_arguments(masked_words(arguments[:ARGUMENT_LIMIT]))
         yield
         self._take_arguments()
         if outer is not None:
@@ -194,17 +203,18 @@ class Variables:
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
         self._unset(name)
         if not index and len(value) <= VALUE_LIMIT:
-            self.values[name] = value
+            self._set(name, value)
         return True
 
     def _assign_array(self, name: str, elements: list[str]) -> None:
         self._unset(name)
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
+            elements = [_without_secret(name, element) for element in elements]
             self.arrays[name] = elements
             self.values[name] = elements[0] if elements else ""  # what $NAME is
 
     def _set(self, name: str, value: str) -> None:
-        self.values[name] = value[:VALUE_LIMIT]
+        self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
 
     def _unset(self, name: str) -> None:
         self.values.pop(name, None)
@@ -272,7 +282,7 @@ class Variables:
             case "-" | "=" if given:
                 return value
             case "-":
-                return self._operand(piece)
+                return _without_secret(piece.variable, self._operand(piece))
             case "=":
                 self._set(piece.variable, self._operand(piece))
                 return self.values[piece.variable]
@@ -293,3 +303,8 @@ class Variables:
         if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
             return None
         return elements[int(index)]
+
+
+def _without_secret(name: str, value: str) -> str:
+    """What a variable of this name is to hold."""
+    return MASK if names_secret(name, value) else value

@@ -136,8 +136,8 @@ def top(
     """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.submission import parse
+    from reprise.matcher.submission.masked_metadata import masked
     from reprise.matcher.submission.metadata import JobMetadata
-    from reprise.matcher.submission.secret_masking import masked
     from reprise.matcher.support import explanation_console, job_lookup, nearest_records
     from reprise.matcher.support.staff import reader
     from reprise.matcher.support.unsubmitted_script import question

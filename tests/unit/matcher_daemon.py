@@ -17,6 +17,7 @@ from typing import Any
 
 from reprise.database import Database
 from reprise.database.entities import Measurement, Record, RecordText, Scope
+from reprise.database.masked_columns import masked_cell
 from reprise.matcher.decision.decide import Knowledge
 from reprise.matcher.decision.known_records import readable
 from reprise.matcher.errors import MatcherError
@@ -77,7 +78,8 @@ def mine(**changes: Any) -> Record:
 def text_of(known: Record) -> RecordText:
     """A record as the database holds it."""
     columns = (getattr(known, name, "[]") for name in RecordText._fields)
-    return RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
+    row = RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
+    return row._replace(metadata=masked_cell(row.metadata))
 
 
 def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge:

@@ -24,8 +24,8 @@ from reprise.database.entities import Decision, Outcome
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.decide import Question, decide
 from reprise.matcher.submission import Submission
+from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secret_masking import masked
 from reprise.matcher.wire import tokens
 from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, job, record

@@ -13,6 +13,7 @@ from typing import Any
 from reprise.config import Config
 from reprise.database.entities import Json, TrialRole, TrialState
 from reprise.database.for_tuner import TunerDatabase
+from reprise.database.secret_masking import masked_json
 from reprise.tuner.campaign.coordinator import most_trials, rounds
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.executors.executor import Begun, Executor
@@ -143,7 +144,7 @@ def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]
 def known_trial_s(database: TunerDatabase, definition: Definition) -> float | None:
     """What a run of the default took in the last campaign for the same thing, in seconds; None without one."""
     same = ("component", "application", "settings")
-    wanted = {key: value for key, value in definition.model_dump(mode="json").items() if key in same}
+    wanted = {key: value for key, value in masked_json(definition.model_dump(mode="json")).items() if key in same}
     for campaign in database.campaigns():
         if {key: campaign.spec["definition"].get(key) for key in same} != wanted:
             continue

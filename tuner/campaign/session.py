@@ -19,7 +19,7 @@ from reprise import __version__
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState
 from reprise.database.for_tuner import TunerDatabase
-from reprise.tuner.campaign import preview
+from reprise.tuner.campaign import campaign_spec, preview
 from reprise.tuner.campaign.coordinator import Coordinator
 from reprise.tuner.campaign.publish import finish
 from reprise.tuner.campaign.trial_journal import Journal
@@ -60,7 +60,13 @@ def begin(database: TunerDatabase, definition: Definition, config: Config, now: 
     }
     context = _context(component, config)
     campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
-    return database.campaign(database.add_campaign(campaign))
+    stored = database.campaign(database.add_campaign(campaign))
+    try:
+        campaign_spec.keep(stored, spec, campaign_place.directory_of(stored, config))
+    except TunerError as error:
+        database.set_campaign_state(stored.id, CampaignState.FAILED, {"error": str(error)})
+        raise
+    return stored
 
 
 def run(
@@ -76,8 +82,9 @@ def run(
 
     Raises TunerError, after which it can be resumed, unless it is a CampaignFailedError.
     """
-    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
     directory = campaign_place.directory_of(campaign, config)
+    campaign = campaign_spec.whole(campaign, directory)
+    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
     with _files_named(directory), campaign_place.locked(campaign, directory):
         state = database.campaign(campaign.id).state
         if state in (CampaignState.COMPLETE, CampaignState.FAILED):
@@ -144,10 +151,9 @@ def stop(
             sleep(0.2)
             waited += 0.2
         return
-    definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
     directory = campaign_place.directory_of(campaign, config)
     with campaign_place.locked(campaign, directory):  # its coordinator was killed: only its jobs are left
-        if definition.executor.kind in WITH_JOBS:
+        if campaign.spec["definition"]["executor"]["kind"] in WITH_JOBS:
             clear(slurm or SlurmCommands(), campaign_place.job_name(campaign, directory), (), sleep)
         if database.campaign(campaign.id).state is CampaignState.RUNNING:
             summary = {"error": "stopped after its coordinator was killed"}

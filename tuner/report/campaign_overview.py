@@ -13,7 +13,6 @@ from rich.table import Column, Table
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState, Record, Trial
 from reprise.database.for_tuner import TunerDatabase
-from reprise.matcher.submission.secret_masking import masked_text
 from reprise.tuner.definition import campaign_place
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
@@ -86,7 +85,7 @@ def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str
 
 def _application(campaign: Campaign) -> dict[str, Any] | None:
     """Whom it is for; None for every job."""
-    application: dict[str, Any] | None = _masked(campaign.spec["definition"])["application"]
+    application: dict[str, Any] | None = campaign.spec["definition"].get("application")
     return application
 
 
@@ -119,22 +118,6 @@ def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any
     ]
 
 
-def _masked(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The campaign file without the secrets that options of sbatch may hold, e.g. in --export."""
-
-    def without(section: Mapping[str, Any]) -> dict[str, Any]:
-        return {**section, "options": [_masked_option(option) for option in section["options"]]}
-
-    application = definition.get("application")
-    executor = without(definition["executor"])
-    return {**definition, "executor": executor, "application": application and without(application)}
-
-
-def _masked_option(option: str) -> str:
-    name, equals, value = option.partition("=")
-    return f"{name}{equals}{','.join(masked_text(part) for part in value.split(','))}"
-
-
 def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
     definition = campaign.spec["definition"]
     axes = {one["problem"]: one for one in campaign.spec.get("problems", [])}
@@ -148,7 +131,7 @@ def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
         "grids": {key: one["grid"] for key, one in axes.items()},
         "noise": {"variation": analysis.pooled_variation(repeated), "points": len(repeated)},
         "cost": analysis.cost(trials, definition["executor"]["max_trial_s"]),
-        "definition": _masked(definition),
+        "definition": definition,
         "versions": campaign.spec.get("versions", {}),
     }
 

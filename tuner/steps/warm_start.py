@@ -17,8 +17,8 @@ from reprise.config import Config
 from reprise.database.entities import Json, Record, RecordStatus, Scope
 from reprise.database.errors import NotFoundError
 from reprise.database.for_tuner import TunerDatabase
+from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secret_masking import masked
 from reprise.tuner.model.component import Component, Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space, Value
 
@@ -48,7 +48,7 @@ def find(
         for text in database.record_texts():
             if text.scope == Scope.APPLICATION and text.status != RecordStatus.RETIRED:
                 try:
-                    metadata = masked(JobMetadata.from_text(text.metadata))
+                    metadata = JobMetadata.from_text(text.metadata)
                 except ValidationError:
                     continue
                 yield LinkableRecord(text.id, metadata, text.created_at, text.gain)

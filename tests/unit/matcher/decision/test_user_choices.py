@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprise.database.secret_masking import MASK, masked_text
+from reprise.database.secret_names import names_secret
 from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Script, Submission
+from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.submission.secret_masking import MASK, masked, masked_text, names_secret
 
 TUNED = ("OMPI_MCA_coll_tuned_*",)
 FORCED = "OMPI_MCA_coll_tuned_bcast_algorithm"
@@ -129,12 +131,12 @@ def test_hostile_text_takes_no_time(text: str) -> None:
     ],
 )
 def test_names_of_secrets_are_known(name: str) -> None:
-    assert names_secret(name)
+    assert names_secret(name, "hunter2")
 
 
 @pytest.mark.parametrize("name", ["monkey", "keyboard", "passes", "author", "tokenizer", "compass", "n", "", "input"])
 def test_names_that_only_look_so_are_not(name: str) -> None:
-    assert not names_secret(name)
+    assert not names_secret(name, "hunter2")
 
 
 def test_secrets_are_masked_wherever_a_command_line_may_hold_them() -> None:

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets in texts of users, found and masked: by the name of their option, by the habits of a program, as who asks in
+an address, or by what they look like. docs/secrets.md lists the forms.
+
+Where it is not certain how far a secret goes, more is masked. All of it takes time in proportion to the text, and what
+is masked once stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from posixpath import basename
+from typing import Any
+
+from reprise.database.secret_names import NAME_LIMIT, Likely, likely, names_secret
+from reprise.database.secret_programs import HABITS, LONG_NAMES, NONE, Habits
+from reprise.database.secret_shapes import (
+    DRAWN_LENGTH,
+    REMEMBERED_LENGTH,
+    looks_drawn,
+    may_have_shape,
+    without_drawn,
+    without_tokens,
+)
+
+MASK = "***"
+REMEMBERED = 8_192
+"""Options and texts that are remembered, since users submit the same ones again and again: 30 times as fast."""
+
+# `@sha256:...` behind an address is which image of a container, not where it comes from.
+_AT = re.compile(r"@(?!sha\d+:)")
+_AUTHORITY_ENDS = re.compile(r"[/?#]")
+_PORT = re.compile(r"\d*")
+_BLANKS = re.compile(r"(\s+)")
+
+# `name=value`, or as headers and files have it: `name: value`, `"name": "value"`. A name is no part of a
+# variable's use (`$PWD:/data`) or of what follows an @, and in a path only if it is certain; what follows a colon is no
+# address' `//`.
+_ASSIGNMENT = re.compile(
+    r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
+)
+_NEXT = re.compile(r"""[,;&\s]-{0,2}["']?[A-Za-z_][\w.-]*+["']?=""")
+_VALUE = re.compile(r"""["']?([^\s,;&"']*+)""")
+# `Basic` and what follows it, as headers have it without their name.
+_SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
+_ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]*+/)[^\s@]++(?=@)")  # jdbc:oracle:thin:user/password@host
+_WITH_USER = frozenset({"user", "username", "login", "proxy-user", "http-user", "userpwd", "user-pass", "u"})
+_USER_AND_SECRET = re.compile(r"([A-Za-z][\w.@+-]*+:)(?!//|[0-9]*\Z|[$])\S+")
+_SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
+_SKETCHES = re.compile(
+    r'"script":"([0-9A-Za-z+-]{32})"'
+    r'|"left":(?:"([0-9A-Za-z+-]{32})"|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|null)'
+)
+_NUMBER = re.compile(r"-\.?[0-9]")
+_SIGNS = frozenset({"=", ":", ""})
+_IDENTIFIER = re.compile(r"[A-Za-z][\w.-]*")
+
+
+def masked_text(text: str) -> str:
+    """The text without its secrets."""
+    if len(text) <= REMEMBERED_LENGTH:
+        return _remembered(text)
+    return _masked_text(text)
+
+
+def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
+    """What an option or variable of this name holds, without secrets."""
+    if not value or value == MASK:
+        return value
+    if name in habits.values:
+        return MASK
+    separator = habits.pairs.get(name)
+    if separator and "://" not in value:
+        user, found, secret = value.partition(separator)
+        return f"{user}{found}{MASK}" if user and secret else value
+    if names_secret(name, value):
+        return MASK
+    if ":" in value and name in _WITH_USER and (pair := _USER_AND_SECRET.fullmatch(value)):
+        return f"{pair[1]}{MASK}"
+    return masked_text(value)
+
+
+def masked_options(program: str, options: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """A program's options as `JobMetadata` has them: without dashes, to their values; other words under ""."""
+    return _all_options(options, HABITS.get(basename(program), NONE))
+
+
+def _all_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
+    if habits is NONE:
+        return _merged(_option(key, tuple(values)) for key, values in options.items())
+    words = tuple(options.get("", ()))
+    habits = _of_subcommand(habits, words)
+    logs_in = any(words[: len(verb)] == verb for verb in habits.words)
+    return _merged(_masked_option(key, values, habits, logs_in=logs_in) for key, values in options.items())
+
+
+def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
+    """The words of a command line, without secrets. `habits` are those of the program that they are given to; a
+    program among them is known by its name."""
+    masked: list[str] = []
+    option = ""
+    for word in _after_subcommand(words, habits):
+        if option and word in _SIGNS:
+            masked.append(word)
+        elif option and (not word.startswith("-") or _NUMBER.match(word)):
+            masked.append(masked_value(option, word, habits))
+            option = ""
+        elif len(word) > 1 and word.startswith("-"):
+            option, equals, value = word.lstrip("-").partition("=")
+            shown = masked_value(option, value, habits) if equals else ""
+            masked.append(f"{word[: -len(word.lstrip('-')) or None]}{_masked_key(option, habits)}{equals}{shown}")
+            option = "" if equals else option
+        else:
+            masked.append(masked_value("", word, habits) if "" in habits.pairs else masked_text(word))
+            habits = HABITS.get(basename(word), habits)
+            option = word if _IDENTIFIER.fullmatch(word) and likely(word) is Likely.CERTAIN else ""
+    return masked
+
+
+def masked_json(value: Any, habits: Habits = NONE) -> Any:
+    """A JSON value of any shape, without secrets: in its texts, and under names that hold them. Only texts change.
+
+    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two, whose
+    program has the `habits`.
+    """
+    if isinstance(value, str):
+        return masked_text(value)
+    if isinstance(value, Mapping):
+        return _masked_mapping(value, habits)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        if all(isinstance(one, str) for one in value):
+            return masked_words(value)
+        return [masked_json(one, habits) for one in value]
+    return value
+
+
+def may_hold_secret(json_text: str) -> bool:
+    """False for most JSON, and in a twentieth of the time that it takes to go through its values: no text in it is one
+    that anything is masked in or after."""
+    if "\\" in json_text:
+        return True
+    texts = set(json_text.split('"')[1::2])
+    if "script" in texts:
+        texts.difference_update(*_SKETCHES.findall(json_text))
+    found = set(map(_suspicion, texts))
+    return _CERTAIN in found or {_HINT, _DRAWN} <= found
+
+
+_CERTAIN, _HINT, _DRAWN, _NO = range(4)
+
+
+def _suspicion(text: str) -> int:
+    """_CERTAIN: something is masked in the text, or perhaps after it; _HINT: only where what follows is _DRAWN."""
+    return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_suspicion(text: str) -> int:
+    how = likely(text)
+    pair = ":" in text and _USER_AND_SECRET.fullmatch(text)
+    if how >= Likely.RATHER or pair or basename(text) in HABITS or masked_text(text) != text:
+        return _CERTAIN
+    return _HINT if how is Likely.PERHAPS else _DRAWN if looks_drawn(text) else _NO
+
+
+def habits_of(metadata: Any) -> Habits:
+    """The habits of the program of a job's metadata, for what tells about it elsewhere."""
+    program = metadata.get("program") if isinstance(metadata, Mapping) else None
+    return HABITS.get(program, NONE) if isinstance(program, str) else NONE
+
+
+def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    if isinstance(value.get("program"), str) and isinstance(value.get("options"), Mapping):
+        own["options"] = _masked_json_options(value["options"], habits_of(value))
+        own["script"] = _masked_sketch(value.get("script"))
+    elif isinstance(value.get("name"), str) and "left" in value and "right" in value:
+        of_side = _masked_sketch if value["name"] == "script" else lambda side: _masked_json_options(side, habits)
+        own = {side: of_side(value[side]) for side in ("left", "right")}
+    return {
+        _masked_key(key, NONE): own[key] if key in own else _masked_under(key, one, habits)
+        for key, one in value.items()
+    }
+
+
+def _masked_sketch(value: Any) -> Any:
+    """A script's sketch, which looks as if drawn by chance, stays."""
+    return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
+
+
+def _masked_json_options(options: Any, habits: Habits) -> Any:
+    """Options as JSON has them; what is no such mapping is masked as any value is."""
+    if isinstance(options, Mapping) and all(_are_texts(values) for values in options.values()):
+        return {key: list(values) for key, values in _all_options(options, habits).items()}
+    return masked_json(options, habits)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list | tuple | frozenset) and all(isinstance(value, str) for value in values)
+
+
+def _masked_under(name: str, value: Any, habits: Habits) -> Any:
+    """A value of JSON that has this name."""
+    if isinstance(value, str):
+        return masked_value(name, value)
+    if isinstance(value, list | tuple) and likely(name) is not Likely.NO:
+        return [_masked_under(name, one, habits) for one in value]
+    return masked_json(value, habits)
+
+
+Option = tuple[str, tuple[str, ...]]
+
+
+def _merged(options: Iterable[Option]) -> dict[str, tuple[str, ...]]:
+    """Options whose names are equal once they are masked become one."""
+    merged: dict[str, tuple[str, ...]] = {}
+    for name, values in options:
+        merged[name] = (*merged[name], *values) if name in merged else values
+    return merged
+
+
+def _option(key: str, values: tuple[str, ...]) -> Option:
+    if len(key) + sum(map(len, values)) <= REMEMBERED_LENGTH:
+        return _remembered_option(key, values)
+    return _masked_option(key, values, NONE)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_option(key: str, values: tuple[str, ...]) -> Option:
+    return _masked_option(key, values, NONE)
+
+
+def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: bool = False) -> Option:
+    if not key:
+        return key, tuple(masked_words(values, habits))
+    masked = tuple(masked_value(key, value, habits) for value in values)
+    if logs_in:
+        masked = tuple(MASK if looks_drawn(value) else value for value in masked)
+    return _masked_key(key, habits), masked
+
+
+def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
+    """The habits of a program's subcommand, where it has such."""
+    for word in words if habits.verbs else ():
+        if word in habits.verbs:
+            return Habits(habits.verbs[word])
+    return habits
+
+
+def _masked_key(key: str, habits: Habits) -> str:
+    """An option's name, which a secret may be attached to, or which may be no name but a secret itself."""
+    if len(key) > 1 and key[0] in habits.attached and key not in LONG_NAMES:
+        return f"{key[0]}{MASK}"
+    return masked_text(key) if len(key) >= DRAWN_LENGTH or ":" in key else key
+
+
+def _after_subcommand(words: Sequence[str], habits: Habits) -> Iterable[str]:
+    """The words, but for those that are secrets by where they stand."""
+    if habits.last and words[1:]:
+        return [*words[:-1], MASK]
+    for verb, count in habits.words.items():
+        if tuple(words[: len(verb)]) == verb:
+            kept = len(verb) + count
+            return [*words[:kept], *(word if word.startswith("-") else MASK for word in words[kept:])]
+    return words
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered(text: str) -> str:
+    return _masked_text(text)
+
+
+def _masked_text(text: str) -> str:
+    if may_have_shape(text):
+        text = without_tokens(text, MASK)
+    if "=" in text or ":" in text:
+        if "://" in text and "@" in text:
+            text = _without_userinfo(text)
+        text = _without_values(text)
+        if "oracle:" in text:
+            text = _ORACLE.sub(rf"\g<1>{MASK}", text)
+    if " -" in text or text.startswith("-"):
+        text = _masked_line(text)
+    if " " in text:
+        text = _SCHEME.sub(_without_credential, text)
+    return without_drawn(text, MASK)
+
+
+def _masked_line(text: str) -> str:
+    """A text that has options in it, as a command has that is given to be run."""
+    parts = _BLANKS.split(text)
+    if len(parts) == 1:
+        return text
+    parts[::2] = masked_words(parts[::2])
+    return "".join(parts)
+
+
+def _without_credential(found: re.Match[str]) -> str:
+    """`Basic` is also a word: what follows is `user:password` in base64, or is drawn by chance."""
+    try:
+        pair = b":" in base64.b64decode(found[2] + "==", validate=False)
+    except (binascii.Error, ValueError):
+        pair = False
+    is_secret = pair if found[1].lower() == "basic" else any(character.isdigit() for character in found[2])
+    return f"{found[1]} {MASK}" if is_secret else found[0]
+
+
+def _without_userinfo(text: str) -> str:
+    return "".join(_word_without_userinfo(word) if "://" in word else word for word in _BLANKS.split(text))
+
+
+def _word_without_userinfo(word: str) -> str:
+    """A word without what is before the last @ of each address' authority (RFC 3986, 3.2), if it is not masked already.
+
+    Passwords are written as they are, too: what stands behind `user:` and is no port goes up to the last @ of all.
+    """
+    ats = [found.start() for found in _AT.finditer(word)]
+    parts, done, begin = [], 0, 0
+    while ats and (found := word.find("://", begin, ats[-1])) >= 0:
+        begin = found + len("://")
+        ends = _AUTHORITY_ENDS.search(word, begin)
+        end = ends.start() if ends else len(word)
+        user, colon, password = word[begin:end].partition(":")
+        if colon and not _PORT.fullmatch(password) and "@" not in user and not user.startswith("["):
+            end = len(word)
+        last = bisect_left(ats, end) - 1
+        if last >= 0 and ats[last] >= begin:
+            parts += [word[done:begin], MASK]
+            begin = done = ats[last]
+    return "".join(parts) + word[done:]
+
+
+def _without_values(text: str) -> str:
+    """Up to the next assignment, or all the rest: of what an assignment begins, as any value may be in it, and of what
+    follows a colon, as headers have assignments in their values."""
+    parts, done = [], 0
+    while found := _ASSIGNMENT.search(text, done):
+        value, end = found.end(), found.end()
+        name = found["name"][-NAME_LIMIT:]
+        least = Likely.CERTAIN if text[found.start() - 1 : found.start()] == "/" else Likely.PERHAPS
+        told = _VALUE.match(text, value) if likely(name) >= least else None
+        if told and names_secret(name, told[1] or text[value:]):
+            all_of_it = found.start() == 0 or found["sign"] == ":" or text[value] in "\"'"
+            following = None if all_of_it else _NEXT.search(text, value)
+            end = following.start() if following else len(text)
+            parts += [text[done:value], MASK]
+        else:
+            parts.append(text[done:value])
+        done = end
+    return "".join(parts) + text[done:]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets that are known by what they look like, wherever they stand: tokens with their issuers' prefixes, private
+keys, and texts that chance has drawn."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+REMEMBERED = 8_192
+"""Words that are remembered: jobs name the same files and options again and again."""
+REMEMBERED_LENGTH = 256
+"""Characters of the longest texts that are remembered: together at most 8 MiB."""
+SHORTEST = 15
+"""Characters of the shortest token below, one of Slack's."""
+DRAWN_LENGTH = 20
+"""Characters from which a word is looked at that has no name: with fewer, parts of file names look as random."""
+PART_LENGTH = 16
+"""Characters of the longest part of such a word, between its breaks, from which it is looked at."""
+NAMED_DRAWN_LENGTH = 12
+"""The same where a name hints at a secret."""
+CHANGES = 0.4
+"""Least share of characters that are of another class (capital, small, digit) than the one before. It is 0.62 for
+letters and digits that chance has drawn (under 0.4 for 1 of 100 words of 32), and a third for file names."""
+CHANGES_IN_PATH = 0.52
+"""The same for a path, which is rather a file's than a secret that begins with a slash."""
+
+# Prefix, and what follows it in a token. Prefixes are looked for first, since few texts hold any.
+_TOKENS = {
+    **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\w{16,}"),  # GitHub
+    **dict.fromkeys(
+        ("glpat-", "gldt-", "glft-", "glsoat-", "glrt-", "glcbt-", "glimt-", "glptt-", "glagent-", "gloas-"),
+        r"[\w.-]{16,}",  # GitLab
+    ),
+    **dict.fromkeys(("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z0-9]{16}\b"),  # Amazon
+    **dict.fromkeys(("xoxb-", "xoxp-", "xoxa-", "xoxe-", "xoxo-", "xoxr-", "xoxs-", "xapp-"), r"[\w.-]{10,}"),  # Slack
+    "hooks.slack.com/": r"[\w./-]+",
+    "discord.com/api/webhooks/": r"[\w./-]+",
+    "discordapp.com/api/webhooks/": r"[\w./-]+",
+    "webhook.office.com/": r"[\w./@-]+",
+    "sk-": r"[\w-]{20,}",  # OpenAI, Anthropic, ...
+    **dict.fromkeys(("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"), r"\w{10,}"),  # Stripe
+    **dict.fromkeys(("hf_", "api_org_"), r"[A-Za-z0-9]{30,}"),  # Hugging Face
+    "AIza": r"[\w-]{30,}",  # Google
+    "ya29.": r"[\w.-]{20,}",
+    "GOCSPX-": r"[\w-]{20,}",
+    "npm_": r"[A-Za-z0-9]{30,}",
+    "pypi-": r"[\w-]{40,}",
+    "rubygems_": r"[0-9a-f]{32,}",
+    **dict.fromkeys(("dop_v1_", "doo_v1_", "dor_v1_"), r"[0-9a-f]{32,}"),  # DigitalOcean
+    "SG.": r"[\w-]{16,}\.[\w-]{16,}",  # SendGrid
+    "eyJ": r"[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*)?(?:\.[\w-]+){0,2}",  # JSON Web Tokens
+    "dckr_pat_": r"[\w-]{20,}",  # Docker
+    **dict.fromkeys(("hvs.", "hvb.", "hvr."), r"[\w-]{20,}"),  # Vault
+    **dict.fromkeys(("shpat_", "shpca_", "shppa_", "shpss_"), r"[0-9a-f]{32}"),  # Shopify
+    **dict.fromkeys(("sq0csp-", "sq0atp-"), r"[\w-]{20,}"),  # Square
+    "nvapi-": r"[\w-]{40,}",  # NVIDIA
+    "gsk_": r"[A-Za-z0-9]{40,}",  # Groq
+    "r8_": r"[A-Za-z0-9]{30,}",  # Replicate
+    "glsa_": r"\w{30,}",  # Grafana
+    **dict.fromkeys(("ATATT3", "ATCTT3"), r"[\w=-]{30,}"),  # Atlassian
+    "dapi": r"[0-9a-f]{32}\b",  # Databricks
+    "tskey-": r"[\w-]{16,}",  # Tailscale
+    "PMAK-": r"[0-9a-f-]{40,}",  # Postman
+    "lsv2_": r"\w{30,}",  # LangSmith
+    "AGE-SECRET-KEY-1": r"[0-9A-Z]{50,}",  # age
+    **dict.fromkeys(("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"), r"[\w./$=,+-]{20,}"),  # crypt(3)
+}
+_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})")
+_PREFIXES = tuple(_TOKENS)
+_PRIVATE_KEY = re.compile(
+    r"(?:-----)?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|.*)",
+    re.DOTALL,
+)
+
+_LONG = re.compile(rf"(?<![\w+/$-])[A-Za-z0-9+/_-]{{{DRAWN_LENGTH},}}={{0,2}}(?![\w+/-])")
+_BREAKS = re.compile(r"[/_-]")
+_CLASSES = (re.compile(r"[A-Z]"), re.compile(r"[a-z]"), re.compile(r"[0-9]"))
+_CHANGE = re.compile(r"(?<=[A-Z])[a-z0-9+]|(?<=[a-z])[A-Z0-9+]|(?<=[0-9])[A-Za-z+]|(?<=\+)[A-Za-z0-9]")
+_ENDING = re.compile(r"\.[A-Za-z]\w{0,7}\b")
+_SYLLABLES = re.compile(r"[a-z]{5}")
+_FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")  # of a substance: Ga2O3Al2O3Si4O8C12
+_HEX = re.compile(r"[0-9a-fA-F-]+")
+
+
+def may_have_shape(text: str) -> bool:
+    """False for most texts, and quick: whether `without_tokens` may find anything."""
+    return len(text) >= SHORTEST and (any(prefix in text for prefix in _PREFIXES) or "PRIVATE KEY" in text)
+
+
+def without_tokens(text: str, mask: str) -> str:
+    """The text with `mask` for each token that is known by its prefix, and for private keys."""
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(mask, text)
+    return _TOKEN.sub(mask, text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _has_drawn(text: str) -> bool:
+    return any(is_drawn(found.group(), in_path=_in_path(found)) for found in _LONG.finditer(text))
+
+
+def holds_drawn(text: str) -> bool:
+    """Whether `without_drawn` finds anything: most texts are short, or paths that come again and again."""
+    return len(text) >= DRAWN_LENGTH and (
+        _has_drawn(text) if len(text) <= REMEMBERED_LENGTH else _has_drawn.__wrapped__(text)
+    )
+
+
+def without_drawn(text: str, mask: str) -> str:
+    """The text with `mask` for each long word that chance has drawn."""
+
+    def masked(found: re.Match[str]) -> str:
+        return mask if is_drawn(found.group(), in_path=_in_path(found)) else found.group()
+
+    return _LONG.sub(masked, text) if holds_drawn(text) else text
+
+
+def _in_path(found: re.Match[str]) -> bool:
+    """Whether a word is rather a file's name: of a path, or with an ending."""
+    text, start, end = found.string, found.start(), found.end()
+    if text[start] == "/" or _ENDING.match(text, end):
+        return True
+    return text[start - 1 : start] in (".", "~", "}") and "/" in found.group()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def is_drawn(word: str, *, in_path: bool = False) -> bool:
+    """Whether a word without a name is most likely a key: capitals, small letters and digits as chance mixes them.
+
+    Hexadecimal numbers are none: they name commits, images and files. Parts between breaks are looked at one by one,
+    as file names are mixtures of all three with breaks between.
+    """
+    parts = _BREAKS.split(word.rstrip("="))
+    if in_path:
+        return any(_is_mixture(part, PART_LENGTH, CHANGES_IN_PATH) and not _SYLLABLES.search(part) for part in parts)
+    return any(_is_mixture(part, PART_LENGTH) for part in parts)
+
+
+def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
+    return (
+        len(part) >= least
+        and all(found.search(part) for found in _CLASSES)
+        and len(_CHANGE.findall(part)) >= changes * (len(part) - 1)
+        and not _FORMULA.fullmatch(part)
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def looks_drawn(value: str) -> bool:
+    """The same for a value whose name hints at a secret: hexadecimal numbers count, and shorter ones."""
+    value = value.strip("\"'")
+    if len(value) < NAMED_DRAWN_LENGTH or " " in value or "://" in value:
+        return False
+    if _HEX.fullmatch(value):
+        return any(character in "abcdefABCDEF" for character in value) and any(map(str.isdigit, value))
+    if is_drawn(value):
+        return True
+    plain = value.rstrip("=").replace("%2B", "+").replace("%2F", "/").removesuffix("%3D")
+    return any(_is_mixture(part, NAMED_DRAWN_LENGTH) for part in _BREAKS.split(plain))

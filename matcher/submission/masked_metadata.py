@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job's metadata without secrets: masked as the database does it, before the job is compared with what that holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from reprise.database.secret_masking import masked_options, masked_text
+from reprise.matcher.submission.metadata import JobMetadata
+
+_WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
+"""The texts that come as users write them; the others are the parser's own words."""
+
+
+def masked(metadata: JobMetadata) -> JobMetadata:
+    """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
+    values = vars(metadata)
+    changes: dict[str, Any] = {name: text for name in _WRITTEN if (text := masked_text(values[name])) != values[name]}
+    options = masked_options(metadata.program, metadata.options)
+    if options != metadata.options:
+        changes["options"] = options
+    if metadata.modules:
+        modules = tuple(map(masked_text, metadata.modules))
+        if modules != metadata.modules:
+            changes["modules"] = modules
+    return dataclasses.replace(metadata, **changes) if changes else metadata

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets by every way into the database: none of them is in its file, its log, or what is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprise.database import Database, exchange, schema
+from reprise.database.decisions import DECISION
+from reprise.database.entities import CampaignState, Prediction, RecordStatus
+from reprise.database.secret_masking import MASK
+from reprise.database.upkeep import TABLES
+from tests.unit.database.test_stored import insert, stored_database
+from tests.unit.database_values import artifact, campaign, decision, outcome, record, trial
+
+SECRET = "hunter2x"  # noqa: S105 (an example)
+TOKEN = "ghp_k3J9vQ2mX7pL4tR8wB5nY1cZ6hD0fG3sA9uE"  # noqa: S105 (an example)
+JOB = {
+    "user": "alice",
+    "job_name": f"token={SECRET}",
+    "program": "mysql",
+    "path": "/usr/bin/mysql",
+    "options": {f"p{SECRET}": ["runs"], "password": [SECRET], "": [f"https://alice:{SECRET}@h/x", TOKEN]},
+    "directory": f"/work/{TOKEN}",
+    "script": "LgPHfMinWSWaWFq6mlMAbEnKTu7nz4or",
+}
+FIELDS = [
+    {
+        "name": "options",
+        "left": {"password": [SECRET], f"p{SECRET}": []},
+        "right": {},
+        "parts": [{"name": "option_keys", "left": {f"p{SECRET}": []}, "right": {}, "weight": 1.5}],
+    },
+    {"name": "script", "left": JOB["script"], "right": None, "parts": []},
+]
+TEXT = f"failed: app --password {SECRET} with {TOKEN}"
+SPEC = {
+    "definition": {"application": {"options": [f"--export=ALL,API_TOKEN={SECRET}"]}, "settings": {"apiKey": SECRET}},
+    "component": {"command": f"curl -u alice:{SECRET} https://h"},
+    "metadata": JOB,
+    "size": {"seed": 7},
+}
+WRONG_DECISION: dict[str, Any] = {"metadata": JOB, "reason": TEXT, "fields": FIELDS, "alternatives": [{"why": TEXT}]}
+
+
+def add_campaigns(database: Database, _: Path) -> None:
+    number = database.add_campaign(campaign(name=f"night {TOKEN}", spec=SPEC, summary={"note": TEXT}))
+    database.set_campaign_state(number, CampaignState.STOPPED, {"error": TEXT, "remarks": [TEXT]})
+    database.add_trial(trial(number, message=TEXT))
+    database.update_trial(trial(number, message=TEXT + ".", id=1))
+    database.publish(record(metadata=JOB), artifact(), campaign_id=number, summary={"error": TEXT})
+
+
+def add_records(database: Database, _: Path) -> None:
+    (number, _other) = database.add_records([record(metadata=JOB, status_reason=TEXT), record(metadata=JOB)])
+    database.set_record_status(number, RecordStatus.QUARANTINED, at=5.0, reason=TEXT)
+
+
+def add_decisions(database: Database, _: Path) -> None:
+    database.add_decision(decision(**WRONG_DECISION))
+    database.add_decision_rows([DECISION.encode(decision("d2", **WRONG_DECISION))])
+
+
+def forwarded(**changes: Any) -> dict[str, Any]:
+    """The row of a decision as another host might send it."""
+    row = DECISION.encode(decision("d3"))
+    given = WRONG_DECISION | changes
+    return row | {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+
+
+def take_forwarded(database: Database, _: Path) -> None:
+    database.take_decision_row(forwarded())
+
+
+def put_out(database: Database, _: Path) -> None:
+    database.put_out(json.dumps({"kind": "decision", "row": forwarded()}))
+    database.put_out(json.dumps({"kind": "outcome", "state": "ended", "row": {"user": TOKEN}}))
+    database.put_out(json.dumps({"else": TEXT}))
+
+
+def add_prediction(database: Database, _: Path) -> None:
+    rows = [{"password": SECRET, "command": TEXT, "nodes": 4}]
+    database.add_prediction(
+        Prediction("f", "romio", "1", "write", 1.0, "xgboost 3", {"token": SECRET}, rows, 0, refused=TEXT)
+    )
+
+
+def import_lines(database: Database, directory: Path) -> None:
+    with unmasked(directory / "other.db") as other:
+        lines = [line.encode() for line in exchange.lines(other)]
+    assert any(SECRET.encode() in line for line in lines)
+    exchange.take(database, lines, "export.json")
+
+
+def take_published(database: Database, directory: Path) -> None:
+    with unmasked(directory / "other.db") as other:
+        other.publish_records(directory / "records.db")
+    assert SECRET.encode() in (directory / "records.db").read_bytes()
+    assert database.take_published(directory / "records.db", (directory / "records.db").read_bytes()) == 1
+
+
+WAYS: list[Callable[[Database, Path], None]] = [
+    add_campaigns,
+    add_records,
+    add_decisions,
+    take_forwarded,
+    put_out,
+    add_prediction,
+    import_lines,
+    take_published,
+]
+
+
+@contextlib.contextmanager
+def unmasked(path: Path) -> Any:
+    """A database with secrets in it, which this release cannot have written."""
+    Database.open(path, create=True).close()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        fill(connection)
+    with Database.open(path) as database:
+        yield database
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    """A row of each table that has secrets, with the columns that the schema has."""
+    values: dict[str, Any] = {
+        "campaign": campaign(id=1),
+        "trial": trial(1, id=1),
+        "record": record(id=1),
+        "decision": decision(),
+        "outcome": outcome(id=1),
+        "prediction": Prediction("f", "romio", "1", "write", 1.0, "x", {}, [], 0, id=1),
+    }
+    there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in TABLES:
+        if table.name in values and table.name in there:
+            insert(connection, table, values[table.name])
+    job, spec, fields, text = map(json.dumps, (JOB, SPEC, FIELDS, TEXT))
+    connection.execute("UPDATE campaign SET name = ?, spec = ?, summary = ?", (TOKEN, spec, f'{{"error":{text}}}'))
+    connection.execute("UPDATE trial SET message = ?", (TEXT,))
+    connection.execute("UPDATE record SET metadata = ?", (job,))
+    connection.execute(
+        "UPDATE decision SET metadata = ?, reason = ?, fields = ?, alternatives = ?", (job, TEXT, fields, f"[{text}]")
+    )
+    if "prediction" in there:
+        connection.execute("UPDATE prediction SET settings = ?, refused = ?", (f'{{"apiKey":"{SECRET}"}}', TEXT))
+    if "outbox" in there:
+        message = json.dumps({"kind": "decision", "row": forwarded()})
+        connection.execute("INSERT INTO outbox (message) VALUES (?)", (message,))
+
+
+def bytes_of(path: Path) -> bytes:
+    """All that SQLite has on the disk."""
+    return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+
+
+def secrets_in(data: bytes) -> list[str]:
+    return [one for one in (SECRET, TOKEN, TOKEN[4:20]) if one.encode() in data]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+def test_a_secret_is_masked_by_every_way_into_the_database(way: Callable[..., None], tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    with Database.open(file, create=True) as database:
+        way(database, tmp_path)
+        assert MASK.encode() in bytes_of(file), "something was stored"
+        assert secrets_in(bytes_of(file)) == [], "in the file and its log"
+    assert secrets_in(file.read_bytes()) == []
+
+
+def test_what_is_no_secret_is_stored_as_it_is_given(tmp_path: Path) -> None:
+    job = {**JOB, "job_name": "solve", "options": {"n": ["3"], "label-key": ["REF"]}, "directory": "/work"}
+    with Database.open(tmp_path / "a.db", create=True) as database:
+        number = database.add_record(
+            record(metadata=job, environment={"X_TOKEN": SECRET}, parametrization={"key": "a"})
+        )
+        found = database.record(number)
+    assert (found.metadata, found.environment, found.parametrization) == (job, {"X_TOKEN": SECRET}, {"key": "a"})
+
+
+def test_sketches_of_scripts_stay_in_decisions(tmp_path: Path) -> None:
+    with Database.open(tmp_path / "a.db", create=True) as database:
+        database.add_decision(decision(**WRONG_DECISION))
+        found = database.decision("d1")
+    assert found.metadata["script"] == found.fields[1]["left"] == JOB["script"]
+    assert found.fields[0]["left"] == {"password": [MASK], f"p{MASK}": []}
+
+
+def test_every_column_that_is_not_masked_is_a_column() -> None:
+    from reprise.database.masked_columns import OURS
+
+    assert OURS.keys() == {table.name for table in TABLES}
+    assert {table.name: OURS[table.name] - set(table.columns()) - {"default", "tuned"} for table in TABLES} == {
+        table.name: set() for table in TABLES
+    }
+
+
+@pytest.mark.parametrize("version", [1, 5, 10, len(schema.load_migrations()) - 1])
+def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_file(
+    version: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.db"
+    stored_database(version, file)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA secure_delete = OFF")
+        with connection:
+            for table in (
+                "outcome",
+                "decision",
+                "record",
+                "trial",
+                "campaign",
+                *(["prediction"] if version > 5 else []),
+            ):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of this test's)
+            fill(connection)
+        with connection:  # more, which is deleted again: it is left in pages that nothing uses
+            connection.executemany(
+                "UPDATE decision SET reason = ?", [(f"{TEXT} {number} {'x' * 5000}",) for number in range(9)]
+            )
+            connection.execute("UPDATE decision SET reason = ?", (TEXT,))
+        assert secrets_in(bytes_of(file))
+        with Database.open(file, create=True) as database:
+            assert database.decision("d1").metadata["options"][f"p{MASK}"] == ["runs"]
+            assert database.record(1).metadata["job_name"] == f"token={MASK}"
+            assert database.campaign(1).spec["size"] == {"seed": 7}
+            assert database.problems() == []
+            assert secrets_in(bytes_of(file)) == []
+    assert secrets_in(bytes_of(file)) == []
+
+
+def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.db"
+    stored_database(10, file)
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}",))
+        connection.execute("UPDATE decision SET reason = ?", (TEXT,))
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "erase_replaced", lambda _: None)  # killed before it
+        Database.open(file, create=True).close()
+    assert secrets_in(bytes_of(file))
+    Database.open(file).close()
+    Database.open(file, create=True).close()
+    assert secrets_in(bytes_of(file)) == []
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
