@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets that reach the database, and options of real scripts that are masked though they hold none.
+
+    python -m bench.trust.secrets_stored [FOLDER]
+
+Each of `secret_forms` is sent to a real daemon over its socket; then its files are searched. FOLDER holds batch scripts
+as a site has them, or archives (.tar.*) of such; without it, false masks are not measured. Prints JSON.
+
+A folder has no labels. What is masked of it counts as no secret, unless a second rule, which is stricter and shares
+nothing with the product's, says that it is one: `_is_secret`. The names of options (no values) are printed for review.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.trust.secret_forms import Form, forms
+from reprise.database import Database
+from reprise.database.secret_masking import MASK
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.masked_metadata import masked
+from reprise.matcher.submission.metadata import JobMetadata
+from tests.unit.matcher_daemon import Daemon
+from tests.waiting import wait_for
+
+NO_SCRIPTS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
+TEMPLATE = re.compile(r"\{\{|<%")
+FILE_LIMIT = 1_000_000
+"""Bytes of the longest file that is read: scripts are shorter, and what is longer is data."""
+
+_NAME = re.compile(
+    r"(?:pass(?:word|wd|phrase|code)|secret|(?:api|access|private|auth|account)[_.-]?key|_pat\b|jwt|bearer|credential"
+    r"|(?:^|[_.-])(?:token|pwd|auth)$)",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(
+    r"(?:[0-9.]+|true|false|none|yes|no|on|off|[~/.][\w/.-]*|<.*>|\[.*\]|\$\w+|\$\{\w+\})", re.IGNORECASE
+)
+_PREFIX = re.compile(r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|AKIA|xox[abp]-|AIza|npm_|pypi-|eyJ|-----BEGIN)")
+_ADDRESS = re.compile(r"\w+://[^/@\s]+@")
+_ASSIGNED = re.compile(r"\b(\w+)=(\S+)")
+_KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z])[0-9a-f]{32,64}|(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z+/]{24,}={0,2}")
+
+
+def measure(scripts: Path | None) -> dict[str, float]:
+    """`secrets_stored`: forms of which something is found in the daemon's files, of `secret_forms`; `false_masks`: the
+    share of options of the folder's scripts that are masked though they hold no secret, left out without a folder."""
+    tried = list(forms())
+    result = {"secrets_stored": float(len(stored(tried))), "secret_forms": float(len(tried))}
+    return result if scripts is None else result | {"false_masks": false_masks(scripts)}
+
+
+def stored(tried: list[Form]) -> list[str]:
+    """The names of the forms of which something is in a file that the daemon wrote."""
+    with tempfile.TemporaryDirectory() as name:
+        daemon = Daemon(Path(name)).start()
+        try:
+            told = [json.dumps(daemon.ask(_message(form))) for form in tried]
+            wait_for("all decisions", lambda: _decisions(daemon) == len(tried))
+            written = _written(Path(name))
+        finally:
+            daemon.stop()
+        written += _written(Path(name))
+    found = [form.name for form, reply in zip(tried, told, strict=True) if _holds(written, form) or _holds(reply, form)]
+    for one in found:
+        sys.stdout.write(f"stored: {one}\n")
+    return found
+
+
+def _message(form: Form) -> Mapping[str, object]:
+    client = {"plugin": "0", "slurm": "22.05"}
+    head = {"v": 1, "kind": "decide", "point": "submit", "mode": "explain", "client": client}
+    return {**head, "submission": form.request}
+
+
+def _decisions(daemon: Daemon) -> int:
+    with Database.open(daemon.database, read_only=True) as database:
+        return database.counts()["decision"]
+
+
+def _written(directory: Path) -> str:
+    """All that is in files below a directory, the database's log of changes and the daemon's own among them."""
+    files = (file for file in directory.rglob("*") if file.is_file())
+    return "".join(file.read_bytes().decode("utf-8", errors="replace") for file in files)
+
+
+def _holds(text: str, form: Form) -> bool:
+    return any(part in text for part in form.parts)
+
+
+def false_masks(folder: Path) -> float:
+    """The share of options that are masked and are no secrets; prints their names."""
+    options, names = 0, Counter[str]()
+    for name, text in _scripts(folder):
+        job = parse(Submission.for_script(f"/{name}", text), user="u", submit_time=1.7e9)
+        for option, value, is_masked in _options(job):
+            options += 1
+            if is_masked and not _is_secret(option, value, text):
+                names[option or "(a word without an option)"] += 1
+    for option, count in names.most_common():
+        sys.stdout.write(f"masked, and perhaps no secret: {count} of {options}: {option[:60]}\n")
+    return names.total() / max(options, 1)
+
+
+def _scripts(folder: Path) -> Iterator[tuple[str, str]]:
+    """Name and text of each file that may be a batch script."""
+    for path in sorted(folder.rglob("*")):
+        if ".tar" in path.suffixes:
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    if member.isfile() and member.size <= FILE_LIMIT and (file := archive.extractfile(member)):
+                        yield from _script(member.name, file.read())
+        elif path.is_file() and path.stat().st_size <= FILE_LIMIT:
+            yield from _script(str(path.relative_to(folder)), path.read_bytes())
+
+
+def _script(name: str, data: bytes) -> Iterator[tuple[str, str]]:
+    text = data.decode("utf-8", errors="replace")
+    if not name.endswith(NO_SCRIPTS) and text.startswith("#!") and not TEMPLATE.search(text):
+        yield name, text
+
+
+def _options(job: JobMetadata) -> Iterator[tuple[str, str, bool]]:
+    """(name, value before it is masked, whether it is masked) of each option and each word of a program's command
+    line. What comes from a variable that is masked is so already."""
+    after = masked(job).options
+    for name, values in job.options.items():
+        if name not in after:
+            yield name, "", True
+        for value, shown in zip(values or ("",), after.get(name) or ("",) * max(1, len(values)), strict=False):
+            yield name, value, value != shown or MASK in value
+
+
+def _is_secret(option: str, value: str, script: str) -> bool:
+    """The second rule. `value` is MASK where a variable was masked: then the script has to set one with such a name."""
+    if MASK in value:
+        return any(_NAME.search(name) and not _PLAIN.fullmatch(held) for name, held in _ASSIGNED.findall(script))
+    if _NAME.search(option) and not _PLAIN.fullmatch(value):
+        return True
+    if _PREFIX.match(value) or _ADDRESS.search(value) or _KEY.fullmatch(value):
+        return True
+    return any(_NAME.search(name) and not _PLAIN.fullmatch(held) for name, held in _ASSIGNED.findall(value))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{json.dumps(measure(Path(sys.argv[1]) if sys.argv[1:] else None))}\n")
