@@ -45,10 +45,10 @@ _ASSIGNMENT = re.compile(
     r"""(?<![\w$.@-])(?<!\$\{)-{0,2}(?P<name>[A-Za-z_][\w.-]*+)["']?\s*+(?P<sign>[=:])(?!//|:)\s*+(?=\S)"""
 )
 _NEXT = re.compile(r"""[,;&\s]-{0,2}["']?[A-Za-z_][\w.-]*+["']?=""")
-_VALUE = re.compile(r"""["']?([^\s,;&"']*+)""")
+_VALUE = re.compile(r"""["']?([^\s,;&"'=]{0,256}+={0,2})""")
 # `Basic` and what follows it, as headers have it without their name.
 _SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
-_ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]*+/)[^\s@]++(?=@)")  # jdbc:oracle:thin:user/password@host
+_ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)")  # jdbc:oracle:thin:user/password@host
 _WITH_USER = frozenset({"user", "username", "login", "proxy-user", "http-user", "userpwd", "user-pass", "u"})
 _USER_AND_SECRET = re.compile(r"([A-Za-z][\w.@+-]*+:)(?!//|[0-9]*\Z|[$])\S+")
 _SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
@@ -282,7 +282,7 @@ def _masked_text(text: str) -> str:
         if "://" in text and "@" in text:
             text = _without_userinfo(text)
         text = _without_values(text)
-        if "oracle:" in text:
+        if "oracle:" in text and "@" in text:
             text = _ORACLE.sub(rf"\g<1>{MASK}", text)
     if " -" in text or text.startswith("-"):
         text = _masked_line(text)
@@ -338,18 +338,22 @@ def _word_without_userinfo(word: str) -> str:
 def _without_values(text: str) -> str:
     """Up to the next assignment, or all the rest: of what an assignment begins, as any value may be in it, and of what
     follows a colon, as headers have assignments in their values."""
-    parts, done = [], 0
-    while found := _ASSIGNMENT.search(text, done):
-        value, end = found.end(), found.end()
-        name = found["name"][-NAME_LIMIT:]
-        least = Likely.CERTAIN if text[found.start() - 1 : found.start()] == "/" else Likely.PERHAPS
-        told = _VALUE.match(text, value) if likely(name) >= least else None
-        if told and names_secret(name, told[1] or text[value:]):
-            all_of_it = found.start() == 0 or found["sign"] == ":" or text[value] in "\"'"
-            following = None if all_of_it else _NEXT.search(text, value)
-            end = following.start() if following else len(text)
-            parts += [text[done:value], MASK]
-        else:
-            parts.append(text[done:value])
-        done = end
-    return "".join(parts) + text[done:]
+    parts, kept, at = [], 0, 0
+    while found := _ASSIGNMENT.search(text, at):
+        at = found.end()
+        how = likely(found["name"])
+        if how is not Likely.NO and _holds_secret(text, found, how):
+            all_of_it = found.start() == 0 or found["sign"] == ":" or text[at] in "\"'"
+            following = None if all_of_it else _NEXT.search(text, at)
+            parts += [text[kept:at], MASK]
+            kept = at = following.start() if following else len(text)
+    return "".join(parts) + text[kept:]
+
+
+def _holds_secret(text: str, found: re.Match[str], how: Likely) -> bool:
+    """Whether what an assignment gives is a secret. In a path, only a name that is certain is one."""
+    begin = found.start()
+    if begin and text[begin - 1] == "/" and how is not Likely.CERTAIN:
+        return False
+    value = _VALUE.match(text, found.end())
+    return names_secret(found["name"], (value and value[1]) or text[found.end() : found.end() + NAME_LIMIT])

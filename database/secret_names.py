@@ -78,10 +78,14 @@ _HARMLESS = re.compile(
 _VARIABLE = re.compile(r"\"?(?:\$\w+|\$\{\w+\})\"?")  # what the shell would put there is not here
 
 
-@lru_cache(maxsize=REMEMBERED)
 def likely(name: str) -> Likely:
     """How likely what an option or variable of this name holds is a secret."""
-    words = [word.lower() for word in _WORD.findall(name[-NAME_LIMIT:])]
+    return _likely(name if len(name) <= NAME_LIMIT else name[-NAME_LIMIT:])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _likely(name: str) -> Likely:
+    words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in _ABOUT or _ABOUT_END.search(words[-1]):
         return Likely.NO
     if any(word in _CERTAIN or _CERTAIN_PART.search(word) for word in words):

@@ -48,8 +48,8 @@ _TOKENS = {
     "pypi-": r"[\w-]{40,}",
     "rubygems_": r"[0-9a-f]{32,}",
     **dict.fromkeys(("dop_v1_", "doo_v1_", "dor_v1_"), r"[0-9a-f]{32,}"),  # DigitalOcean
-    "SG.": r"[\w-]{16,}\.[\w-]{16,}",  # SendGrid
-    "eyJ": r"[\w-]{8,}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*)?(?:\.[\w-]+){0,2}",  # JSON Web Tokens
+    "SG.": r"[\w-]{16,64}\.[\w-]{16,}",  # SendGrid
+    "eyJ": r"[\w-]{8,1024}={0,2}\.[\w-]{8,}={0,2}(?:\.[\w-]*)?(?:\.[\w-]+){0,2}",  # JSON Web Tokens
     "dckr_pat_": r"[\w-]{20,}",  # Docker
     **dict.fromkeys(("hvs.", "hvb.", "hvr."), r"[\w-]{20,}"),  # Vault
     **dict.fromkeys(("shpat_", "shpca_", "shppa_", "shpss_"), r"[0-9a-f]{32}"),  # Shopify
@@ -66,7 +66,9 @@ _TOKENS = {
     "AGE-SECRET-KEY-1": r"[0-9A-Z]{50,}",  # age
     **dict.fromkeys(("$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$argon2"), r"[\w./$=,+-]{20,}"),  # crypt(3)
 }
-_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})")
+_TOKEN = re.compile(
+    rf"(?<![A-Za-z0-9])(?!(?<=[_-])eyJ)(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})"
+)
 _PREFIXES = tuple(_TOKENS)
 _PRIVATE_KEY = re.compile(
     r"(?:-----)?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|.*)",
@@ -95,16 +97,18 @@ def without_tokens(text: str, mask: str) -> str:
     return _TOKEN.sub(mask, text)
 
 
-@lru_cache(maxsize=REMEMBERED)
+def holds_drawn(text: str) -> bool:
+    """Whether `without_drawn` finds anything: most texts are short, or paths that come again and again."""
+    if len(text) < DRAWN_LENGTH:
+        return False
+    return _remembered_drawn(text) if len(text) <= REMEMBERED_LENGTH else _has_drawn(text)
+
+
 def _has_drawn(text: str) -> bool:
     return any(is_drawn(found.group(), in_path=_in_path(found)) for found in _LONG.finditer(text))
 
 
-def holds_drawn(text: str) -> bool:
-    """Whether `without_drawn` finds anything: most texts are short, or paths that come again and again."""
-    return len(text) >= DRAWN_LENGTH and (
-        _has_drawn(text) if len(text) <= REMEMBERED_LENGTH else _has_drawn.__wrapped__(text)
-    )
+_remembered_drawn = lru_cache(maxsize=REMEMBERED)(_has_drawn)
 
 
 def without_drawn(text: str, mask: str) -> str:
@@ -124,7 +128,6 @@ def _in_path(found: re.Match[str]) -> bool:
     return text[start - 1 : start] in (".", "~", "}") and "/" in found.group()
 
 
-@lru_cache(maxsize=REMEMBERED)
 def is_drawn(word: str, *, in_path: bool = False) -> bool:
     """Whether a word without a name is most likely a key: capitals, small letters and digits as chance mixes them.
 
@@ -146,11 +149,15 @@ def _is_mixture(part: str, least: int, changes: float = CHANGES) -> bool:
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
 def looks_drawn(value: str) -> bool:
     """The same for a value whose name hints at a secret: hexadecimal numbers count, and shorter ones."""
+    return len(value) >= NAMED_DRAWN_LENGTH and _looks_drawn(value[:REMEMBERED_LENGTH])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _looks_drawn(value: str) -> bool:
     value = value.strip("\"'")
-    if len(value) < NAMED_DRAWN_LENGTH or " " in value or "://" in value:
+    if len(value) < NAMED_DRAWN_LENGTH or " " in value or "://" in value or "=" in value.rstrip("="):
         return False
     if _HEX.fullmatch(value):
         return any(character in "abcdefABCDEF" for character in value) and any(map(str.isdigit, value))

@@ -135,6 +135,18 @@ def test_a_text_without_a_secrets_name_and_an_address_stays_as_it_is(text: str) 
         "key:",
         ",a",
         "Aa",
+        "Aa1",
+        "sig=",
+        " -a",
+        " -x token=1,",
+        "-eyJabc",
+        "SG.",
+        "oracle:a:/",
+        "BEGIN PRIVATE KEY-----",
+        "-----BEGIN A PRIVATE KEY-----x",
+        "Basic ",
+        "mysql -p ",
+        "$6$",
     ],
 )
 def test_a_text_of_the_greatest_size_takes_no_time(piece: str) -> None:
