@@ -49,6 +49,8 @@ _VALUE = re.compile(r"""["']?([^\s,;&"'=]{0,256}+={0,2})""")
 # `Basic` and what follows it, as headers have it without their name.
 _SCHEME = re.compile(r"\b(Basic|Bearer|Negotiate)\s++([\w.~+/-]{8,}+=*)", re.IGNORECASE)
 _ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)")  # jdbc:oracle:thin:user/password@host
+_LOGIN = re.compile(r"(?<![\w/@:.+-])([A-Za-z][\w.+-]{0,64}+:)(?!\d++@)[^\s/@:]{4,64}+(?=@(?!sha\d+:)[A-Za-z])")
+_IDENTIFIED = re.compile(r"(\bIDENTIFIED\s++BY\s++)\S++", re.IGNORECASE)  # SQL
 _WITH_USER = frozenset({"user", "username", "login", "proxy-user", "http-user", "userpwd", "user-pass", "u"})
 _USER_AND_SECRET = re.compile(r"([A-Za-z][\w.@+-]*+:)(?!//|[0-9]*\Z|[$])\S+")
 _SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
@@ -57,6 +59,7 @@ _SKETCHES = re.compile(
     r'|"left":(?:"([0-9A-Za-z+-]{32})"|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|null)'
 )
 _NUMBER = re.compile(r"-\.?[0-9]")
+_CLUSTER = re.compile(r"[A-Za-z]{2,6}")
 _SIGNS = frozenset({"=", ":", ""})
 _IDENTIFIER = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -72,6 +75,8 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
     """What an option or variable of this name holds, without secrets."""
     if not value or value == MASK:
         return value
+    if habits.attached and _CLUSTER.fullmatch(name) and name not in {*LONG_NAMES, *habits.values, *habits.pairs}:
+        name = name[-1]  # `-sSu name:password`
     if name in habits.values:
         return MASK
     separator = habits.pairs.get(name)
@@ -254,8 +259,9 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
 
 def _masked_key(key: str, habits: Habits) -> str:
     """An option's name, which a secret may be attached to, or which may be no name but a secret itself."""
-    if len(key) > 1 and key[0] in habits.attached and key not in LONG_NAMES:
-        return f"{key[0]}{MASK}"
+    if key.startswith(habits.attached) and key not in LONG_NAMES:
+        option = max((one for one in habits.attached if key.startswith(one)), key=len)
+        return key if key == option else f"{option}{MASK}"
     return masked_text(key) if len(key) >= DRAWN_LENGTH or ":" in key else key
 
 
@@ -282,12 +288,13 @@ def _masked_text(text: str) -> str:
         if "://" in text and "@" in text:
             text = _without_userinfo(text)
         text = _without_values(text)
-        if "oracle:" in text and "@" in text:
+        if "@" in text and ":" in text:
+            text = _LOGIN.sub(rf"\g<1>{MASK}", text)
             text = _ORACLE.sub(rf"\g<1>{MASK}", text)
     if " -" in text or text.startswith("-"):
         text = _masked_line(text)
     if " " in text:
-        text = _SCHEME.sub(_without_credential, text)
+        text = _IDENTIFIED.sub(rf"\g<1>{MASK}", _SCHEME.sub(_without_credential, text))
     return without_drawn(text, MASK)
 
 

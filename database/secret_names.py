@@ -32,10 +32,12 @@ def _words(text: str) -> frozenset[str]:
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Within a word, too, since names are often written without breaks: PGPASSWORD, dbpassword, clientsecret. `secretary`,
 # `secretion` and `secretome` are words of their own.
-_CERTAIN_PART = re.compile(r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|secret(?!ar|ion|om|or|ed)")
+_CERTAIN_PART = re.compile(
+    r"passw(?:or[dt]|d)|passphrase|passcode|kennwort|motdepasse|contrasen|wachtwoord|secret(?!ar|ion|om|or|ed)"
+)
 _CERTAIN = _words("jwt bearer authorization psswd pswd psw pwrd pword authtok")
-_RATHER = _words("pass pwd pw token tokens auth cred creds credential credentials cookie cookies otp sas passwds")
-_RATHER_END = re.compile(r".(?:pass|pwd|token|cookie)\Z")
+_RATHER = _words("pass pwd pw token tokens auth cred creds credential credentials cookie cookies otp sas oauth passwds")
+_RATHER_END = re.compile(r".(?:pass|pwd|token|cookie)\Z|(?:root|admin|user|my|db|sql|ldap|bind|ftp|http|smtp|mail)pw\Z")
 # What a key opens, or whose it is. Other keys are those of dictionaries and tables (`--label-key`).
 _OPENING = (
     "access account admin api app application auth azure client consumer crypt db deploy enc encrypt encryption "
@@ -44,7 +46,9 @@ _OPENING = (
 )
 _KEY_END = re.compile(rf"(?:{'|'.join(_OPENING.split())})keys?\Z")
 _OPENING_WORDS = _words(_OPENING)
-_PERHAPS = _words("key keys sig signature code session sessionid sid nonce salt hash digest sign apitoken hmac pin")
+_PERHAPS = _words(
+    "key keys sig signature code session sessionid sid nonce salt hash digest hmac pin license licence access"
+)
 # Beside these, `pass` and `token` are those of filters, of compilers and of language models.
 _OTHER_SENSE = _words(
     "low high band all two one first second third multi single by through over filter filters num n max min per "

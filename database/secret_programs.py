@@ -12,13 +12,13 @@ class Habits:
     """How a program takes secrets. Options are without their dashes; "" are words that belong to no option.
 
     `values`: options whose value is a secret. `pairs`: options whose value holds one after a separator. `attached`:
-    letters of short options that a secret may be written to (`-pSECRET`). `verbs`: `values` of one subcommand only.
+    short options that a secret may be written to (`-pSECRET`). `verbs`: `values` of one subcommand only.
     `words`: subcommands after which words are secrets, and how many words come before those; `last`: the last word is.
     """
 
     values: frozenset[str] = frozenset()
     pairs: Mapping[str, str] = field(default_factory=dict)
-    attached: str = ""
+    attached: tuple[str, ...] = ()
     verbs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     words: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     last: bool = False
@@ -28,39 +28,40 @@ NONE = Habits()
 _LOGIN = {"login": frozenset({"p"})}
 _BY_PROGRAMS = {
     "mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mysqlslap mysqlbinlog mysqlsh mycli mydumper": Habits(
-        frozenset({"p"}), attached="p"
+        frozenset({"p"}), attached=("p",)
     ),
-    "mariadb mariadb-dump mariadb-admin mariadb-import mariadb-check": Habits(frozenset({"p"}), attached="p"),
+    "mariadb mariadb-dump mariadb-admin mariadb-import mariadb-check": Habits(frozenset({"p"}), attached=("p",)),
     "mongo mongosh mongodump mongorestore mongoimport mongoexport cqlsh dsbulk": Habits(frozenset({"p"})),
-    "sqlcmd bcp": Habits(frozenset({"P"}), attached="P"),
+    "sqlcmd bcp": Habits(frozenset({"P"}), attached=("P",)),
     "sqlplus expdp impdp sqlldr rman": Habits(pairs={"": "/", "userid": "/"}),
-    "redis-cli": Habits(frozenset({"a"}), attached="a"),
+    "redis-cli": Habits(frozenset({"a"}), attached=("a",)),
     "influx": Habits(frozenset({"t"})),
     "beeline rabbitmqadmin": Habits(frozenset({"p"})),
     "curl": Habits(
         frozenset({"b", "cookie"}),
         {"u": ":", "user": ":", "U": ":", "proxy-user": ":", "E": ":", "cert": ":"},
-        attached="uUb",
+        attached=("u", "U", "b"),
     ),
     "http https": Habits(pairs={"a": ":", "auth": ":"}),
     "lftp": Habits(pairs={"u": ",", "user": ","}),
     "ncftpput ncftpget": Habits(frozenset({"p"})),
-    "smbclient rpcclient smbget smbcacls smbtree net": Habits(pairs={"U": "%", "user": "%"}, attached="U"),
-    "sshpass": Habits(frozenset({"p"}), attached="p"),
+    "smbclient rpcclient smbget smbcacls smbtree net": Habits(pairs={"U": "%", "user": "%"}, attached=("U",)),
+    "sshpass": Habits(frozenset({"p"}), attached=("p",)),
     "plink pscp psftp": Habits(frozenset({"pw"})),
-    "xfreerdp": Habits(attached="p"),
     "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapcompare": Habits(
-        frozenset({"w"}), attached="w"
+        frozenset({"w"}), attached=("w",)
     ),
     "snmpwalk snmpget": Habits(frozenset({"c", "A", "X"})),
-    "ipmitool": Habits(frozenset({"P"}), attached="P"),
+    "ipmitool": Habits(frozenset({"P"}), attached=("P",)),
     "mosquitto_pub mosquitto_sub": Habits(frozenset({"P"})),
-    "7z 7za 7zr 7zz rar unrar": Habits(frozenset({"p"}), attached="p"),
-    "zip unzip": Habits(frozenset({"P"}), attached="P"),
+    "7z 7za 7zr 7zz": Habits(frozenset({"p"}), attached=("p",)),
+    "rar unrar": Habits(frozenset({"p"}), attached=("p", "hp")),
+    "zip unzip": Habits(frozenset({"P"}), attached=("P",)),
     "openssl": Habits(frozenset({"k", "K", "passin", "passout"})),
-    "swift": Habits(frozenset({"K"}), attached="K"),
+    "swift": Habits(frozenset({"K"}), attached=("K",)),
     "mc mcli": Habits(words={("alias", "set"): 3, ("config", "host", "add"): 3}),
-    "htpasswd xauth iinit": Habits(last=True),
+    "htpasswd xauth": Habits(last=True),
+    "iinit": Habits(words={(): 0}),
     "wandb vault comet": Habits(words={("login",): 0}),
     "docker podman nerdctl skopeo buildah helm az oc synapse": Habits(verbs=_LOGIN),
     "apptainer singularity": Habits(verbs={**_LOGIN, "push": frozenset({"p"})}),

@@ -8,7 +8,8 @@ import re
 
 import pytest
 
-from reprise.database.masked_columns import OURS
+from reprise.database.masked_columns import OURS, masked_cell
+from reprise.database.secret_masking import masked_json
 from reprise.database.upkeep import TABLES
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.masked_metadata import masked
@@ -48,6 +49,9 @@ def test_a_form_is_masked(form: str) -> None:
     assert found(form) or found(stored(job)) or "$" in form or "set --" in form, "the secret got there"
     assert not found(stored(masked(job)))
     assert masked(masked(job)) == masked(job)
+    as_stored = masked_json(job.to_json())
+    assert JobMetadata.from_json(as_stored) == masked(job), "records and jobs are masked alike"
+    assert json.loads(masked_cell(stored(job))) == as_stored, "and so is what comes as text"
 
 
 @pytest.mark.parametrize("form", forms("Not found"))
