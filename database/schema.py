@@ -107,18 +107,24 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
     return found
 
 
-def erase_replaced(connection: sqlite3.Connection) -> None:
+def erase_replaced(connection: sqlite3.Connection) -> str:
     """Write the file anew, without text that is not in the database any more, if a migration has asked for it.
 
-    Whoever is killed in it leaves that to the next. Takes as much room again as the database has, for as long.
+    Takes as much room again as the database has, for as long. Returns why it could not be done, empty where it is done:
+    the database is in order without it, so that it only waits for the next call, as it does where this is killed.
     """
     if connection.execute("PRAGMA user_version").fetchone()[0] != PENDING:
-        return
-    connection.execute("PRAGMA secure_delete = ON")
-    connection.execute("VACUUM")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.execute("PRAGMA user_version = 0")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return ""
+    try:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("VACUUM")
+        if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            return "another process reads it"
+        connection.execute("PRAGMA user_version = 0")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        return str(error)
+    return ""
 
 
 @functools.lru_cache(maxsize=64)  # a condition and the change that it is for ask for the same

@@ -34,9 +34,10 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 class Store:
     """A database file and one connection to it; for one thread at a time, beside any number of other processes."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, migrated_from: int, not_erased: str = "") -> None:
         self.path = path
         self.migrated_from = migrated_from
+        self.not_erased = not_erased
         self._connection = connection
 
     @classmethod
@@ -46,7 +47,8 @@ class Store:
         """Open the database at `path`.
 
         With `create`, make what is missing: the directory, the file, and newer versions of the schema (`migrated_from`
-        tells which version was found; 0: none). Raises a DatabaseError where it cannot be used.
+        tells which version was found; 0: none; `not_erased`, why text that was replaced is still in unused parts of the
+        file). Raises a DatabaseError where it cannot be used.
         """
         if create and read_only:
             raise ValueError("a database cannot be created read-only")
@@ -64,11 +66,11 @@ class Store:
                 check_same_thread=False,
             )
             try:
-                found = _prepare(connection, path, create=create, read_only=read_only)
+                found, not_erased = _prepare(connection, path, create=create, read_only=read_only)
             except BaseException:
                 connection.close()
                 raise
-        return cls(path, connection, found)
+        return cls(path, connection, found, not_erased)
 
     def close(self) -> None:
         """Close the connection; the object is of no use afterwards."""
@@ -247,18 +249,19 @@ def _check_file(path: Path, read_only: bool) -> None:
         raise AccessError(f"{path}: it or its directory may not be written by this user: run this as their owner")
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> int:
-    """Set the connection up and return the version of the schema that was found."""
+def _prepare(connection: sqlite3.Connection, path: Path, *, create: bool, read_only: bool) -> tuple[int, str]:
+    """Set the connection up. Returns the version of the schema that was found, and `not_erased`."""
+    not_erased = ""
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     migrations = schema.load_migrations()
     if create:
         found = schema.migrate(connection, path, migrations)
-        schema.erase_replaced(connection)
+        not_erased = schema.erase_replaced(connection)
     else:
         found = schema.version_of(connection, path)
         schema.require_newest(found, path, migrations)
     if not read_only:
         connection.execute("PRAGMA journal_mode = WAL")
-    return found
+    return found, not_erased

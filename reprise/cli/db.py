@@ -38,6 +38,12 @@ def init(ctx: click.Context) -> None:
             click.echo(f"{path}: brought from schema version {database.migrated_from} to {version}")
         else:
             click.echo(f"{path}: already at version {version}")
+        if database.not_erased:
+            click.echo(
+                f"{path}: secrets that are masked now are still in unused parts of the file ({database.not_erased}): "
+                "make room as large as the file, stop what reads it, and run `reprise db init` again",
+                err=True,
+            )
 
 
 @db.command()

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from reprise.cli import main
 from reprise.database import Database, exchange, schema
 from reprise.database.decisions import DECISION
 from reprise.database.entities import CampaignState, Prediction, RecordStatus
@@ -245,7 +247,7 @@ def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, m
         connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}",))
         connection.execute("UPDATE decision SET reason = ?", (TEXT,))
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "erase_replaced", lambda _: None)  # killed before it
+        patch.setattr(schema, "erase_replaced", lambda _: "")  # killed before it
         Database.open(file, create=True).close()
     assert secrets_in(bytes_of(file))
     Database.open(file).close()
@@ -253,3 +255,33 @@ def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, m
     assert secrets_in(bytes_of(file)) == []
     with contextlib.closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
+
+
+def test_erasing_waits_for_who_reads_and_the_database_serves_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening: Any = Database.open
+    monkeypatch.setitem(opening.__func__.__kwdefaults__, "busy_timeout_s", 0.1)
+    file = tmp_path / "a.db"
+    stored_database(10, file)
+    with contextlib.closing(sqlite3.connect(file)) as reader:
+        reader.execute("PRAGMA journal_mode = WAL")
+        with reader:
+            reader.execute("UPDATE decision SET reason = ?", (TEXT,))
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT reason FROM decision").fetchone() == (TEXT,)
+        result = init(tmp_path)
+        assert "secrets that are masked now are still in unused parts of the file (another process reads it)" in result
+        with Database.open(file) as database:
+            assert SECRET not in database.decision("d1").reason
+    assert "still" not in init(tmp_path)
+    assert secrets_in(bytes_of(file)) == []
+
+
+def init(directory: Path) -> str:
+    """What `reprise db init` says, which succeeds."""
+    config = directory / "reprise.toml"
+    config.write_text(f'[database]\npath = "{directory}/a.db"\n')
+    result = CliRunner().invoke(main.reprise, ["--config", str(config), "db", "init"])
+    assert result.exit_code == 0, result.output
+    return result.output
