@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from reprise.database.entities import Campaign, CampaignState, Json, Trial
 from reprise.database.errors import NotFoundError
+from reprise.database.masked_json import masked_json
 from reprise.database.row_codec import Table, to_json
-from reprise.database.secret_masking import masked_json
 from reprise.database.store import Store
 
 CAMPAIGN = Table("campaign", Campaign, as_given=True)  # parameters may depend on those before them

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from reprise.database.secret_masking import habits_of, masked_json, masked_text, may_hold_secret
+from reprise.database.masked_json import habits_of, masked_json, may_hold_secret
+from reprise.database.secret_masking import masked_text
 from reprise.database.secret_programs import NONE, Habits
 
 OURS: Mapping[str, frozenset[str]] = {

@@ -23,7 +23,8 @@ import msgspec
 from reprise.database.entities import Measurement
 from reprise.database.errors import CorruptedError, InvalidValueError
 from reprise.database.masked_columns import OURS
-from reprise.database.secret_masking import habits_of, masked_json, masked_text, may_hold_secret
+from reprise.database.masked_json import habits_of, masked_json, may_hold_secret
+from reprise.database.secret_masking import masked_text
 from reprise.database.secret_programs import NONE, Habits
 
 T = TypeVar("T")

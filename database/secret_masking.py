@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from posixpath import basename
-from typing import Any
 
 from reprise.database.secret_names import NAME_LIMIT, Likely, likely, names_secret
 from reprise.database.secret_programs import HABITS, LONG_NAMES, NONE, Habits
@@ -52,12 +51,7 @@ _ORACLE = re.compile(r"(\boracle:\w{1,16}:[^\s/@:]{0,256}+/)[^\s@]{1,256}+(?=@)"
 _LOGIN = re.compile(r"(?<![\w/@:.+-])([A-Za-z][\w.+-]{0,64}+:)(?!\d++@)[^\s/@:]{4,64}+(?=@(?!sha\d+:)[A-Za-z])")
 _IDENTIFIED = re.compile(r"(\bIDENTIFIED\s++BY\s++)\S++", re.IGNORECASE)  # SQL
 _WITH_USER = frozenset({"user", "username", "login", "proxy-user", "http-user", "userpwd", "user-pass", "u"})
-_USER_AND_SECRET = re.compile(r"([A-Za-z][\w.@+-]*+:)(?!//|[0-9]*\Z|[$])\S+")
-_SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
-_SKETCHES = re.compile(
-    r'"script":"([0-9A-Za-z+-]{32})"'
-    r'|"left":(?:"([0-9A-Za-z+-]{32})"|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|null)'
-)
+USER_AND_SECRET = re.compile(r"([A-Za-z][\w.@+-]*+:)(?!//|[0-9]*\Z|[$])\S+")
 _NUMBER = re.compile(r"-\.?[0-9]")
 _CLUSTER = re.compile(r"[A-Za-z]{2,6}")
 _SIGNS = frozenset({"=", ":", ""})
@@ -85,17 +79,14 @@ def masked_value(name: str, value: str, habits: Habits = NONE) -> str:
         return f"{user}{found}{MASK}" if user and secret else value
     if names_secret(name, value):
         return MASK
-    if ":" in value and name in _WITH_USER and (pair := _USER_AND_SECRET.fullmatch(value)):
+    if ":" in value and name in _WITH_USER and (pair := USER_AND_SECRET.fullmatch(value)):
         return f"{pair[1]}{MASK}"
     return masked_text(value)
 
 
-def masked_options(program: str, options: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """A program's options as `JobMetadata` has them: without dashes, to their values; other words under ""."""
-    return _all_options(options, HABITS.get(basename(program), NONE))
-
-
-def _all_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
+def masked_options(options: Mapping[str, Sequence[str]], habits: Habits) -> dict[str, tuple[str, ...]]:
+    """The options of a program with these habits, as `JobMetadata` has them: without dashes, to their values; other
+    words under ""."""
     if habits is NONE:
         return _merged(_option(key, tuple(values)) for key, values in options.items())
     words = tuple(options.get("", ()))
@@ -118,104 +109,13 @@ def masked_words(words: Sequence[str], habits: Habits = NONE) -> list[str]:
         elif len(word) > 1 and word.startswith("-"):
             option, equals, value = word.lstrip("-").partition("=")
             shown = masked_value(option, value, habits) if equals else ""
-            masked.append(f"{word[: -len(word.lstrip('-')) or None]}{_masked_key(option, habits)}{equals}{shown}")
+            masked.append(f"{word[: -len(word.lstrip('-')) or None]}{masked_key(option, habits)}{equals}{shown}")
             option = "" if equals else option
         else:
             masked.append(masked_value("", word, habits) if "" in habits.pairs else masked_text(word))
             habits = HABITS.get(basename(word), habits)
             option = word if _IDENTIFIER.fullmatch(word) and likely(word) is Likely.CERTAIN else ""
     return masked
-
-
-def masked_json(value: Any, habits: Habits = NONE) -> Any:
-    """A JSON value of any shape, without secrets: in its texts, and under names that hold them. Only texts change.
-
-    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two, whose
-    program has the `habits`.
-    """
-    if isinstance(value, str):
-        return masked_text(value)
-    if isinstance(value, Mapping):
-        return _masked_mapping(value, habits)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        if all(isinstance(one, str) for one in value):
-            return masked_words(value)
-        return [masked_json(one, habits) for one in value]
-    return value
-
-
-def may_hold_secret(json_text: str) -> bool:
-    """False for most JSON, and in a twentieth of the time that it takes to go through its values: no text in it is one
-    that anything is masked in or after."""
-    if "\\" in json_text:
-        return True
-    texts = set(json_text.split('"')[1::2])
-    if "script" in texts:
-        texts.difference_update(*_SKETCHES.findall(json_text))
-    found = set(map(_suspicion, texts))
-    return _CERTAIN in found or {_HINT, _DRAWN} <= found
-
-
-_CERTAIN, _HINT, _DRAWN, _NO = range(4)
-
-
-def _suspicion(text: str) -> int:
-    """_CERTAIN: something is masked in the text, or perhaps after it; _HINT: only where what follows is _DRAWN."""
-    return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _remembered_suspicion(text: str) -> int:
-    how = likely(text)
-    pair = ":" in text and _USER_AND_SECRET.fullmatch(text)
-    if how >= Likely.RATHER or pair or basename(text) in HABITS or masked_text(text) != text:
-        return _CERTAIN
-    return _HINT if how is Likely.PERHAPS else _DRAWN if looks_drawn(text) else _NO
-
-
-def habits_of(metadata: Any) -> Habits:
-    """The habits of the program of a job's metadata, for what tells about it elsewhere."""
-    program = metadata.get("program") if isinstance(metadata, Mapping) else None
-    return HABITS.get(program, NONE) if isinstance(program, str) else NONE
-
-
-def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
-    own: dict[str, Any] = {}
-    if isinstance(value.get("program"), str) and isinstance(value.get("options"), Mapping):
-        own["options"] = _masked_json_options(value["options"], habits_of(value))
-        own["script"] = _masked_sketch(value.get("script"))
-    elif isinstance(value.get("name"), str) and "left" in value and "right" in value:
-        of_side = _masked_sketch if value["name"] == "script" else lambda side: _masked_json_options(side, habits)
-        own = {side: of_side(value[side]) for side in ("left", "right")}
-    return {
-        _masked_key(key, NONE): own[key] if key in own else _masked_under(key, one, habits)
-        for key, one in value.items()
-    }
-
-
-def _masked_sketch(value: Any) -> Any:
-    """A script's sketch, which looks as if drawn by chance, stays."""
-    return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
-
-
-def _masked_json_options(options: Any, habits: Habits) -> Any:
-    """Options as JSON has them; what is no such mapping is masked as any value is."""
-    if isinstance(options, Mapping) and all(_are_texts(values) for values in options.values()):
-        return {key: list(values) for key, values in _all_options(options, habits).items()}
-    return masked_json(options, habits)
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list | tuple | frozenset) and all(isinstance(value, str) for value in values)
-
-
-def _masked_under(name: str, value: Any, habits: Habits) -> Any:
-    """A value of JSON that has this name."""
-    if isinstance(value, str):
-        return masked_value(name, value)
-    if isinstance(value, list | tuple) and likely(name) is not Likely.NO:
-        return [_masked_under(name, one, habits) for one in value]
-    return masked_json(value, habits)
 
 
 Option = tuple[str, tuple[str, ...]]
@@ -246,7 +146,7 @@ def _masked_option(key: str, values: Sequence[str], habits: Habits, *, logs_in: 
     masked = tuple(masked_value(key, value, habits) for value in values)
     if logs_in:
         masked = tuple(MASK if looks_drawn(value) else value for value in masked)
-    return _masked_key(key, habits), masked
+    return masked_key(key, habits), masked
 
 
 def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
@@ -257,7 +157,7 @@ def _of_subcommand(habits: Habits, words: Sequence[str]) -> Habits:
     return habits
 
 
-def _masked_key(key: str, habits: Habits) -> str:
+def masked_key(key: str, habits: Habits) -> str:
     """An option's name, which a secret may be attached to, or which may be no name but a secret itself."""
     if key.startswith(habits.attached) and key not in LONG_NAMES:
         option = max((one for one in habits.attached if key.startswith(one)), key=len)

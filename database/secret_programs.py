@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from posixpath import basename
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,8 @@ proxy unix-socket upload-file url url-query use-ascii user user-agent username w
 """.split()  # noqa: SIM905 (more than fit into a line)
 )
 """Options that begin with the letter of one that secrets are attached to, and are none of those."""
+
+
+def habits_of_program(path: str) -> Habits:
+    """How the program with this name or path takes secrets."""
+    return HABITS.get(basename(path), NONE)

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 from reprise.database.secret_masking import masked_options, masked_text
+from reprise.database.secret_programs import habits_of_program
 from reprise.matcher.submission.metadata import JobMetadata
 
 _WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
@@ -17,7 +18,7 @@ def masked(metadata: JobMetadata) -> JobMetadata:
     """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
     values = vars(metadata)
     changes: dict[str, Any] = {name: text for name in _WRITTEN if (text := masked_text(values[name])) != values[name]}
-    options = masked_options(metadata.program, metadata.options)
+    options = masked_options(metadata.options, habits_of_program(metadata.program))
     if options != metadata.options:
         changes["options"] = options
     if metadata.modules:

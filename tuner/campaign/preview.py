@@ -13,7 +13,7 @@ from typing import Any
 from reprise.config import Config
 from reprise.database.entities import Json, TrialRole, TrialState
 from reprise.database.for_tuner import TunerDatabase
-from reprise.database.secret_masking import masked_json
+from reprise.database.masked_json import masked_json
 from reprise.tuner.campaign.coordinator import most_trials, rounds
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.executors.executor import Begun, Executor

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from reprise.database.masked_columns import OURS, masked_cell
-from reprise.database.secret_masking import masked_json
+from reprise.database.masked_json import masked_json
 from reprise.database.upkeep import TABLES
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.masked_metadata import masked

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON without secrets: in its texts, under names that hold them, and among the options of the job that it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from posixpath import basename
+from typing import Any
+
+from reprise.database.secret_masking import (
+    REMEMBERED,
+    USER_AND_SECRET,
+    masked_key,
+    masked_options,
+    masked_text,
+    masked_value,
+    masked_words,
+)
+from reprise.database.secret_names import Likely, likely
+from reprise.database.secret_programs import HABITS, NONE, Habits, habits_of_program
+from reprise.database.secret_shapes import REMEMBERED_LENGTH, looks_drawn
+
+_SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
+_SKETCHES = re.compile(
+    r'"script":"([0-9A-Za-z+-]{32})"'
+    r'|"left":(?:"([0-9A-Za-z+-]{32})"|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|null)'
+)
+
+
+def masked_json(value: Any, habits: Habits = NONE) -> Any:
+    """A JSON value of any shape, without secrets: in its texts, and under names that hold them. Only texts change.
+
+    A mapping with `program` and `options` is a job's metadata; one with `name`, `left` and `right` compares two, whose
+    program has the `habits`.
+    """
+    if isinstance(value, str):
+        return masked_text(value)
+    if isinstance(value, Mapping):
+        return _masked_mapping(value, habits)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        if all(isinstance(one, str) for one in value):
+            return masked_words(value)
+        return [masked_json(one, habits) for one in value]
+    return value
+
+
+def may_hold_secret(json_text: str) -> bool:
+    """False for most JSON, and in a twentieth of the time that it takes to go through its values: no text in it is one
+    that anything is masked in or after."""
+    if "\\" in json_text:
+        return True
+    texts = set(json_text.split('"')[1::2])
+    if "script" in texts:
+        texts.difference_update(*_SKETCHES.findall(json_text))
+    found = set(map(_suspicion, texts))
+    return _CERTAIN in found or {_HINT, _DRAWN} <= found
+
+
+_CERTAIN, _HINT, _DRAWN, _NO = range(4)
+
+
+def _suspicion(text: str) -> int:
+    """_CERTAIN: something is masked in the text, or perhaps after it; _HINT: only where what follows is _DRAWN."""
+    return _remembered_suspicion(text) if len(text) <= REMEMBERED_LENGTH else _CERTAIN
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remembered_suspicion(text: str) -> int:
+    how = likely(text)
+    pair = ":" in text and USER_AND_SECRET.fullmatch(text)
+    if how >= Likely.RATHER or pair or basename(text) in HABITS or masked_text(text) != text:
+        return _CERTAIN
+    return _HINT if how is Likely.PERHAPS else _DRAWN if looks_drawn(text) else _NO
+
+
+def habits_of(metadata: Any) -> Habits:
+    """The habits of the program of a job's metadata, for what tells about it elsewhere."""
+    program = metadata.get("program") if isinstance(metadata, Mapping) else None
+    return habits_of_program(program) if isinstance(program, str) else NONE
+
+
+def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    if isinstance(value.get("program"), str) and isinstance(value.get("options"), Mapping):
+        own["options"] = _masked_json_options(value["options"], habits_of(value))
+        own["script"] = _masked_sketch(value.get("script"))
+    elif isinstance(value.get("name"), str) and "left" in value and "right" in value:
+        of_side = _masked_sketch if value["name"] == "script" else lambda side: _masked_json_options(side, habits)
+        own = {side: of_side(value[side]) for side in ("left", "right")}
+    return {
+        masked_key(key, NONE): own[key] if key in own else _masked_under(key, one, habits) for key, one in value.items()
+    }
+
+
+def _masked_sketch(value: Any) -> Any:
+    """A script's sketch, which looks as if drawn by chance, stays."""
+    return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
+
+
+def _masked_json_options(options: Any, habits: Habits) -> Any:
+    """Options as JSON has them; what is no such mapping is masked as any value is."""
+    if isinstance(options, Mapping) and all(_are_texts(values) for values in options.values()):
+        return {key: list(values) for key, values in masked_options(options, habits).items()}
+    return masked_json(options, habits)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list | tuple | frozenset) and all(isinstance(value, str) for value in values)
+
+
+def _masked_under(name: str, value: Any, habits: Habits) -> Any:
+    """A value of JSON that has this name."""
+    if isinstance(value, str):
+        return masked_value(name, value)
+    if isinstance(value, list | tuple) and likely(name) is not Likely.NO:
+        return [_masked_under(name, one, habits) for one in value]
+    return masked_json(value, habits)
