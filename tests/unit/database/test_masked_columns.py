@@ -241,7 +241,7 @@ def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_fi
 
 def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.db"
-    stored_database(10, file)
+    stored_database(11, file)
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("PRAGMA secure_delete = OFF")
         connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}",))
