@@ -188,7 +188,7 @@ uninstall: ## remove what install put there (configuration and data stay)
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reprise \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reprise.fish
 	@rm -f $(DESTDIR)$(UNITDIR)/reprise-matcher.service $(DESTDIR)$(UNITDIR)/reprise-matcher.socket $(DESTDIR)$(UNITDIR)/reprise-web.service \
-	  $(DESTDIR)$(UNITDIR)/reprise-web.socket \
+	  $(DESTDIR)$(UNITDIR)/reprise-web.socket $(DESTDIR)$(UNITDIR)/reprise-snapshot.service $(DESTDIR)$(UNITDIR)/reprise-snapshot.timer \
 	  $(DESTDIR)$(SYSUSERSDIR)/reprise.conf
 
 # -- to test -----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from reprise.database.entities import CampaignState
 from reprise.database.errors import AccessError, BusyError, CorruptedError, DatabaseError, translate, translate_copying
 from reprise.database.facade import Database
 from reprise.database.service_runs import TOUCH_INTERVAL_S
-from reprise.database.store import FILE_MODE
+from reprise.database.store import FILE_MODE, SHARED_MODE
 
 
 def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
@@ -30,14 +30,31 @@ def back_up(path: Path, target: Path, *, overwrite: bool = False) -> None:
     for there in (target, _log_of(target)):
         if there.exists() and not overwrite:
             raise AccessError(f"{there}: is there already: give another name, or --force to replace it")
-    with Database.open(path, read_only=True) as database, in_place_of(target) as temporary:
+    with _copied(path, target, FILE_MODE) as temporary:
+        version_of(temporary, called=target)
+
+
+def take_snapshot(path: Path, target: Path) -> None:
+    """Replace `target` by a copy of the database at `path` that its group may read. Raises a DatabaseError.
+
+    The copy is not checked, which would read all of it again: another one follows soon.
+    """
+    _refuse_own(path, target)
+    with _copied(path, target, SHARED_MODE):
+        pass
+
+
+@contextlib.contextmanager
+def _copied(path: Path, target: Path, mode: int) -> Iterator[Path]:
+    """A copy under a temporary name, which takes the target's at the end."""
+    with Database.open(path, read_only=True) as database, in_place_of(target, mode) as temporary:
         with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             try:
                 database.copy_to(copy, target)
                 copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be read where it cannot be written
             except sqlite3.Error as error:
                 raise translate(error, target) from error
-        version_of(temporary, called=target)
+        yield temporary
         for part in (_log_of(target), target.with_name(f"{target.name}-shm")):  # they are of what is replaced
             part.unlink(missing_ok=True)
 
@@ -158,8 +175,8 @@ def _kept(path: Path, now: float) -> Path | None:
 
 
 @contextlib.contextmanager
-def in_place_of(target: Path) -> Iterator[Path]:
-    """A temporary file that takes this name and the database's mode at the end, or is gone."""
+def in_place_of(target: Path, mode: int = FILE_MODE) -> Iterator[Path]:
+    """A temporary file that takes this name and mode at the end, or is gone."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -170,7 +187,7 @@ def in_place_of(target: Path) -> Iterator[Path]:
         if os.geteuid() == 0:  # root leaves it to whose it was, or whose directory it is
             owner = (target if target.exists() else target.parent).stat()
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        os.fchmod(descriptor, FILE_MODE)
+        os.fchmod(descriptor, mode)
         os.fsync(descriptor)
         temporary.replace(target)
     finally:

@@ -16,7 +16,7 @@ from reprise.database.errors import AccessError, CorruptedError, SchemaError
 from reprise.database.masked_columns import masked_message, masked_row
 from reprise.database.records import RECORD, USER_QUARANTINE
 from reprise.database.row_codec import Cell
-from reprise.database.store import FILE_MODE, Store
+from reprise.database.store import SHARED_MODE, Store
 
 COLUMNS = tuple(RECORD.columns())
 _ROWS = f"SELECT {', '.join(COLUMNS)} FROM record ORDER BY id"  # noqa: S608 (the model's own names)
@@ -50,7 +50,7 @@ class Replicas(Store):
                 try:
                     file.write(data)
                     file.flush()
-                    os.fchmod(file.fileno(), FILE_MODE)
+                    os.fchmod(file.fileno(), SHARED_MODE)
                     os.fsync(file.fileno())
                     Path(file.name).replace(path)
                 except BaseException:

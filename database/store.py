@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +26,10 @@ from reprise.database.errors import (
 from reprise.database.filesystem import network_type
 from reprise.database.masked_columns import masked_row
 
-FILE_MODE = 0o640  # decisions hold command lines: not for everyone; -wal and -shm inherit it
+FILE_MODE = 0o600
+"""Of the database, whose -wal and -shm inherit it: who can open one of the three can lock it, and stop every write."""
+SHARED_MODE = 0o640
+"""Of copies that the group reads; a copy is replaced whole, so that a lock on one is nobody else's concern."""
 DIRECTORY_MODE = 0o755  # artifacts live beside the database by default, and every job must reach them
 BUSY_TIMEOUT_S = 5.0  # writers hold the lock for milliseconds; whoever waits longer meets a stopped process
 
@@ -57,6 +62,8 @@ class Store:
         if create:
             _make_file(path)
         _check_file(path, read_only)
+        if not read_only:
+            _close_to_others(path)
         with _translated(path):
             connection = sqlite3.connect(
                 f"{path.as_uri()}?{_access(path) if read_only else 'mode=rw'}",
@@ -71,6 +78,19 @@ class Store:
                 connection.close()
                 raise
         return cls(path, connection, found, not_erased)
+
+    @classmethod
+    def open_to_read(cls, path: Path, snapshot: Path | None) -> Self:
+        """Open the database at `path`, or its snapshot where this user may not read the database itself.
+
+        Raises a DatabaseError where neither can be used.
+        """
+        try:
+            return cls.open(path, read_only=True)
+        except AccessError:
+            if snapshot is None or not os.access(snapshot, os.R_OK, effective_ids=True):
+                raise
+        return cls.open(snapshot, read_only=True)
 
     def close(self) -> None:
         """Close the connection; the object is of no use afterwards."""
@@ -223,6 +243,33 @@ def _make_file(path: Path) -> None:
         ) from error
 
 
+def parts_of(path: Path) -> list[Path]:
+    """The database's file, and those that SQLite has beside it, as far as they are there."""
+    return [part for suffix in ("", "-wal", "-shm") if (part := Path(f"{path}{suffix}")).exists()]
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether anybody but its owner may open this file. Raises OSError where this process cannot look."""
+    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def _close_to_others(path: Path) -> None:
+    """Take from the group what an older release gave it. `reprise doctor` says where that cannot be done."""
+    with contextlib.suppress(OSError):
+        for part in parts_of(path):
+            if is_open_to_others(part) and part.stat().st_uid == os.geteuid():
+                part.chmod(FILE_MODE)
+
+
+def owner_of(path: Path) -> str:
+    """The name of whose file this is, or the number of one without a name. Raises OSError where nobody can look."""
+    uid = path.stat().st_uid
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def _check_file(path: Path, read_only: bool) -> None:
     """What SQLite would report badly or, as with a file that may not be written, only later."""
     try:
@@ -236,7 +283,10 @@ def _check_file(path: Path, read_only: bool) -> None:
     if not is_file:
         raise AccessError(f"{path}: is not a regular file: set database.path to the database's file")
     if not os.access(path, os.R_OK, effective_ids=True):
-        raise AccessError(f"{path}: may not be read by this user: run this as its owner or a member of its group")
+        raise AccessError(
+            f"{path}: may not be read by this user: run this as its owner (`runuser -u {owner_of(path)} -- reprise`), "
+            "look at the pages, or have a snapshot made for your group (database.snapshot)"
+        )
     if read_only:
         return
     if os.statvfs(path).f_flag & os.ST_RDONLY:

@@ -191,6 +191,9 @@ class DatabaseSection(Section):
     """The database."""
 
     path: AbsolutePath = Field(Path("/var/lib/reprise/reprise.db"), description="SQLite file, on a local file system")
+    snapshot: AbsolutePath | None = Field(
+        None, description="copy of it for members of its group, which `reprise db snapshot` makes"
+    )
 
 
 class Artifacts(Section):

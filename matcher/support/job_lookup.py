@@ -28,17 +28,23 @@ SUBMISSION_S = 2.0
 
 
 def known(config: Config, job: str, cluster: str | None) -> Story:
-    """All that the caller may know of a job: from the database, or where they may not read it, from the daemon.
+    """All that the caller may know of a job: from the database or its snapshot, or where they may read neither, or the
+    snapshot is too old, from the daemon.
 
     Raises NothingKnownError, or DaemonUnreachableError where the database cannot be read and no daemon answers.
     """
     try:
-        database = SupportDatabase.open(config.database.path, read_only=True)
+        database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
     except (AccessError, MissingError) as error:  # it is another user's, or on another host
         return _from_daemon(config, job, cluster, error)
     with database:
         me = staff.reader(config.access.staff)
-        return for_reader(of_job(database, config, job, cluster), me, job)
+        try:
+            return for_reader(of_job(database, config, job, cluster), me, job)
+        except NothingKnownError as error:
+            if database.path == config.database.path:
+                raise
+            return _from_daemon(config, job, cluster, error)
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:

@@ -14,7 +14,7 @@ import click
 
 from reprise.cli.db_records import records
 from reprise.database import exchange, health
-from reprise.database.backup import back_up
+from reprise.database.backup import back_up, take_snapshot
 from reprise.database.backup import restore as put_back
 from reprise.database.errors import AccessError, SchemaError
 from reprise.database.facade import Database
@@ -54,6 +54,17 @@ def backup(ctx: click.Context, file: Path, force: bool) -> None:
     """Write a checked copy of the database to FILE, while it is in use."""
     back_up(ctx.obj.config.database.path, file, overwrite=force)
     click.echo(f"{file}: a copy of {ctx.obj.config.database.path}")
+
+
+@db.command()
+@click.pass_context
+def snapshot(ctx: click.Context) -> None:
+    """Write a copy of the database for members of its group to database.snapshot, while it is in use."""
+    section = ctx.obj.config.database
+    if section.snapshot is None:
+        raise AccessError("database.snapshot: is not set: name the file that members of the group are to read")
+    take_snapshot(section.path, section.snapshot)
+    click.echo(f"{section.snapshot}: a copy of {section.path}")
 
 
 @db.command()

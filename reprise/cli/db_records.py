@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.cli.reading import open_to_read
 from reprise.database import record_listing
 from reprise.database.entities import Record, RecordStatus, StatusChange, UserQuarantine
 from reprise.database.facade import Database
@@ -36,7 +37,7 @@ def records() -> None:
 @click.pass_obj
 def list_(settings: Settings, as_json: bool, show_all: bool, component: str | None) -> None:
     """List the records that jobs may be given."""
-    with Database.open(settings.config.database.path, read_only=True) as database:
+    with open_to_read(settings.config) as database:
         found = database.records(status=None if show_all else RecordStatus.ACTIVE, component=component)
     if as_json:
         click.echo(json.dumps(record_listing.document(found), indent=2))
@@ -58,7 +59,7 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
     """Show record ID, what its campaign measured, and what it gains in production."""
     from reprise.matcher.benefit import record_benefit
 
-    with Database.open(settings.config.database.path, read_only=True) as database:
+    with open_to_read(settings.config) as database:
         record = database.record(record_id)
         compared = database.compared(record_id, since=record_benefit.since(record))
         history = database.status_changes(record_id)

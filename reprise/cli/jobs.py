@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from reprise.cli.moment import moment
+from reprise.cli.reading import open_to_read
 from reprise.database.entities import VERDICTS
 from reprise.database.record_listing import plain
 
@@ -57,7 +58,6 @@ def jobs() -> None:
 @click.pass_obj
 def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     """List jobs, newest first: each start of each, with what was decided about it and how it ended."""
-    from reprise.database import Database
     from reprise.database.job_search import EVER, Wanted
     from reprise.matcher.support.jobs import job_listing
     from reprise.matcher.support.jobs.user_names import name_or_id, uid_of
@@ -72,7 +72,7 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     filters["user"], only = name_or_id(filters["user"])
     by_words = [f"--{name}" for name in WORDS if filters[name] is not None]
     own_only = bool(by_words) and not me.staff
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         wanted = Wanted(uid=uid, only=me.uid if own_only else only, since=since, until=until, **filters)
         found = database.jobs(wanted)
     if as_json:
@@ -94,14 +94,13 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
     """Show JOB: why it got what it got, as `reprise match explain` does, and how long it took beside other jobs of the
     same record on as many nodes. Exit status 3: nothing is known of it."""
-    from reprise.database import Database
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.jobs import run_time_rank
     from reprise.matcher.support.staff import reader
 
     config = settings.config
     me = reader(config.access.staff)
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         story = job_lookup.for_reader(job_lookup.of_job(database, config, job, cluster and cluster.lower()), me, job)
         found = run_time_rank.of_story(database, story, me)
     if as_json:
@@ -137,7 +136,6 @@ def unmatched(
 ) -> None:
     """Show what would be worth tuning: jobs that were given nothing because no record was near, together where user,
     program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
-    from reprise.database import Database
     from reprise.matcher.decision.decide import BY_THE_SITE
     from reprise.matcher.support.jobs import campaign_proposal, expected_gains
     from reprise.matcher.support.jobs import unmatched_classes as ranking
@@ -151,7 +149,7 @@ def unmatched(
         if component is None:
             raise click.UsageError("--campaign goes with --component NAME: what is to be tuned")
         described = campaign_proposal.described(component, config.tuner.components)
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         known = expected_gains.read(database, component)
         classes = ranking.ranked(database.unmatched(since, refused=BY_THE_SITE), known)[:limit]
         written = campaign_proposal.write_all(database, classes, directory, described, slurm_says) if directory else {}
@@ -181,7 +179,6 @@ def unmatched(
 @click.pass_obj
 def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
     """Say what would have matched of the jobs of the past, with the records of today. Nothing is stored."""
-    from reprise.database import Database
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.errors import MatcherError
     from reprise.matcher.submission import sacct
@@ -193,7 +190,7 @@ def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
         accounted = sacct.read(file.read())
     except sacct.SacctError as error:
         raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         knowledge = job_lookup.knowledge(database, config)
     found = past.replay(accounted, knowledge, policy_of(config))
     if as_json:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from reprise.cli.reading import open_to_read
+
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
     from reprise.config import Config
@@ -82,10 +84,9 @@ def calibrate(
 
 
 def _tuned(config: Config) -> Sequence[JobMetadata]:
-    from reprise.database import Database
     from reprise.matcher.decision.known_records import readable
 
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         records = [record for _, record in readable(database.record_texts())]
     return [record.metadata for record in records if record and record.metadata]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.cli.reading import open_to_read
 from reprise.matcher.errors import NothingKnownError
 
 if TYPE_CHECKING:
@@ -162,11 +163,10 @@ def top(
 
 
 def _open(config: Config) -> Database:
-    from reprise.database import Database
     from reprise.database.errors import AccessError
 
     try:
-        return Database.open(config.database.path, read_only=True)
+        return open_to_read(config)
     except AccessError as error:
         raise AccessError(f"{error}; what a job is given, `sbatch --reprise=explain` tells its user") from error
 

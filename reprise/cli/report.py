@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprise.cli.reading import open_to_read
+
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
 
@@ -27,14 +29,13 @@ def report() -> None:
 def benefit(settings: Settings, output: Path | None, kind: str | None) -> None:
     """Write down what was decided in the last 30 days, what that saved, and what to tune next: a page benefit.html that
     needs nothing else."""
-    from reprise.database import Database
     from reprise.matcher.support.jobs import site_summary
     from reprise.matcher.support.staff import reader
     from reprise.web import benefit_page as page
 
     config = settings.config
     me = reader(config.access.staff)
-    with Database.open(config.database.path, read_only=True) as database:
+    with open_to_read(config) as database:
         found = site_summary.read(database, config, time.time())
     if kind == "png":
         from reprise.tuner.report import plots

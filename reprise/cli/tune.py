@@ -15,6 +15,7 @@ import click
 
 from reprise.cli import foreground, tune_mca
 from reprise.cli import tune_shaman as shaman
+from reprise.cli.reading import open_to_read
 from reprise.cli.tune_collectives import collectives
 from reprise.cli.tune_predict import predict
 from reprise.output import versioned
@@ -218,4 +219,4 @@ def _definition(file: Path, executor: str | None, said: Any, config: Config) -> 
 def _open(settings: Settings, *, read_only: bool = False) -> Database:
     from reprise.database.facade import Database
 
-    return Database.open(settings.config.database.path, read_only=read_only)
+    return open_to_read(settings.config) if read_only else Database.open(settings.config.database.path)

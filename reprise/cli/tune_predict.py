@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.cli.reading import open_to_read
 from reprise.output import versioned
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ def train(settings: Settings, family: str, component: str | None, as_json: bool)
 @click.pass_obj
 def show(settings: Settings, which: str, as_json: bool) -> None:
     """Show the models of a family, or one by its id, newest first."""
-    from reprise.database.facade import Database
 
-    with Database.open(settings.config.database.path, read_only=True) as database:
+    with open_to_read(settings.config) as database:
         found = [database.prediction(int(which))] if which.isdecimal() else list(database.predictions(which or None))
     _print(found, as_json)
 

@@ -71,6 +71,7 @@ def _service(config: Config, run: Run) -> list[Finding]:
     socket, directory = config.matcher.socket, config.artifacts.directory
     return [
         *service_checks.socket(socket),
+        *service_checks.database_closed(config.database.path),
         *service_checks.database(config.database.path, health.examine),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config import Config
-from reprise.database import filesystem
+from reprise.database import filesystem, store
 from reprise.doctor.findings import Finding, Level, from_error, ok, problem, warning
 from reprise.doctor.probes import Run, hidden_by, replaceable_by_all
 from reprise.endpoint import Endpoint
@@ -70,6 +70,19 @@ def socket(path: Path) -> Iterator[Finding]:
         yield problem(check, f"anyone may replace {path}", f"chmod o-w {path.parent}")
     else:
         yield ok(check, f"{path}, every user may connect")
+
+
+def database_closed(path: Path) -> Iterator[Finding]:
+    """Whether anybody but its owner may open the database, or a file that SQLite has beside it."""
+    check = "database"
+    try:
+        opened = [part for part in store.parts_of(path) if store.is_open_to_others(part)]
+    except OSError as error:
+        yield problem(check, f"{path}: {error.strerror}", "run this as root")
+        return
+    if opened:
+        text = f"{opened[0]} may be opened by others than its owner, and who can open it can stop every write"
+        yield problem(check, text, f"chmod go= {path}*")
 
 
 def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Finding]:

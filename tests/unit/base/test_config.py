@@ -14,7 +14,13 @@ from reprise.web.app import root_path
 from tests.places import ROOT
 
 SHIPPED = ROOT / "etc/reprise.toml"
-UNSET = (("matcher", "threshold"), ("matcher", "munge_socket"), ("matcher", "publish"), ("replica", "records"))
+UNSET = (
+    ("matcher", "threshold"),
+    ("matcher", "munge_socket"),
+    ("matcher", "publish"),
+    ("replica", "records"),
+    ("database", "snapshot"),
+)
 """By default, shown as comments."""
 
 

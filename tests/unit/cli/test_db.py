@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(path: Path, *arguments: str) -> Result:
-    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path)))
+    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=None)))
     assert DB is not None
     return CliRunner().invoke(DB, list(arguments), obj=settings)
 
@@ -192,3 +192,14 @@ def test_a_record_is_taken_out_of_use_and_put_back(path: Path) -> None:
 
 def test_a_record_that_is_not_there_cannot_be_retired(path: Path) -> None:
     assert isinstance(run(path, "records", "retire", "7").exception, NotFoundError)
+
+
+def test_a_snapshot_is_written_where_the_configuration_says(path: Path) -> None:
+    told = run(path, "snapshot")
+    assert told.exit_code == 1 and "database.snapshot: is not set" in str(told.exception)
+    snapshot = path.with_name("snapshot.db")
+    settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=snapshot)))
+    assert DB is not None
+    assert CliRunner().invoke(DB, ["snapshot"], obj=settings).output == f"{snapshot}: a copy of {path}\n"
+    with Database.open(snapshot, read_only=True) as copy:
+        assert copy.schema_version() == NOW

@@ -55,7 +55,7 @@ def run(daemon: Daemon, *words: str) -> Result:
 def test_a_backup_is_one_file_with_all_there_is(path: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup.db"
     back_up(path, target)
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert sorted(file.name for file in tmp_path.iterdir()) == ["backup.db", "lib"]
     with Database.open(target, read_only=True) as copy, Database.open(path) as database:
         assert copy.problems() == [] and copy.counts() == database.counts()

@@ -60,7 +60,7 @@ def test_what_is_exported_is_for_whom_the_database_is(path: Path, tmp_path: Path
     (tmp_path / "link").symlink_to("a.jsonl")
     assert run(path, "export", str(tmp_path / "link")).exit_code == 0
     assert (tmp_path / "link").is_symlink() and (tmp_path / "a.jsonl").read_text().splitlines() == exported(path)
-    assert stat.S_IMODE((tmp_path / "a.jsonl").stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "a.jsonl").stat().st_mode) == stat.S_IMODE(path.stat().st_mode) == 0o600
     assert run(path, "export", "/dev/null").exit_code == 0 and Path("/dev/null").is_char_device()
 
 

@@ -295,6 +295,14 @@ def test_database_is_checked(tmp_path: Path) -> None:
     only(list(service_checks.database(path, health.examine)), Level.OK, "sound")
 
 
+def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    Database.open(path, create=True).close()
+    assert list(service_checks.database_closed(path)) == []
+    path.chmod(0o640)
+    only(list(service_checks.database_closed(path)), Level.PROBLEM, "stop every write", f"chmod go= {path}*")
+
+
 @pytest.mark.parametrize(
     ("releases", "answer", "level", "words"),
     [

@@ -35,7 +35,14 @@ UNITS = {
 }
 """Places that systemd reads or makes for the units."""
 NOT_PYTHON = ("spank", "etc", "docs", "accelerators", "packaging", "tools")
-ADMINS_OWN = ("/etc/slurm", "/opt/", "/etc/reprise/ours.toml", "/etc/reprise/bcast.yaml", "/var/lib/reprise/artifacts/")
+ADMINS_OWN = (
+    "/etc/slurm",
+    "/opt/",
+    "/etc/reprise/ours.toml",
+    "/etc/reprise/bcast.yaml",
+    "/var/lib/reprise/artifacts/",
+    "/var/lib/reprise/snapshot.db",
+)
 """Places that are a site's, or that an admin or a campaign makes."""
 
 
