@@ -17,6 +17,7 @@ from typing import Any
 from reprise.cli.main import main
 from reprise.config import Config
 from reprise.database.entities import Artifact
+from reprise.tuner.campaign import campaign_account
 from reprise.tuner.definition import component_registry
 from reprise.tuner.errors import ObjectiveError
 from reprise.tuner.model.component import (
@@ -30,6 +31,7 @@ from reprise.tuner.model.component import (
     Wanted,
 )
 from reprise.tuner.model.space import Parameter, Parametrization, Space
+from tests.ordinary_user import UID
 
 FILE = """\
 name: fake
@@ -169,5 +171,6 @@ def register() -> None:
 
 
 if __name__ == "__main__":
+    campaign_account.effective_uid = lambda: UID
     register()
     main()

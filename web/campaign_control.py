@@ -23,6 +23,7 @@ from reprise.tuner.campaign import session
 from reprise.tuner.definition import campaign_place
 from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model import private_files
 
 BEGUN_S = 20.0  # within which a campaign says that it has begun, or why not
 LOOK_S = 0.05
@@ -41,8 +42,8 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
     directory = config.tuner.work / FILES
     file = directory / f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '_', checked.name)}.yaml"
     with _written(file):
-        directory.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        campaign_place.claim(directory)
+        private_files.write_text(file, text)
     return _begin(config, path, ["run", "--yes", str(file)], file.with_suffix(".log"))
 
 
@@ -50,7 +51,7 @@ def resume(config: Config, path: Path | None, number: int) -> None:
     """Go on with a campaign. Raises TunerError with what it said where it does not."""
     directory = config.tuner.work / FILES
     with _written(directory):
-        directory.mkdir(parents=True, exist_ok=True)
+        campaign_place.claim(directory)
     _begin(config, path, ["resume", str(number)], directory / f"resumed-{number}-{time.time_ns()}.log")
 
 
@@ -80,7 +81,7 @@ def _begin(config: Config, path: Path | None, words: list[str], log: Path) -> in
     """Run `reprise tune` apart from this process, and wait until the campaign runs; returns its number."""
     found = in_use(path)
     options = ["--config", str(found)] if found else []
-    with _written(log), log.open("wb") as out:
+    with _written(log), private_files.open_file(log, "wb") as out:
         process = subprocess.Popen(
             [sys.executable, *ISOLATED, "-m", "reprise", *options, "tune", *words],
             stdin=subprocess.DEVNULL,

@@ -66,7 +66,7 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
 
     definition = campaign_definition.load(file)
     boosted_model.version(boosted_model.engine())  # which takes a second or two to load, whatever is asked
-    with Database.open(settings.config.database.path, read_only=not verify) as database:
+    with Database.open(settings.config.database.path) if verify else open_to_read(settings.config) as database:
         begun = time.monotonic()
         chosen = practice.choose(database, definition, settings.config)
         told = {

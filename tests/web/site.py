@@ -27,6 +27,7 @@ from reprise.matcher.submission import Submission
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.wire import tokens
+from tests.ordinary_user import AS_ORDINARY_USER
 from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, job, record
 from tests.waiting import wait_for
@@ -77,6 +78,10 @@ class WebSite:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "reprise", "--config", str(self.file)]
+
     def token(self, uid: int | None = None) -> str:
         """As the matcher would make it for this user; whoever runs the tests, unless given."""
         return tokens.make(tokens.key_of(self.config), os.getuid() if uid is None else uid)
@@ -86,7 +91,7 @@ class WebSite:
         return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {self.token(uid)}"}, timeout=30)
 
     def reprise(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reprise", "--config", str(self.file), *words]
+        command = [*AS_ORDINARY_USER, *self._command, *words]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
 
@@ -183,7 +188,7 @@ class WebSite:
         """`reprise web serve`, by the command `before` it, with more variables."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*before, sys.executable, "-m", "reprise", "--config", str(self.file), "web", "serve"],
+                [*AS_ORDINARY_USER, *before, *self._command, "web", "serve"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -20,6 +20,7 @@ from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import campaign_spec, preview
+from reprise.tuner.campaign.campaign_account import refuse_root
 from reprise.tuner.campaign.coordinator import Coordinator
 from reprise.tuner.campaign.publish import finish
 from reprise.tuner.campaign.trial_journal import Journal
@@ -28,7 +29,7 @@ from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.definition.campaign_definition import Application, CampaignError, Definition, check
 from reprise.tuner.definition.schedule import BackOff
 from reprise.tuner.errors import CampaignFailedError, TunerError
-from reprise.tuner.executors.allocation_executor import AllocationExecutor
+from reprise.tuner.executors.allocation_executor import AllocationExecutor, refuse_jobs
 from reprise.tuner.executors.executor import Executor, Say
 from reprise.tuner.executors.job_executor import JobExecutor
 from reprise.tuner.executors.launch_lines import Launcher
@@ -47,6 +48,7 @@ ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
 def begin(database: TunerDatabase, definition: Definition, config: Config, now: float) -> Campaign:
     """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
+    refuse_root(definition.executor.kind, database.path)
     described, component, problems = _read(definition, config)
     metadata = _metadata(definition.application, now) if definition.application else {}
     spec = {
@@ -85,6 +87,7 @@ def run(
     directory = campaign_place.directory_of(campaign, config)
     campaign = campaign_spec.whole(campaign, directory)
     definition = check(campaign.spec["definition"], f"campaign {campaign.id}")
+    refuse_root(definition.executor.kind, database.path)
     with _files_named(directory), campaign_place.locked(campaign, directory):
         state = database.campaign(campaign.id).state
         if state in (CampaignState.COMPLETE, CampaignState.FAILED):
@@ -198,6 +201,9 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
     problems = component.problems()
     if not problems:
         raise CampaignError(f"campaign {definition.name!r}: its settings leave nothing to tune: correct them")
+    if definition.executor.kind == "allocation":
+        for problem in problems:
+            refuse_jobs(component.plan(problem.key, problem.default))
     return described, component, problems
 
 

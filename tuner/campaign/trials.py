@@ -16,6 +16,7 @@ from reprise.database.entities import Trial, TrialState
 from reprise.tuner.campaign.trial_journal import Journal
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.executors.executor import UNKNOWN, Begun, Executor, TrialResult
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import Component, RoundComponent, Sample, TrialOutput, TrialPlan, Wanted
 from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN
 from reprise.tuner.steps.step import Start
@@ -238,7 +239,7 @@ def _one_to_blame(found: Sequence[_Judged]) -> list[_Judged]:
 def _point_to(directory: Path, name: Path) -> None:
     """Let a trial's own name lead to the directory of the run that evaluates it."""
     with contextlib.suppress(OSError):
-        name.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_directory(name.parent)
         name.unlink(missing_ok=True)
         name.symlink_to(directory)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import re
 import socket
@@ -18,6 +19,7 @@ from typing import TextIO
 from reprise.config import Config
 from reprise.database.entities import Campaign
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model import private_files
 
 LOCK = "lock"
 LOOKS, LOOK_S = 5, 0.05
@@ -68,12 +70,24 @@ def _lock(file: TextIO) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def claim(directory: Path) -> None:
+    """Make a directory in tuner.work, and tuner.work where it is missing, for the user who tunes alone.
+
+    Raises OSError, or TunerError where others could read or change what is in it.
+    """
+    work = directory.parent
+    work.parent.mkdir(parents=True, exist_ok=True)
+    work.mkdir(mode=private_files.DIRECTORY_MODE, exist_ok=True)
+    private_files.require_unwritable(work)
+    private_files.claim_directory(directory)
+
+
 @contextlib.contextmanager
 def locked(campaign: Campaign, directory: Path) -> Iterator[None]:
     """Hold the campaign's lock, which ends with this process, however that ends. Raises TunerError where it is held."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / LOCK).open("a+")
+        claim(directory)
+        file = io.TextIOWrapper(private_files.open_file(directory / LOCK, "ab+"), encoding="utf-8")
     except OSError as error:
         raise TunerError(
             f"{directory}: cannot be written ({error.strerror}): make tuner.work a directory of the user who tunes"

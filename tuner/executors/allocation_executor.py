@@ -36,6 +36,7 @@ from reprise.tuner.executors.launch_lines import Launcher, inside
 from reprise.tuner.executors.process_executor import Ended, Processes
 from reprise.tuner.executors.slurm_commands import Slurm
 from reprise.tuner.executors.trial_script import BEFORE
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
 POLL_S = 0.2
@@ -110,7 +111,7 @@ class AllocationExecutor:
     def start(self, trial: Begun) -> int | None:
         if self._trial:
             raise TunerError("an allocation runs one trial after the other: set `executor: {parallel: 1}`")
-        _refuse_jobs(trial.plan)
+        refuse_jobs(trial.plan)
         prepare(trial.plan, trial.directory)
         if self._holder and not self._holder.fits(trial.plan):
             self._release()
@@ -148,7 +149,7 @@ class AllocationExecutor:
         return withdrawn
 
     def preview(self, trial: Begun) -> str:
-        _refuse_jobs(trial.plan)
+        refuse_jobs(trial.plan)
         own = preloaded(trial.plan, variables(trial.plan, trial.directory))
         words = shlex.join(["sbatch", *self._holder_options(trial.plan)])
         before = f"{shlex.join(_before('JOB'))}\n" if trial.plan.before else ""
@@ -167,7 +168,7 @@ class AllocationExecutor:
         environment = preloaded(plan, {**host_environment(), **own})
         if plan.before and self._stage == "waiting":
             self._stage = "before"
-            (directory / BEFORE).write_text(plan.before + "\n", encoding="utf-8")
+            private_files.write_text(directory / BEFORE, plan.before + "\n")
             command = _before(holder.job_id)
         else:
             self._stage = "measured"
@@ -248,7 +249,7 @@ def _before(job_id: object) -> list[str]:
     return ["srun", f"--jobid={job_id}", "--overlap", "--nodes=1", "--ntasks=1", "bash", BEFORE]
 
 
-def _refuse_jobs(plan: TrialPlan) -> None:
+def refuse_jobs(plan: TrialPlan) -> None:
     """A step has no batch script, no options of sbatch and no directives: raises TunerError with the remedy."""
     for what, there in (
         ("is a batch script", plan.script is not None),

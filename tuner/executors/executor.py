@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from reprise.database.entities import TrialState
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes of a trial's output that are read; benchmarks print kilobytes
@@ -108,13 +109,13 @@ def prepare(plan: TrialPlan, directory: Path) -> None:
     try:
         if directory.exists():
             shutil.rmtree(directory)
-        directory.mkdir(parents=True)
+        private_files.make_directory(directory)
         for name, text in plan.files.items():
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts:
                 raise TunerError(f"{name}: a trial's file must lie in the trial's directory: correct the component")
-            (directory / path).parent.mkdir(parents=True, exist_ok=True)
-            (directory / path).write_text(text, encoding="utf-8")
+            private_files.make_directory((directory / path).parent)
+            private_files.write_text(directory / path, text)
     except OSError as error:
         raise TunerError(
             f"{directory}: cannot be written ({error.strerror}): make room there, or make tuner.work a directory of "

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import read_output
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput
 
 GRACE_S = 10.0  # from SIGTERM, which srun and mpirun pass on to their ranks, to SIGKILL
@@ -64,7 +65,10 @@ class Processes:
 
         Its output goes to `stdout` and `stderr` there, or to files that begin with another `name`.
         """
-        with (directory / f"{name}out").open("wb") as out, (directory / f"{name}err").open("wb") as err:
+        with (
+            private_files.open_file(directory / f"{name}out", "wb") as out,
+            private_files.open_file(directory / f"{name}err", "wb") as err,
+        ):
             begin = time.monotonic()
             try:
                 process = subprocess.Popen(

@@ -19,6 +19,7 @@ import numpy as np
 from reprise.database.entities import TrialState
 from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import Begun, Finished, TrialResult, prepare, timed_out
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialOutput, TrialPlan
 from reprise.tuner.model.landscape import Landscape, LandscapeError, load
 from reprise.tuner.model.landscape_component import PROGRAM
@@ -51,7 +52,7 @@ class ReplayExecutor:
     def start(self, trial: Begun) -> int | None:
         prepare(trial.plan, trial.directory)
         result = self._result(trial.plan, trial.directory)
-        (trial.directory / "stdout").write_text(result.output.stdout, encoding="utf-8")
+        private_files.write_text(trial.directory / "stdout", result.output.stdout)
         self._found.append(Finished(trial.key, result))
         return None
 

@@ -19,6 +19,7 @@ from reprise.templates import render
 from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import TrialResult, ended, read_output, timed_out, variables
 from reprise.tuner.executors.launch_lines import Launcher
+from reprise.tuner.model import private_files
 from reprise.tuner.model.component import TrialPlan
 
 SCRIPT = "trial.sh"
@@ -71,9 +72,9 @@ class TrialScript:
     def write(self, plan: TrialPlan, directory: Path) -> Path:
         """Write the script, and what it runs, into the trial's directory; returns its path."""
         for name, text in beside(plan).items():
-            (directory / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+            private_files.write_text(directory / name, text)
         path = directory / SCRIPT
-        path.write_text(self.text(plan, directory), encoding="utf-8", errors="surrogateescape")
+        private_files.write_text(path, self.text(plan, directory))
         return path
 
 

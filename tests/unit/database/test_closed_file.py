@@ -20,8 +20,8 @@ from tests.unit.database_values import decision
 
 MEMBER, GROUP = 65533, 65532
 AS_MEMBER = "import os, sys; os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[2]))\n"
-# Locks for reading: of the byte by which a writer keeps others out (WAL_WRITE_LOCK in wal.c of SQLite: 120), and of those
-# behind it, by which the log is folded back into the file and read.
+# Locks for reading: of the byte by which a writer keeps others out (WAL_WRITE_LOCK of SQLite: 120), and of those behind
+# it, by which the log is folded back into the file and read.
 LOCK = """
 import fcntl
 held = 0

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What campaigns write below tuner.work is nobody else's, and nothing that somebody else put there is used."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reprise.database import Database
+from reprise.tuner.definition import campaign_place, component_registry
+from reprise.tuner.errors import TunerError
+from tests.unit.tuner_site import Command, Site
+
+ANOTHER = 65533
+WORD = "hunter2-hunter2"
+SHORT = {"method": "random", "budget": 1}
+FIND = """
+import os, sys
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+for directory, _, names in os.walk(sys.argv[2]):
+    for name in names:
+        try:
+            if sys.argv[3].encode() in open(os.path.join(directory, name), "rb").read():
+                print(os.path.join(directory, name))
+        except OSError:
+            pass
+"""
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+
+
+@pytest.fixture
+def open_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Below a directory that all users may enter."""
+    monkeypatch.setitem(component_registry.KINDS, "fake", "tests.fake_component")
+    return Site(place)
+
+
+def found_by_another(place: Path) -> list[str]:
+    """Files in which another user finds the secret."""
+    command = [sys.executable, "-c", FIND, str(ANOTHER), str(place), WORD]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def campaign_directory(site: Site, number: int) -> Path:
+    return campaign_place.directory_of(site.campaign(number), site.config)
+
+
+@root_only
+def test_no_other_user_reads_the_copy_of_a_script_that_its_owner_had_closed(open_site: Site) -> None:
+    number = open_site.begin(settings={"before": f"export API_KEY={WORD}; echo $API_KEY"}, search=SHORT)
+    open_site.run(number)
+    work = open_site.config.tuner.work
+    copies = [path for path in work.rglob("*") if path.is_file() and WORD in path.read_text(errors="replace")]
+    assert copies, "the test looks at nothing"
+    assert found_by_another(work) == []
+    assert {stat.S_IMODE(path.stat().st_mode) for path in work.rglob("*") if path.is_dir()} == {0o700}
+    scripts = [path for path in work.rglob("*") if path.suffix == ".sh"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in scripts} == {0o600}
+
+
+@root_only
+def test_a_directory_that_somebody_else_planted_is_refused(site: Site) -> None:
+    number = site.begin()
+    planted = campaign_directory(site, number)
+    planted.mkdir(parents=True)
+    os.chown(planted, ANOTHER, ANOTHER)
+    with pytest.raises(TunerError, match=f"belongs to another user .uid {ANOTHER}."):
+        site.run(number)
+    assert list(planted.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_the_campaigns_directory_or_its_lock_is_not_followed(site: Site) -> None:
+    number = site.begin()
+    elsewhere = site.directory / "elsewhere"
+    elsewhere.mkdir()
+    planted = campaign_directory(site, number)
+    planted.parent.mkdir()
+    planted.symlink_to(elsewhere)
+    with pytest.raises(TunerError, match=str(planted)):
+        site.run(number)
+    planted.unlink()
+    planted.mkdir()
+    (planted / "lock").symlink_to(elsewhere / "lock")
+    with pytest.raises(TunerError, match=str(planted)):
+        site.run(number)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_directory_of_campaigns_that_others_may_write_is_refused_with_the_remedy(site: Site) -> None:
+    site.config.tuner.work.mkdir()
+    site.config.tuner.work.chmod(0o775)
+    number = site.begin()
+    with pytest.raises(TunerError, match=f"chmod go-w {site.config.tuner.work}"):
+        site.run(number)
+
+
+def test_a_campaigns_directory_of_an_older_release_is_closed_when_it_goes_on(site: Site) -> None:
+    number = site.begin(search=SHORT)
+    directory = campaign_directory(site, number)
+    directory.mkdir(parents=True)
+    directory.chmod(0o755)
+    site.run(number)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+@root_only
+@pytest.mark.parametrize("words", [("run", "FILE", "--yes"), ("resume", "1")])
+def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str, ...]) -> None:
+    if words[0] == "resume":
+        site.begin()
+    file = site.directory / "campaign.yaml"
+    file.write_text(yaml.safe_dump(site.definition()))
+    path, before = Command(site).path, site.read(lambda database: len(database.campaigns()))
+    code = "from tests import fake_component as one; from reprise.cli.main import main; one.register(); main()"
+    argv = [str(file) if word == "FILE" else word for word in words]
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--config", str(path), "tune", *argv], capture_output=True, text=True, check=False
+    )
+    said = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and said.startswith("reprise: campaigns do not run as root")
+    assert "`runuser -u reprise -- reprise tune ...`" in said
+    assert not site.config.tuner.work.exists()
+    with Database.open(site.config.database.path, read_only=True) as database:
+        assert len(database.campaigns()) == before
