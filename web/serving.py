@@ -6,10 +6,55 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from pathlib import Path
 
 import uvicorn
 
+from reprise.config import host_and_port
 from reprise.systemd import keep_watchdog_calm, notify
+
+UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+FIRST_UNPRIVILEGED_PORT = 1024
+"""Linux's own value, where it cannot be read."""
+
+
+def remark(listen: str, passed: socket.socket | None) -> str:
+    """A warning about where the pages listen, "" where there is none.
+
+    `listen` is the setting web.listen, `passed` the socket that systemd gave.
+    """
+    host, port = host_and_port(listen)
+    if passed is None:
+        if port < _first_unprivileged_port():
+            return ""  # only root could take it
+        return (
+            f"{listen} is held by the pages themselves: while they restart, any user of this host can take the port, "
+            "and receive the tokens of whoever asks there: have systemd hold it, "
+            "`systemctl enable --now reprise-web.socket reprise-web.service`"
+        )
+    if passed.family == socket.AF_UNIX:
+        return ""
+    there = passed.getsockname()
+    if there[1] == port and there[0] in _addresses(host.strip("[]")):
+        return ""
+    return (
+        f"the pages are at {there[0]} port {there[1]}, where systemd's socket is, and not at web.listen, {listen}: "
+        "correct that, or ListenStream= with `systemctl edit reprise-web.socket`"
+    )
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return {host}
+
+
+def _first_unprivileged_port() -> int:
+    try:
+        return int(UNPRIVILEGED.read_text())
+    except (OSError, ValueError):
+        return FIRST_UNPRIVILEGED_PORT
 
 
 class Watched(uvicorn.Server):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import sys
@@ -13,6 +14,8 @@ import click
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
+
+log = logging.getLogger(__name__)
 
 DAEMON_TIMEOUT_S = 5.0
 KEEP_ALIVE_S = 5
@@ -28,14 +31,15 @@ def web() -> None:
 @web.command()
 @click.pass_obj
 def serve(settings: Settings) -> None:
-    """Serve the pages in the foreground until SIGTERM, at web.listen; or at a socket that systemd passes."""
+    """Serve the pages in the foreground until SIGTERM: at the socket that systemd passes, which keeps their port while
+    they restart; or at web.listen, where any user of this host can take the port meanwhile."""
     try:
         import uvicorn
 
         from reprise.systemd import passed_listener
         from reprise.web import app
         from reprise.web.patience import Patient
-        from reprise.web.serving import Watched
+        from reprise.web.serving import Watched, remark
     except ModuleNotFoundError as error:
         raise click.ClickException(MISSING.format(error.name)) from error
     from reprise.config import host_and_port
@@ -43,6 +47,8 @@ def serve(settings: Settings) -> None:
     config = settings.config
     host, port = host_and_port(config.web.listen)
     listener = passed_listener(os.environ, (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX))
+    if doubt := remark(config.web.listen, listener):
+        log.warning(doubt)
     options = uvicorn.Config(
         app.create(config, settings.path),
         host=host.strip("[]"),

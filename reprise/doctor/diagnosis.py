@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -73,10 +74,24 @@ def _service(config: Config, run: Run) -> list[Finding]:
         *service_checks.socket(socket),
         *service_checks.database_closed(config.database.path),
         *service_checks.database(config.database.path, health.examine),
+        *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),
         *service_checks.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),
     ]
+
+
+def _tcp_sockets() -> str:
+    found = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+    return "".join(path.read_text() for path in found if path.exists())
+
+
+def _owner(database: Path) -> int:
+    """Whose the database is: as whom daemon and pages run."""
+    try:
+        return database.stat().st_uid
+    except OSError:
+        return os.geteuid()
 
 
 def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:

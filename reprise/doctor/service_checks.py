@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reprise.config import Config
+from reprise.config import Config, host_and_port
 from reprise.database import filesystem, store
 from reprise.doctor.findings import Finding, Level, from_error, ok, problem, warning
 from reprise.doctor.probes import Run, hidden_by, replaceable_by_all
@@ -20,6 +20,9 @@ Ask = Callable[[Endpoint], Mapping[str, Any]]
 
 LOCAL_TYPES = frozenset(("btrfs", "ext2", "ext3", "ext4", "ramfs", "tmpfs", "xfs", "zfs"))
 PRIVATE_DIRECTORIES = tuple(Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm", "/run"))  # noqa: S108 (to warn of)
+LOCAL, STATE, UID = 1, 3, 7
+"""Columns of /proc/net/tcp: address and port in hexadecimal, state, user id."""
+LISTENING = "0A"
 START_DAEMON = "start it with `systemctl start reprise-matcher`"
 
 
@@ -92,6 +95,26 @@ def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Findi
         yield from_error("database", line, "run `reprise db check`")
     if not found:
         yield ok("database", f"{path} is sound")
+
+
+def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:
+    """Who holds the port of the pages, on this host; nothing where nobody does.
+
+    `sockets` is the text of /proc/net/tcp and tcp6 (proc(5)), `service_uid` the user whose the database is.
+    """
+    check, (_, port) = "pages", host_and_port(listen)
+    rows = [fields for line in sockets.splitlines() if len(fields := line.split()) > UID and fields[STATE] == LISTENING]
+    owners = {int(fields[UID]) for fields in rows if int(fields[LOCAL].rpartition(":")[2], 16) == port}
+    others = sorted(owners - {0, service_uid})
+    if others:
+        text = f"port {port} is held by user {others[0]}, who receives the tokens of whoever asks there"
+        remedy = "end what that user runs there, delete web.key beside the database, and restart matcher and pages"
+        yield problem(check, text, remedy)
+    elif service_uid in owners and service_uid != 0:
+        text = f"port {port} is held by the pages themselves, so any user can take it while they restart"
+        yield warning(check, text, "run `systemctl enable --now reprise-web.socket reprise-web.service`")
+    elif owners:
+        yield ok(check, f"port {port} is held by root, as for a socket of systemd's")
 
 
 def model(load: Callable[[], object], name: str) -> Finding:

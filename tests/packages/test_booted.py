@@ -21,9 +21,17 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages may have to be built
 
-UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.service")
+UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
 UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # nothing here survives a crash anyway, and it takes a minute less
 SOCKET = "/run/reprise/matcher.sock"
+TAKE = """setpriv --reuid=nobody --regid=nogroup --clear-groups python3 -c '
+import socket
+try:
+    socket.create_server(("127.0.0.1", 7818))
+    print("taken")
+except OSError as error:
+    print(error.strerror)
+'"""
 WATCHDOG_S = 10 + 15  # of the unit: until systemd knows of it, and until what does not end is killed
 FETCH = "python3 -c 'import urllib.request as web; print(web.urlopen(\"http://127.0.0.1:7818/\", timeout=5).status)'"
 
@@ -81,11 +89,18 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
     assert ours(machine) == set()
     with booted(machine) as host:
         installed(host, machine, built)
-        assert host.run(f"systemctl is-active {' '.join(UNITS)}", check=False).split() == ["inactive"] * 3
+        assert host.run(f"systemctl is-active {' '.join(UNITS)}", check=False).split() == ["inactive"] * len(UNITS)
         host.run(f"systemctl enable --now {' '.join(UNITS)}")
         first = serving(host)
         wait_for("a page", lambda: host.run(FETCH, check=False).strip() == "200", 30, every_s=0.5)
         assert "created, schema version" in host.run("journalctl --no-pager -u reprise-matcher")
+        modes = host.run("stat -c %a:%U /var/lib/reprise/reprise.db*").split()
+        assert len(modes) == 3 and set(modes) == {"600:reprise"}, "who can open it can lock it"
+        host.run("systemctl stop reprise-web.service")
+        assert host.run(TAKE) == "Address already in use\n", "systemd holds the port"
+        assert host.run(FETCH).strip() == "200", "who asks starts them"
+        assert "ok       pages" in host.run("reprise doctor", check=False)
+        assert "while they restart" not in host.run("journalctl --no-pager -u reprise-web")
 
         host.run(f"kill -{signal.SIGSTOP.value} {first}")
         wait_for(

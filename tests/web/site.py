@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -184,8 +185,8 @@ class WebSite:
     def log(self) -> Path:
         return self.directory / "web.log"
 
-    def spawn(self, *before: str, **variables: str) -> None:
-        """`reprise web serve`, by the command `before` it, with more variables."""
+    def spawn(self, *before: str, passed: Sequence[int] = (), **variables: str) -> None:
+        """`reprise web serve`, by the command `before` it, with these descriptors and more variables."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*AS_ORDINARY_USER, *before, *self._command, "web", "serve"],
@@ -193,11 +194,12 @@ class WebSite:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+                pass_fds=passed,
             )
 
-    def start(self, *before: str, **variables: str) -> None:
+    def start(self, *before: str, passed: Sequence[int] = (), **variables: str) -> None:
         """The same, until it answers."""
-        self.spawn(*before, **variables)
+        self.spawn(*before, passed=passed, **variables)
 
         def answers() -> bool:
             assert self.process and self.process.poll() is None, self.log.read_text()

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import httpx2 as httpx
 import pytest
@@ -16,7 +19,8 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from reprise.web.serving import Watched
+from reprise.web.serving import Watched, remark
+from tests.waiting import wait_for
 from tests.web.site import WebSite
 
 READY, ALIVE, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
@@ -34,6 +38,49 @@ os.dup2(os.open("/dev/null", os.O_RDONLY), 3)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[1], sys.argv[1:])
 """
+
+
+GIVEN = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+# Another user, who takes the port as soon as nobody has it, and keeps what is sent there; says so at the end.
+TAKER = """
+import os, select, socket, sys
+os.setgroups([]); os.setgid(65533); os.setuid(65533)
+print("at it", flush=True)
+got = b""
+taken = None
+while not select.select([sys.stdin], [], [], 0.001)[0]:
+    try:
+        taken = taken or socket.create_server(("127.0.0.1", int(sys.argv[1])))
+    except OSError:
+        continue
+    if select.select([taken], [], [], 0)[0]:
+        connection = taken.accept()[0]
+        got += connection.recv(65536)
+        connection.close()
+print("nothing" if taken is None else f"the port, and {got}")
+"""
+
+
+class Taker:
+    """Another user of this host, while this is entered; `took` afterwards."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.took = port, ""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-c", TAKER, str(self.port)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout and self.process.stdout.readline() == "at it\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.took = self.process.communicate("enough\n", timeout=20)[0].strip()
 
 
 @pytest.fixture
@@ -76,6 +123,64 @@ def test_something_else_than_a_socket_from_systemd_is_refused(tmp_path: Path) ->
     site.spawn(sys.executable, "-c", PASSES_NO_SOCKET)
     assert site.process and site.process.wait(timeout=30) == 1
     assert "the socket passed (LISTEN_FDS) is not a listening stream socket" in site.log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_nobody_takes_a_port_that_systemd_holds_while_the_pages_restart(tmp_path: Path) -> None:
+    site = WebSite(tmp_path)
+    with socket.create_server(("127.0.0.1", site.port)) as listener:
+        given = listener.fileno()
+        try:
+            with Taker(site.port) as taker:
+                for _ in range(2):
+                    site.start(sys.executable, "-c", GIVEN, str(given), passed=[given])
+                    site.stop()
+                site.spawn(sys.executable, "-c", GIVEN, str(given), passed=[given])
+                with site.client() as client:  # who asks meanwhile waits, and is served
+                    assert client.get("/api/me").json()["uid"] == os.getuid()
+        finally:
+            site.stop()
+    assert taker.took == "nothing"
+    assert "while they restart" not in site.log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_port_that_the_pages_hold_themselves_is_taken_with_the_next_cookie_and_their_log_has_said_so(
+    tmp_path: Path,
+) -> None:
+    site = WebSite(tmp_path)
+    token = site.token()
+    try:
+        site.start()
+        with Taker(site.port) as taker:
+            site.stop()
+
+            def taken() -> bool:
+                with socket.socket() as probe:
+                    return probe.connect_ex(("127.0.0.1", site.port)) == 0
+
+            wait_for("the port to be taken", taken, 20)
+            with contextlib.suppress(httpx.TransportError):
+                httpx.get(site.url, headers={"cookie": f"reprise_token={token}"})
+    finally:
+        site.stop()
+    assert token in taker.took
+    assert f"127.0.0.1:{site.port} is held by the pages themselves" in site.log.read_text()
+    assert "reprise-web.socket" in site.log.read_text()
+
+
+def test_a_socket_elsewhere_than_at_web_listen_is_remarked_on() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as passed:
+        port = passed.getsockname()[1]
+        assert remark(f"127.0.0.1:{port}", passed) == remark(f"localhost:{port}", passed) == ""
+        assert f"the pages are at 127.0.0.1 port {port}" in remark("10.0.0.5:7818", passed)
+
+
+def test_a_port_that_only_root_can_take_is_not_remarked_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("reprise.web.serving.UNPRIVILEGED", tmp_path / "none")
+    assert remark("127.0.0.1:443", None) == "" != remark("127.0.0.1:7818", None)
 
 
 def test_a_loop_that_hangs_tells_no_more_that_it_lives(

@@ -295,6 +295,28 @@ def test_database_is_checked(tmp_path: Path) -> None:
     only(list(service_checks.database(path, health.examine)), Level.OK, "sound")
 
 
+SERVICE = 991
+
+
+@pytest.mark.parametrize(
+    ("uid", "level", "words"),
+    [
+        (0, Level.OK, "held by root"),
+        (SERVICE, Level.WARNING, "while they restart: run `systemctl enable --now reprise-web.socket"),
+        (2002, Level.PROBLEM, "held by user 2002, who receives the tokens"),
+    ],
+)
+@pytest.mark.parametrize("address", ["0100007F", "00000000000000000000000001000000"], ids=["IPv4", "IPv6"])
+def test_who_holds_the_port_of_the_pages(uid: int, level: Level, words: str, address: str) -> None:
+    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    row = "   0: {}:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000 {:5}        0 1 1 0 100 0 0 10 0\n"
+    client = row.format(address, 7818, "01", 3003)  # that is connected from a port of this number
+    found = list(service_checks.pages("127.0.0.1:7818", head + client + row.format(address, 7818, "0A", uid), SERVICE))
+    only(found, level, *words.split(": ", 1))
+    elsewhere = head + client + row.format(address, 7819, "0A", uid)
+    assert list(service_checks.pages("127.0.0.1:7818", elsewhere, SERVICE)) == []
+
+
 def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     Database.open(path, create=True).close()

@@ -59,10 +59,12 @@ def test_the_service_has_time_to_write_its_journal_before_it_is_killed() -> None
     assert int(section["LimitNOFILE"]) > 2 * Config().matcher.max_connections
 
 
-def test_the_socket_of_the_pages_is_where_they_listen_by_themselves() -> None:
+def test_the_pages_do_not_start_without_the_socket_that_keeps_their_port() -> None:
     assert unit("socket", "reprise-web")["Socket"]["ListenStream"] == Config().web.listen
-    install = unit("service", "reprise-web")["Install"]
-    assert "Also" not in install, "who enables the pages has not asked for the socket"
+    service = unit("service", "reprise-web")
+    assert service["Unit"]["Requires"] == "reprise-web.socket"
+    assert "reprise-web.socket" in service["Unit"]["After"].split()
+    assert service["Install"]["Also"] == "reprise-web.socket"
 
 
 @pytest.mark.parametrize("name", ["reprise-matcher", "reprise-web"])
