@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import getpass
+import grp
 import gzip
 import os
 import re
@@ -69,19 +71,29 @@ def test_both_packages_say_the_same() -> None:
 LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
+ROTATED_AS = ("nobody", "nogroup") if os.geteuid() == 0 else (getpass.getuser(), grp.getgrgid(os.getgid()).gr_name)
+"""In place of the service user, who is not on every machine."""
+
+
 @pytest.fixture
-def rotation(tmp_path: Path) -> Path:
-    (tmp_path / "logs").mkdir()
+def rotation(place: Path) -> Path:
+    """The logs' directory is as an admin makes it: the service user's, and its group may write there too."""
+    (place / "logs").mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(place / "logs", *ROTATED_AS)
+    (place / "logs").chmod(0o775)
     text = (PACKAGING / "debian/reprise.logrotate").read_text()
-    (tmp_path / "reprise").write_text(text.replace("/var/log/reprise/", f"{tmp_path}/logs/"))
-    (tmp_path / "reprise").chmod(0o644)  # it refuses what others may write
-    return tmp_path
+    assert "  su reprise reprise\n" in text
+    text = text.replace("su reprise reprise", f"su {' '.join(ROTATED_AS)}")
+    (place / "reprise").write_text(text.replace("/var/log/reprise/", f"{place}/logs/"))
+    (place / "reprise").chmod(0o644)  # it refuses what others may write
+    return place
 
 
-def rotate(*arguments: str) -> str:
+def rotate(*arguments: str, check: bool = True) -> str:
     if LOGROTATE is None:
         pytest.skip("no logrotate here: `make deps-check`")
-    return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=True).stderr
+    return subprocess.run([LOGROTATE, *arguments], capture_output=True, text=True, check=check).stderr
 
 
 def test_logrotate_takes_its_file_where_there_is_no_log_yet(rotation: Path) -> None:
@@ -93,12 +105,26 @@ def test_logrotate_takes_its_file_where_there_is_no_log_yet(rotation: Path) -> N
 def test_a_log_is_rotated_and_goes_on_in_the_same_file(rotation: Path) -> None:
     log = rotation / "logs/matcher.log"
     with log.open("a") as daemon:
+        shutil.chown(log, *ROTATED_AS)
         daemon.write("before\n")
         daemon.flush()
         assert rotate("-f", "-s", str(rotation / "state"), str(rotation / "reprise")) == ""
         daemon.write("after\n")
     assert log.read_text() == "after\n"
-    assert gzip.decompress((rotation / "logs/matcher.log.1.gz").read_bytes()) == b"before\n"
+    (kept,) = log.parent.glob("matcher.log.1*")
+    assert gzip.decompress(kept.read_bytes()) == b"before\n" and kept.owner() == ROTATED_AS[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="logs are another user's")
+def test_what_the_service_user_puts_among_its_logs_is_not_followed_by_root(rotation: Path) -> None:
+    """Without `su`, logrotate leaves a directory alone that the group may write, and works as root in any other."""
+    precious = rotation / "precious"
+    precious.write_text("root's own\n")
+    precious.chmod(0o600)
+    (rotation / "logs/matcher.log").symlink_to(precious)
+    rotate("-f", "-s", str(rotation / "state"), str(rotation / "reprise"), check=False)
+    assert precious.read_text() == "root's own\n"
+    assert [path.name for path in (rotation / "logs").iterdir()] == ["matcher.log"]
 
 
 @pytest.fixture(scope="module")
