@@ -71,10 +71,13 @@ build: ## build the plugin, the accelerators and the MPI programs
 .PHONY: venv
 venv: $(VENV)/.ready ## make the private Python environment
 
-$(VENV)/.locked: requirements.lock
-	@echo "venv: making $(VENV) from requirements.lock"
+# Nothing is installed from an index but files whose hashes are in the lock.
+LOCKED := --quiet --disable-pip-version-check --require-hashes
+
+$(VENV)/.locked: requirements.lock requirements-dev.lock
+	@echo "venv: making $(VENV) from requirements.lock and requirements-dev.lock"
 	@$(BASE_PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(VENV)/bin/pip install $(LOCKED) --requirement requirements.lock --requirement requirements-dev.lock
 	@touch $@
 
 # Also compiles what is written in Cython.
@@ -156,9 +159,9 @@ install-docs: ## install the documentation and the licence
 install-python: ## install the command `reprise` in an environment of its own below PREFIX
 	@$(FOR_ALL) && $(BASE_PYTHON) -m venv $(DESTDIR)$(PREFIX)/lib/reprise
 	@rm -rf build/lib* build/bdist* build/temp*
-	@$(FOR_ALL) && pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip install --quiet --disable-pip-version-check"; \
-	  $$pip --constraint requirements.lock cython setuptools && \
-	  $$pip --constraint requirements.lock --no-build-isolation '.[web]'
+	@$(FOR_ALL) && pip="$(DESTDIR)$(PREFIX)/lib/reprise/bin/pip"; \
+	  $$pip install $(LOCKED) --requirement requirements.lock && \
+	  $$pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation . && $$pip check --quiet
 	@sed -i '1,2s|$(DESTDIR)$(PREFIX)/|$(PREFIX)/|' $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@tools/isolate $(DESTDIR)$(PREFIX)/lib/reprise/bin/reprise
 	@sed -i '/^command = /d' $(DESTDIR)$(PREFIX)/lib/reprise/pyvenv.cfg
@@ -280,7 +283,7 @@ PEERS := build/bench-tuner
 $(PEERS)/.ready: bench/tuner/peers.lock
 	@echo "bench: making $(PEERS) from bench/tuner/peers.lock"
 	@$(BASE_PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement bench/tuner/peers.lock
+	@$(PEERS)/bin/pip install $(LOCKED) --requirement bench/tuner/peers.lock
 	@touch $@
 
 .PHONY: bench-warm
@@ -343,9 +346,11 @@ docs-submissions: root deps-test-cluster $(VENV)/.ready build ## measure every w
 	@$(PYTHON) -m tests.cluster.ways_measured
 
 .PHONY: lock
-lock: ## write requirements.lock anew from the ranges in pyproject.toml
-	@tools/lock $(BASE_PYTHON) > requirements.lock.new
+lock: ## write requirements.lock and requirements-dev.lock anew from the ranges in pyproject.toml
+	@tools/lock $(BASE_PYTHON) product > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
+	@tools/lock $(BASE_PYTHON) dev > requirements-dev.lock.new
+	@mv requirements-dev.lock.new requirements-dev.lock
 
 .PHONY: lock-peers
 lock-peers: ## write bench/tuner/peers.lock anew

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,8 +118,13 @@ def digest_of(method: str) -> str:
     sources = {"peer": [LOCK], "search": [OURS, SEARCH], "policy": [OURS, SEARCH, NOISE]}[kind]
     for source in (*(ROOT / rule for rule in RULES), *sources):
         for path in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
-            digest.update(path.read_bytes())
+            digest.update(versions(path).encode() if path == LOCK else path.read_bytes())
     return digest.hexdigest()
+
+
+def versions(lock: Path) -> str:
+    """What a lock pins, a line each: not the hashes of files, of which an index gets more as wheels are added."""
+    return "\n".join(re.findall(r"^[\w.-]+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
 
 
 @dataclass(frozen=True)
