@@ -151,7 +151,7 @@ install-manual: ## install manual pages and completions, made by the command tha
 .PHONY: install-docs
 install-docs: ## install the documentation and the licence
 	@install -d -m 755 $(DESTDIR)$(DOCDIR) $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR)/docs/pictures
-	@install -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(DOCDIR)/
+	@install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE $(DESTDIR)$(DOCDIR)/
 	@install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs/
 	@install -m 644 docs/pictures/* $(DESTDIR)$(DOCDIR)/docs/pictures/
 

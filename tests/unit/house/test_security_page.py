@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SECURITY.md is true of the modes that files have, and is the one place that says who may do what."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+from reprise.config import Config
+from reprise.database import store
+from reprise.matcher.wire import tokens
+from reprise.tuner.model import artifacts, private_files
+from tests.places import ROOT
+
+PAGE = (ROOT / "SECURITY.md").read_text()
+SOCKET = (ROOT / "etc/systemd/reprise-matcher.socket").read_text()
+
+
+def unit_mode(setting: str) -> int:
+    (found,) = re.findall(rf"^{setting}=(\d+)$", SOCKET, re.MULTILINE)
+    return int(found, 8)
+
+
+def test_modes_are_those_that_files_get(tmp_path: Path) -> None:
+    config = Config.model_validate({"database": {"path": str(tmp_path / "reprise.db")}})
+    tokens.key_of(config)
+    rows = dict(re.findall(r"^\| (.*?) \| (0\d{3}) \|", PAGE, re.MULTILINE))
+    assert {what: int(mode, 8) for what, mode in rows.items()} == {
+        "`/var/lib/reprise/reprise.db`, its `-wal` and `-shm`, backups, exports": store.FILE_MODE,
+        "`database.snapshot`, `matcher.publish`": store.SHARED_MODE,
+        "`web.key` beside the database": stat.S_IMODE(tokens.key_path(config).stat().st_mode),
+        "directories below `tuner.work`": private_files.DIRECTORY_MODE,
+        "files below `tuner.work`": private_files.FILE_MODE,
+        "files in `artifacts.directory`": artifacts.FILE_MODE,
+        "`/run/reprise/matcher.sock`": unit_mode("SocketMode"),
+        "`/run/reprise`": unit_mode("DirectoryMode"),
+    }
+
+
+def test_who_may_do_what_is_said_once() -> None:
+    head = "| who | can | cannot |"
+    pages = [path for path in (ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md")) if head in path.read_text()]
+    assert pages == [ROOT / "SECURITY.md"]
+    assert "(../SECURITY.md)" in (ROOT / "docs/admin.md").read_text()
+
+
+def test_the_page_invents_no_address() -> None:
+    assert re.findall(r"[\w.]+@[\w.]+|https?://", PAGE) == []
