@@ -27,7 +27,6 @@ from reprise.tuner.model import private_files
 
 BEGUN_S = 20.0  # within which a campaign says that it has begun, or why not
 LOOK_S = 0.05
-FILES = "files"  # below tuner.work: campaign files that came from pages, and what their campaigns said
 SAID_LIMIT = 4096  # bytes
 ISOLATED = ("-I",) if sys.flags.isolated else ()  # as the command itself is started
 _BEGUN = re.compile(r"^campaign (\d+): ", re.MULTILINE)
@@ -39,7 +38,7 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
     head = f"# SPDX-License-Identifier: Apache-2.0\n# Begun by {who} from the pages.\n"
     text = head + yaml.safe_dump(definition, sort_keys=False)
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{os.getpid()}"
-    directory = config.tuner.work / FILES
+    directory = config.tuner.work / campaign_place.FILES
     file = directory / f"{stamp}-{re.sub(r'[^A-Za-z0-9._-]+', '_', checked.name)}.yaml"
     with _written(file):
         campaign_place.claim(directory)
@@ -49,7 +48,7 @@ def start(config: Config, path: Path | None, definition: dict[str, Any], who: st
 
 def resume(config: Config, path: Path | None, number: int) -> None:
     """Go on with a campaign. Raises TunerError with what it said where it does not."""
-    directory = config.tuner.work / FILES
+    directory = config.tuner.work / campaign_place.FILES
     with _written(directory):
         campaign_place.claim(directory)
     _begin(config, path, ["resume", str(number)], directory / f"resumed-{number}-{time.time_ns()}.log")

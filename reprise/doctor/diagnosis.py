@@ -64,6 +64,8 @@ def _trusted(config: Config) -> list[Path]:
 
 
 def _service(config: Config, run: Run) -> list[Finding]:
+    from reprise.matcher.wire.tokens import key_path
+
     def load_model() -> object:
         from reprise.matcher.linkage.linkage_model import load
 
@@ -72,11 +74,12 @@ def _service(config: Config, run: Run) -> list[Finding]:
     socket, directory = config.matcher.socket, config.artifacts.directory
     return [
         *service_checks.socket(socket),
-        *service_checks.database_closed(config.database.path),
+        *service_checks.closed(config.database.path, key_path(config)),
         *service_checks.database(config.database.path, health.examine),
         *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),
+        *service_checks.campaigns(config.tuner.work),
         *service_checks.artifacts(directory, config.site.nodes, filesystem.MOUNTS.read_text()),
     ]
 

@@ -75,17 +75,20 @@ def socket(path: Path) -> Iterator[Finding]:
         yield ok(check, f"{path}, every user may connect")
 
 
-def database_closed(path: Path) -> Iterator[Finding]:
-    """Whether anybody but its owner may open the database, or a file that SQLite has beside it."""
-    check = "database"
+def closed(path: Path, key: Path) -> Iterator[Finding]:
+    """Whether anybody but their owner may open the database, a file that SQLite has beside it, or the tokens' key."""
     try:
         opened = [part for part in store.parts_of(path) if store.is_open_to_others(part)]
+        key_opened = key.exists() and store.is_open_to_others(key)
     except OSError as error:
-        yield problem(check, f"{path}: {error.strerror}", "run this as root")
+        yield problem("database", f"{path}: {error.strerror}", "run this as root")
         return
     if opened:
         text = f"{opened[0]} may be opened by others than its owner, and who can open it can stop every write"
-        yield problem(check, text, f"chmod go= {path}*")
+        yield problem("database", text, f"chmod go= {path}*")
+    if key_opened:
+        text = f"{key} may be read by others than its owner, who can then sign in as anybody"
+        yield problem("pages", text, f"rm {key}, then restart matcher and pages")
 
 
 def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Finding]:
@@ -95,6 +98,19 @@ def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Findi
         yield from_error("database", line, "run `reprise db check`")
     if not found:
         yield ok("database", f"{path} is sound")
+
+
+def campaigns(work: Path) -> Iterator[Finding]:
+    """Whether others may read what campaigns of an older release left; nothing where there is nothing to say."""
+    try:
+        left = [one for one in sorted(work.glob("[0-9]*-*T*")) if one.is_dir() and store.is_open_to_others(one)]
+    except OSError:
+        return  # it is another user's, and so closed
+    if left:
+        text = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else f"{left[0]}"
+        yield problem(
+            "campaigns", f"others may read copies of users' scripts in {text}", f"chmod go= {work}/[0-9]*-*T*"
+        )
 
 
 def pages(listen: str, sockets: str, service_uid: int) -> Iterator[Finding]:

@@ -22,6 +22,10 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model import private_files
 
 LOCK = "lock"
+FILES = "files"
+"""Directory of campaign files that came from pages, and of what their campaigns said."""
+OF_CAMPAIGNS = re.compile(rf"\d+-\d{{8}}T\d{{6}}|{FILES}")
+"""Directories in tuner.work that are ours: as `directory_of` names them, and FILES. Others may be a site's own."""
 LOOKS, LOOK_S = 5, 0.05
 
 
@@ -80,6 +84,15 @@ def claim(directory: Path) -> None:
     work.mkdir(mode=private_files.DIRECTORY_MODE, exist_ok=True)
     private_files.require_unwritable(work)
     private_files.claim_directory(directory)
+    _close_older(work)
+
+
+def _close_older(work: Path) -> None:
+    """Close what an older release left open to others: copies of users' scripts are in there."""
+    for one in work.iterdir():
+        if OF_CAMPAIGNS.fullmatch(one.name):
+            with contextlib.suppress(OSError, TunerError):  # another's, which nothing uses
+                private_files.claim_directory(one)
 
 
 @contextlib.contextmanager

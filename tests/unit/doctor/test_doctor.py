@@ -319,10 +319,25 @@ def test_who_holds_the_port_of_the_pages(uid: int, level: Level, words: str, add
 
 def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
+    key = write(tmp_path / "web.key", "")
+    key.chmod(0o600)
     Database.open(path, create=True).close()
-    assert list(service_checks.database_closed(path)) == []
+    assert list(service_checks.closed(path, key)) == []
     path.chmod(0o640)
-    only(list(service_checks.database_closed(path)), Level.PROBLEM, "stop every write", f"chmod go= {path}*")
+    only(list(service_checks.closed(path, key)), Level.PROBLEM, "stop every write", f"chmod go= {path}*")
+    path.chmod(0o600)
+    key.chmod(0o640)
+    only(list(service_checks.closed(path, key)), Level.PROBLEM, "sign in as anybody", f"rm {key}")
+
+
+def test_a_campaigns_directory_that_others_may_read_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "artifacts").mkdir(mode=0o755)
+    (tmp_path / "1-20260101T000000").mkdir(mode=0o700)
+    assert list(service_checks.campaigns(tmp_path)) == [] == list(service_checks.campaigns(tmp_path / "none"))
+    (tmp_path / "2-20260101T000000").mkdir(mode=0o755)
+    only(
+        list(service_checks.campaigns(tmp_path)), Level.PROBLEM, "2-20260101T000000", f"chmod go= {tmp_path}/[0-9]*-*T*"
+    )
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,17 @@ def test_a_campaigns_directory_of_an_older_release_is_closed_when_it_goes_on(sit
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
+def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site: Site) -> None:
+    work = site.config.tuner.work
+    for name in ("7-20260101T000000", "files", "artifacts", "7-notes"):
+        (work / name).mkdir(parents=True)
+        (work / name).chmod(0o755)
+    site.run(site.begin(search=SHORT))
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in work.iterdir()}
+    assert modes["7-20260101T000000"] == modes["files"] == 0o700
+    assert modes["artifacts"] == modes["7-notes"] == 0o755
+
+
 @root_only
 @pytest.mark.parametrize("words", [("run", "FILE", "--yes"), ("resume", "1")])
 def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str, ...]) -> None:
