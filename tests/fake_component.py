@@ -167,10 +167,11 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
 
 
 def register() -> None:
+    """Have the component known, and its campaigns run by whoever runs this, root as well."""
     component_registry.KINDS["fake"] = "tests.fake_component"
+    campaign_account.effective_uid = lambda: UID
 
 
 if __name__ == "__main__":
-    campaign_account.effective_uid = lambda: UID
     register()
     main()

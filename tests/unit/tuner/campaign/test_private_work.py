@@ -129,7 +129,12 @@ def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(site.definition()))
     path, before = Command(site).path, site.read(lambda database: len(database.campaigns()))
-    code = "from tests import fake_component as one; from reprise.cli.main import main; one.register(); main()"
+    code = """if True:
+        from reprise.cli.main import main
+        from reprise.tuner.definition import component_registry
+        component_registry.KINDS["fake"] = "tests.fake_component"
+        main()
+    """
     argv = [str(file) if word == "FILE" else word for word in words]
     done = subprocess.run(
         [sys.executable, "-c", code, "--config", str(path), "tune", *argv], capture_output=True, text=True, check=False
