@@ -32,7 +32,7 @@ def listen(path: Path) -> socket.socket:
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
         raise ServiceError(f"{path}: is longer than the {SOCKET_PATH_LIMIT} bytes of a socket's path: shorten it")
     try:
-        with _locked(path.parent):
+        with _locked(path):
             _remove_stale(path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listener.bind(str(path))
@@ -47,18 +47,37 @@ def listen(path: Path) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep two daemons that start at once from removing each other's socket."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _locked(path: Path) -> Iterator[None]:
+    """Keep two daemons that start at once from removing each other's socket.
+
+    The lock is a file that nobody else may open: whoever can open one, a directory too, can hold its lock for ever.
+    """
+    mode = path.parent.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise ServiceError(
+            f"{path.parent}: everyone may write there, and so replace the socket: run `chmod o-w {path.parent}`"
+        )
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = _own_lock(lock)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise ServiceError(
-                f"{directory}: everyone may write there, and so replace the socket: run `chmod o-w {directory}`"
-            )
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _own_lock(lock: Path) -> int:
+    """A descriptor of the locked file. Another daemon may have removed a file that was waited for: then of the next."""
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(lock.lstat(), os.fstat(descriptor)):
+                    return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
 
 

@@ -96,6 +96,23 @@ def test_everyone_may_connect_and_the_socket_goes_with_the_daemon(daemon: Daemon
     assert [path.name for path in daemon.socket.parent.iterdir()] == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_lock_that_another_user_holds_does_not_keep_the_daemon_from_its_socket(daemon: Daemon) -> None:
+    """Who may enter a directory can lock it."""
+    for directory in (daemon.socket.parent, daemon.socket.parent.parent):
+        directory.chmod(0o755)
+    holds = (
+        "import fcntl, os, sys; descriptor = os.open(sys.argv[1], os.O_RDONLY); os.setuid(65534)\n"
+        "fcntl.flock(descriptor, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", holds, str(daemon.socket.parent)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stdout.readline() == "held\n"
+        daemon.start()
+        assert daemon.ask(PING)["kind"] == "ok"
+        process.communicate()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="acts as several users")
 def test_a_user_speaks_only_for_himself_and_root_for_everyone(daemon: Daemon) -> None:
     daemon.add(record(metadata=job("nobody").to_json()))
