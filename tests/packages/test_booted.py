@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.packages, pytest.mark.timeout(1800)]  # the packages m
 UNITS = ("reprise-matcher.socket", "reprise-matcher.service", "reprise-web.socket", "reprise-web.service")
 UNSAFE = "-o Dpkg::Options::=--force-unsafe-io"  # nothing here survives a crash anyway, and it takes a minute less
 SOCKET = "/run/reprise/matcher.sock"
-TAKE = """setpriv --reuid=nobody --regid=nogroup --clear-groups python3 -c '
+NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
+MEMBER = NOBODY.replace("nogroup", "reprise")
+TAKE = f"""{NOBODY} python3 -c '
 import socket
 try:
     socket.create_server(("127.0.0.1", 7818))
@@ -96,8 +98,14 @@ def test_units_serve_are_restarted_when_they_hang_or_a_new_release_comes_and_end
         assert "created, schema version" in host.run("journalctl --no-pager -u reprise-matcher")
         modes = host.run("stat -c %a:%U /var/lib/reprise/reprise.db*").split()
         assert len(modes) == 3 and set(modes) == {"600:reprise"}, "who can open it can lock it"
+        host.run(
+            "sed -i 's|^#snapshot|snapshot|' /etc/reprise/reprise.toml && systemctl start reprise-snapshot.service"
+        )
+        assert host.run("stat -c %a:%G /var/lib/reprise/snapshot.db").strip() == "640:reprise"
+        assert "as of " in host.run(f"{MEMBER} reprise jobs list")
+        assert "may not be read by this user" in host.run(f"{NOBODY} reprise jobs list", check=False)
         host.run("systemctl stop reprise-web.service")
-        assert host.run(TAKE) == "Address already in use\n", "systemd holds the port"
+        assert host.run(TAKE).startswith("Address already in use"), "systemd holds the port"
         assert host.run(FETCH).strip() == "200", "who asks starts them"
         assert "ok       pages" in host.run("reprise doctor", check=False)
         assert "while they restart" not in host.run("journalctl --no-pager -u reprise-web")
