@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from reprise.database.entities import Campaign
 from reprise.database.secret_masking import MASK
+from reprise.tuner.definition import campaign_place
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model import private_files
 
 FILE = "spec.json"
-FILE_MODE = 0o600
 NEEDED = ("definition", "component")
 """Parts of the spec that trials are made from; the others only describe the campaign."""
 
@@ -26,10 +26,8 @@ def keep(campaign: Campaign, spec: Mapping[str, Any], directory: Path) -> None:
     if not _is_masked(campaign):
         return
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory / FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({part: spec[part] for part in NEEDED}, file)
+        campaign_place.claim(directory)
+        private_files.write_text(directory / FILE, json.dumps({part: spec[part] for part in NEEDED}))
     except OSError as error:
         raise TunerError(
             f"{directory / FILE}: cannot be written ({error.strerror}): make tuner.work a directory of the user who "
@@ -42,7 +40,8 @@ def whole(campaign: Campaign, directory: Path) -> Campaign:
     if not _is_masked(campaign):
         return campaign
     try:
-        found = json.loads((directory / FILE).read_text(encoding="utf-8"))
+        with private_files.open_file(directory / FILE, "rb") as file:
+            found = json.loads(file.read())
         return dataclasses.replace(campaign, spec={**campaign.spec, **{part: found[part] for part in NEEDED}})
     except FileNotFoundError as error:
         raise TunerError(
