@@ -17,8 +17,9 @@ HEADINGS = ("id", "component", "scope", "application", "context", "gain", "sampl
 _AGES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def row(record: Record, now: float) -> tuple[str, ...]:
-    """The cells of a record under HEADINGS. `now` is in Unix seconds."""
+def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]:
+    """The cells of a record under HEADINGS. `now` is in Unix seconds; `quarantined_for`: so many users."""
+    but = f", but not for {quarantined_for} user{'s' * (quarantined_for > 1)}" if quarantined_for else ""
     return (
         str(record.id),
         f"{record.component} {record.component_version}",
@@ -27,7 +28,7 @@ def row(record: Record, now: float) -> tuple[str, ...]:
         ", ".join(f"{key}={_value(value)}" for key, value in record.context.items()) or "any",
         f"{_percent(record.gain)} % ({_percent(record.gain_low)} to {_percent(record.gain_high)})",
         f"{record.default.n} + {record.tuned.n}",
-        record.status.value,
+        f"{record.status.value}{but}",
         age(now - record.created_at),
     )
 

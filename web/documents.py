@@ -77,6 +77,7 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
         "production": production,
         "runs": runs,
         "history": record_listing.history(database.status_changes(number)),
+        "quarantined_for": [dataclasses.asdict(one) for one in database.user_quarantines(number)],
     }
     return found, told
 

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -39,10 +40,11 @@ def list_(settings: Settings, as_json: bool, show_all: bool, component: str | No
     """List the records that jobs may be given."""
     with open_to_read(settings.config) as database:
         found = database.records(status=None if show_all else RecordStatus.ACTIVE, component=component)
+        quarantined_for = Counter(one.record_id for one in database.user_quarantines())
     if as_json:
         click.echo(json.dumps(record_listing.document(found), indent=2))
         return
-    rows = [record_listing.row(record, time.time()) for record in found]
+    rows = [record_listing.row(record, time.time(), quarantined_for[record.id]) for record in found]
     if not rows:
         click.echo("no records: `reprise tune` makes them")
     elif sys.stdout.isatty():

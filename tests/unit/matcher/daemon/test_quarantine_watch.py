@@ -196,7 +196,8 @@ def test_a_harmful_record_is_set_aside_at_once_and_can_be_released(daemon: Daemo
     assert status(daemon, number) == (RecordStatus.ACTIVE, ""), "nobody else's jobs have a part in it"
     assert "is quarantined for this user, whose jobs it harmed" in daemon.ask(request())["reason"]
     assert daemon.log_contains(f"event=quarantined record=1 user={ME} why=")
-    assert f"quarantined for {ME}: {why}" in run(daemon, "show", str(number)).output
+    assert re.search(rf"quarantined for {ME} since .*: {re.escape(why)}", run(daemon, "show", str(number)).output)
+    assert "active, but not for 1 user" in run(daemon, "list").output
     assert run(daemon, "release", str(number), "--reason", "new library").output == "record 1 is active\n"
     wait_for("jobs that are given it", lambda: jobs(daemon, 4, 7.0, 10.0, 500)["apply"] > 0)
     assert status(daemon, number) == (RecordStatus.ACTIVE, "new library")
