@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from reprise.cli.web import MOST_REQUESTS
 from reprise.web import patience
-from reprise.web.patience import REQUEST_S
 from reprise.web.request_guard import Guard
 from tests.waiting import wait_for
 from tests.web.site import WebSite
@@ -103,16 +102,50 @@ def test_who_sends_without_end_is_told_so_and_not_listened_to(port: int) -> None
                 connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
 
 
+HALF = [ASKED[:-2], b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234"]
+
+
 @pytest.mark.slow
-def test_as_many_silent_connections_as_may_be_keep_nobody_out_for_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize("half", HALF, ids=["header", "body"])
+def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes) -> None:
     site = WebSite(tmp_path)
     site.start()
-    silent = [connected(site.port) for _ in range(MOST_REQUESTS)]
+    silent = []
     try:
+        for _ in range(MOST_REQUESTS + 60):
+            silent.append(connected(site.port))
+            silent[-1].sendall(half)
         with site.client() as client:
-            assert client.get("/sign-in").status_code == 503
-            wait_for("the pages again", lambda: client.get("/sign-in").status_code == 200, 2 * REQUEST_S)
+            assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:
         for connection in silent:
             connection.close()
         site.stop()
+
+
+def test_of_those_who_ask_half_the_oldest_of_the_address_with_the_most_gives_way(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "MOST_ASKING", 3)
+    monkeypatch.setattr(patience, "REQUEST_S", 60.0)
+    addresses = ["127.0.0.2", "127.0.0.1", "127.0.0.1", "127.0.0.1"]
+    asking = [socket.create_connection(("127.0.0.1", port), 20, (address, 0)) for address in addresses]
+    assert until_closed(asking[1]) == b"", "not the only one of the other address"
+    for connection in (asking[0], *asking[2:]):
+        connection.sendall(ASKED)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.close()
+
+
+def test_an_address_of_another_host_has_so_many_connections(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "MOST_OF_ADDRESS", 1)
+    monkeypatch.setattr(patience, "_is_own", lambda address: address == "127.0.0.1")
+    with (
+        socket.create_connection(("127.0.0.1", port), 20, ("127.0.0.2", 0)) as first,
+        socket.create_connection(("127.0.0.1", port), 20, ("127.0.0.2", 0)) as second,
+        connected(port) as another,
+    ):
+        assert until_closed(second) == b""
+        for connection in (first, another):
+            connection.sendall(ASKED)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
