@@ -147,7 +147,7 @@ class Matcher(Section):
     holdout: float = Field(0.0, ge=0, le=0.95, description="share of matched jobs that are given nothing, to compare")
     predicted: bool = Field(False, description="give jobs what a model chose, too, once a comparison has confirmed it")
     max_connections: int = Field(
-        512, ge=1, le=65536, description="connections served at once, of either kind; more wait in the backlog"
+        512, ge=1, le=65536, description="connections served at once, of either kind, a 16th by one user; more wait"
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on a real daemon by real sockets, and what they reach."""
+"""What users who mean harm can do to others, and what is stored of secrets: attacks on a real daemon."""

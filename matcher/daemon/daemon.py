@@ -25,7 +25,6 @@ from reprise.matcher.daemon.listener import listen, listen_tcp, remove_socket
 from reprise.matcher.daemon.metrics import Gauges, Metrics
 from reprise.matcher.daemon.peer import Peer, UnixPeer, munge_greeter
 from reprise.matcher.daemon.pending_writes import Queue
-from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
 from reprise.matcher.daemon.server import Server
@@ -65,7 +64,7 @@ def run(load_config: Callable[[], Config]) -> None:
     inode = config.matcher.socket.stat().st_ino if passed is None else None
     over_tcp = told = None
     try:
-        told = _telling(basis, service.watch, queue, metrics)
+        told = _telling(basis, service, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
             # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
@@ -102,7 +101,7 @@ def _metrics(config: Config) -> Metrics:
     return Counted()
 
 
-def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> MetricsServer | None:
+def _telling(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
     """What serves the metrics, where they are wanted. Raises ServiceError."""
     config = basis.config
     if not config.matcher.metrics:
@@ -131,8 +130,11 @@ def _telling(basis: Basis, watch: Watch, queue: Queue, metrics: Metrics) -> Metr
             rows=rows,
             newest=newest,
             writes_waiting=lambda: len(queue),
+            waiting_bytes=lambda: queue.bytes,
             writes_dropped=lambda: queue.dropped,
-            quarantines=lambda: watch.quarantines,
+            stored_short=lambda: service.volume.shortened,
+            not_stored=lambda: service.volume.unstored,
+            quarantines=lambda: service.watch.quarantines,
             mode=lambda: basis.config.matcher.mode,
             holdout=lambda: basis.config.matcher.holdout,
             database_bytes=lambda: size_on_disk(path),
@@ -185,7 +187,8 @@ async def _serve(
             quiet,
             max_connections=config.matcher.max_connections,
             timeout_s=config.matcher.request_timeout_s,
-            late=metrics.late,
+            is_over=service.is_over,
+            metrics=metrics,
         )
 
     servers = [server(listener, UnixPeer)]

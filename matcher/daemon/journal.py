@@ -40,7 +40,7 @@ class OnRecords(Protocol):
 
 
 class Journal:
-    """Writes the entries of `queue` to the database, in order. `on_records` gets records as they change; `on_look` is
+    """Writes the entries of `queue` to the database. `on_records` gets records as they change; `on_look` is
     called with the database from time to time, in the journal's thread.
 
     `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay entries, and
@@ -99,9 +99,9 @@ class Journal:
     def _run(self) -> None:
         while not self._stopping.is_set():
             if self.queue.new.wait(0.0 if self._writer.is_due() else POLL_S / 2):
-                if self.queue.made - self.queue.taken < BATCH:
+                if self.queue.untold < BATCH:
                     self._stopping.wait(LINGER_S)
-                self._take()
+                self._tell()
             if self._writer.is_due():
                 self._writer.write_some()
             self._guarded(self._tend)
@@ -110,9 +110,9 @@ class Journal:
     def _drain(self, deadline: float) -> None:
         """A lock may end in time. Who is to make room or to put a file back will not come so soon."""
         while self.queue.unmade_since() is not None:
-            self.queue.make_oldest()
-        self._take()
-        while self.queue.taken:
+            self.queue.make_next()
+        self._tell()
+        while self.queue.made:
             why = self._writer.write_some()
             late = time.monotonic() > deadline
             if late or (why and not isinstance(why, BusyError)):
@@ -122,10 +122,10 @@ class Journal:
             self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
             self._guarded(database.close)
 
-    def _take(self) -> None:
-        entries = self.queue.take()
-        if entries:
-            log.info("\n".join(entry.line for entry in entries))
+    def _tell(self) -> None:
+        lines = self.queue.take_lines()
+        if lines:
+            log.info("\n".join(lines))
 
     def _guarded(self, action: Callable[[], object]) -> None:
         try:

@@ -14,7 +14,8 @@ class Metrics:
         """A decision was made, and how long that took."""
 
     def refused(self, why: str) -> None:
-        """A request was not answered: `why` is "request", for one that is wrong, or "defect"."""
+        """A request was not answered: `why` is "request", for one that is wrong, "defect", or for those of one user or
+        host "rate", where they are too many within a short time, or "connections", at once."""
 
     def late(self) -> None:
         """Who had asked was gone when the answer was ready."""
@@ -33,7 +34,10 @@ class Gauges:
     rows: Callable[[], Mapping[str, int]]
     newest: Callable[[], float | None]
     writes_waiting: Callable[[], int]
+    waiting_bytes: Callable[[], int]
     writes_dropped: Callable[[], int]
+    stored_short: Callable[[], int]
+    not_stored: Callable[[], int]
     quarantines: Callable[[], int]
     mode: Callable[[], str]
     holdout: Callable[[], float]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the oldest entries of the queue to the database. Those that it cannot take now stay in the queue, in order."""
+"""Writes entries of the queue to the database, the uids in turn. Those that it cannot take now stay in the queue."""
 
 from __future__ import annotations
 
@@ -64,24 +64,28 @@ class Writer:
         self._retry_at = 0.0  # monotonic
 
     def is_due(self) -> bool:
-        """Whether entries were taken for writing, and the database may be able to take them again."""
-        return self._queue.taken > 0 and time.monotonic() >= self._retry_at
+        """Whether there is something to write, and the database may be able to take it again."""
+        return self._queue.made > 0 and time.monotonic() >= self._retry_at
 
     def write_some(self) -> Exception | None:
-        """Write the oldest entries. None, or why nothing can be written: all of them stay in the queue then, and one
-        line of the log in a while says so."""
-        entries = self._queue.oldest(BATCH)
+        """Write some entries. None, or why nothing can be written: all of them stay in the queue then, but for those
+        that their senders keep, and one line of the log in a while says so."""
+        entries = self._queue.begin(BATCH)
         left, why = self._written(entries)
-        self._queue.settle(len(entries), left)
         if why:
+            # those whose sender keeps them come again, and would be here many times
+            self._queue.settle([entry for entry in left if not entry.done])
+            _tell(left, done=False)
             self._put_off(why)
+        else:
+            self._queue.settle(left)
         return why
 
     def give_up(self, why: str) -> None:
-        """Drop all entries that were taken for writing."""
-        entries = self._queue.oldest()
+        """Drop all entries that are made."""
+        entries = self._queue.begin(self._queue.made)
         if entries:
-            self._queue.settle(len(entries))
+            self._queue.settle()
             self._queue.drop(why, len(entries))
             _tell(entries, done=False)
 
@@ -143,10 +147,6 @@ class Writer:
             raise _NotNowError(error) from error
 
     def _put_off(self, why: Exception) -> None:
-        entries = self._queue.oldest()
-        # those whose sender keeps them come again, and would be here many times
-        self._queue.settle(len(entries), [entry for entry in entries if not entry.done])
-        _tell(entries, done=False)
         if isinstance(why, BusyError):
             self._throttle.warning(log, "database-locked", waiting=len(self._queue), error=why)
         else:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: every decision and outcome from its reply until it is in the database, in order."""
+"""The queue of writes: every decision and outcome from its reply until it is in the database.
+
+Each uid's writes stay in order, and the uids take turns. All of them together have room for so many bytes; where that
+is used up, the uid that uses the most loses its newest write, so that a flood drops nobody's but its own.
+"""
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,24 +18,33 @@ from typing import NamedTuple
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.database.row_codec import Cell
 from reprise.eventlog import Throttle
+from reprise.matcher.daemon.turns import Lanes
 
 log = logging.getLogger(__name__)
 
-CAPACITY = 8192
-"""Writes that wait at most, some 50 MB: at three writes a job, 5 s of 500 submissions/s, or half a day of 5,000."""
+BACKLOG_BYTES = 64 * 2**20
+"""Memory of all writes that wait, at most. It is 9,000 decisions as they usually are, or 40,000 reports: half a day of
+5,000 jobs."""
+ENTRY_BYTES = 1_536
+"""Memory that any write takes while it waits, beside the texts in it (measured: 1.2 to 1.5 KiB for a report)."""
+UNMADE_BYTES = 12_288
+"""Memory that a decision takes that is not made yet, beside the request (measured: 9 to 12 KiB)."""
 MOST_UNMADE = 2048
 """Entries that wait to be made at most; beyond, the oldest is made with each that comes. This is four seconds at 500
 submissions a second, and such seconds nearly always have a quiet moment."""
+EVERYBODY = -1
+"""Whose the writes are that are of several uids: what replicas send."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
-    where a transaction fails, or its file was deleted or replaced meanwhile).
+    where a transaction fails, or its file was deleted or replaced meanwhile). `uid`: whose job it is about. `size`:
+    bytes of the texts in it.
 
     In the journal's thread, `written` is called once it is in the database, and `done` is told that it is written or
     never will be (True), or that it could not be written now (False): who hears that has it still, and hands it over
-    again.
+    again. Where there is no room for it, `done` is told in the loop's thread.
     """
 
     line: str
@@ -40,27 +52,37 @@ class Entry:
     decision: Mapping[str, Cell] | None = None
     written: Callable[[], object] | None = None
     done: Callable[[bool], object] | None = None
+    uid: int = EVERYBODY
+    size: int = 0
 
 
 MakeEntry = Callable[[], Entry]
 
 
-class _Unmade(NamedTuple):
-    since: float  # monotonic
+@dataclass(frozen=True)
+class Unmade:
+    """An entry that is still to be made: whose job it is about, and the bytes that it holds until then."""
+
+    uid: int
+    size: int
     make: MakeEntry
 
 
+class _Waiting(NamedTuple):
+    since: float  # monotonic
+    unmade: Unmade
+
+
 class Queue:
-    """Holds entries that are taken for writing, then those that are made, then those that are not made yet.
+    """Holds entries that are not made yet, those that are, and those that are being written.
 
-    An entry stays here until it is committed or given up, so all that waits is counted once, in one order.
+    An entry stays here until it is committed or given up, so all that waits is counted once, in one order for each uid.
 
-    Two threads use it. The loop's thread adds entries and makes the oldest unmade one in its place; it never touches a
-    made entry. The journal's thread takes made entries, and removes those that it has committed; it never touches an
-    unmade one before the loop has ended, when it makes those that are left. Each method holds the lock for the whole of
-    its step, so neither thread sees the other's half done. The journal's thread holds it to move references, never
-    while it writes: for microseconds, or a millisecond when the queue is full and the database fails. The loop's
-    thread also holds it while it makes an entry, which only delays the journal.
+    Two threads use it. The loop's thread adds entries and makes those that are not made, the uids in turn. The thread
+    of the journal takes made entries for writing, the uids in turn, and puts back what it could not write; it never
+    touches an unmade one before the loop has ended, when it makes those that are left. Each method holds the lock for
+    the whole of its step, so neither thread sees the other's half done, and only to move references, for microseconds.
+    The loop's thread also holds it while it makes an entry, which only delays the journal.
 
     The loop's thread makes the entries since another thread would take the interpreter away from requests at any time,
     and give it back late.
@@ -68,92 +90,150 @@ class Queue:
 
     def __init__(self) -> None:
         self.dropped = 0  # writes that were given up
-        self.new = threading.Event()  # there are entries for `take`
-        self.made = 0  # entries that are made; they are at the left
-        self.taken = 0  # of these, at the left, that were taken for writing and wait for it
-        self._entries: deque[Entry | _Unmade] = deque()
+        self.new = threading.Event()  # there are lines for `take_lines`
+        self._unmade: Lanes[_Waiting] = Lanes()
+        self._made: Lanes[Entry] = Lanes()
+        self._writing: Sequence[Entry] = ()
+        self._lines: list[str] = []  # of entries that were made since they were last taken
+        self._held: Counter[int] = Counter()  # bytes by uid, without those that are being written
+        self.bytes = 0  # memory that all entries take, about
         self._lock = threading.Lock()
         self._throttle = Throttle()
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._entries)
+            return len(self._unmade) + len(self._made) + len(self._writing)
+
+    @property
+    def untold(self) -> int:
+        """Entries that were made and whose lines were not taken yet."""
+        return len(self._lines)
+
+    @property
+    def made(self) -> int:
+        """Entries that can be taken for writing."""
+        return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add an entry whose sender waits for it: before those that are not made yet. Never waits for the database."""
-        if self._has_room():
-            with self._lock:
-                self._entries.insert(self.made, entry)
-                self._count_made()
+        """Add an entry whose sender waits for it: before those of its uid that are not made yet. Never waits for the
+        database."""
+        with self._lock:
+            has_room, lost = self._make_room(entry.uid, _size(entry))
+            if has_room:
+                self._add(entry)
+            else:
+                lost.append(entry)
+        self._give_up(lost)
 
-    def put_unmade(self, make: MakeEntry) -> None:
+    def put_unmade(self, unmade: Unmade) -> None:
         """Add an entry that is still to be made. Never waits for the database."""
-        if self._has_room():
-            with self._lock:
-                self._entries.append(_Unmade(time.monotonic(), make))
-                too_many = len(self._entries) - self.made > MOST_UNMADE
-            if too_many:
-                self.make_oldest()
+        with self._lock:
+            has_room, lost = self._make_room(unmade.uid, _size(unmade))
+            if has_room:
+                self._unmade.put(unmade.uid, _Waiting(time.monotonic(), unmade))
+                self._hold(unmade)
+            else:
+                lost.append(unmade)
+            too_many = len(self._unmade) > MOST_UNMADE
+        self._give_up(lost)
+        if too_many:
+            self.make_next()
 
     def unmade_since(self) -> float | None:
-        """When the oldest unmade entry was put here (monotonic); None: all are made."""
+        """When the unmade entry that is next in turn was put here (monotonic); None: all are made."""
         with self._lock:
-            oldest = self._entries[self.made] if self.made < len(self._entries) else None
-        return oldest.since if isinstance(oldest, _Unmade) else None
+            return self._unmade.next().since if self._unmade else None
 
-    def make_oldest(self) -> None:
-        """Make the oldest unmade entry, which there must be. One that cannot be made is dropped."""
+    def make_next(self) -> None:
+        """Make the unmade entry that is next in turn, which there must be. One that cannot be made is dropped."""
         with self._lock:
-            unmade = self._entries[self.made]
-            assert isinstance(unmade, _Unmade)  # noqa: S101
+            _, (_, unmade) = self._unmade.take()
+            self._release(unmade)
             try:
-                self._entries[self.made] = unmade.make()
-                self._count_made()
+                self._add(unmade.make())
                 return
             except Exception as error:  # a defect costs this one
-                del self._entries[self.made]
                 self._throttle.warning(log, "write-failed", trace=True, error=error)
                 why = str(error)
         self.drop(why)
 
-    def take(self) -> Sequence[Entry]:
-        """The entries that were made since the last call; they are now written in their turn."""
-        self.new.clear()  # before the queue is looked at, so that an entry made meanwhile sets it again
+    def take_lines(self) -> Sequence[str]:
+        """The lines of the entries that were made since the last call."""
+        self.new.clear()  # before the lines are looked at, so that an entry made meanwhile sets it again
         with self._lock:
-            entries = self._slice(self.taken, self.made)
-            self.taken = self.made
-        return entries
+            lines, self._lines = self._lines, []
+        return lines
 
-    def oldest(self, count: int | None = None) -> Sequence[Entry]:
-        """So many of the taken entries, or all, from the oldest on. They stay here."""
+    def begin(self, count: int) -> Sequence[Entry]:
+        """Take at most so many made entries for writing, the uids in turn. They count until they are settled."""
         with self._lock:
-            return self._slice(0, self.taken if count is None else min(count, self.taken))
+            taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
+            for entry in taken:
+                self._release(entry)
+            self._writing = taken
+            self.bytes += sum(map(_size, taken))
+        return taken
 
-    def settle(self, count: int, left: Sequence[Entry] = ()) -> None:
-        """Remove so many of the oldest taken entries, except those that are `left` to be written."""
+    def settle(self, left: Sequence[Entry] = ()) -> None:
+        """Forget the entries that were taken for writing, except those that are `left` to be written: these come first
+        again."""
         with self._lock:
-            for _ in range(count):
-                self._entries.popleft()
-            self._entries.extendleft(reversed(left))
-            self.made -= count - len(left)
-            self.taken -= count - len(left)
+            self.bytes -= sum(map(_size, self._writing))
+            self._writing = ()
+            for entry in reversed(left):
+                self._made.put_back(entry.uid, (entry,))
+                self._hold(entry)
 
-    def drop(self, why: str, count: int = 1) -> None:
-        """Count and log writes that were given up."""
+    def drop(self, why: str, count: int = 1, uid: int | None = None) -> None:
+        """Count and log writes that were given up. `uid`: whose, where it is one's."""
         with self._lock:
             self.dropped += count
-        self._throttle.warning(log, "dropped", total=self.dropped, error=why)
+        self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
-    def _has_room(self) -> bool:
-        if len(self) < CAPACITY:
-            return True
-        self.drop("the queue of writes is full")
-        return False
+    def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
+        """Say that there is no room for these: to their senders, who have them still, or in the log."""
+        for one in lost:
+            if isinstance(one, Entry) and one.done:
+                one.done(False)
+            else:
+                self.drop("the queue of writes is full", uid=one.uid)
 
-    def _count_made(self) -> None:
-        self.made += 1
+    # --- with the lock held
+
+    def _make_room(self, uid: int, size: int) -> tuple[bool, list[Entry | Unmade]]:
+        """Whether there is room for a write of the uid, and what had to go for it: the newest writes of whoever uses
+        the most. There is none where that is, with this write, the uid itself."""
+        lost: list[Entry | Unmade] = []
+        while self.bytes + size > BACKLOG_BYTES:
+            most = max(self._held, key=self._held.__getitem__, default=uid)
+            if self._held[most] <= self._held[uid] + size:
+                return False, lost
+            waiting = self._unmade.take_newest(most)
+            newest = waiting.unmade if waiting else self._made.take_newest(most)
+            assert newest is not None  # noqa: S101 - or it would hold nothing
+            self._release(newest)
+            lost.append(newest)
+        return True, lost
+
+    def _add(self, entry: Entry) -> None:
+        self._made.put(entry.uid, entry)
+        self._hold(entry)
+        self._lines.append(entry.line)
         if not self.new.is_set():
             self.new.set()
 
-    def _slice(self, first: int, last: int) -> list[Entry]:
-        return [one for one in itertools.islice(self._entries, first, last) if isinstance(one, Entry)]
+    def _hold(self, one: Entry | Unmade) -> None:
+        size = _size(one)
+        self._held[one.uid] += size
+        self.bytes += size
+
+    def _release(self, one: Entry | Unmade) -> None:
+        size = _size(one)
+        self._held[one.uid] -= size
+        self.bytes -= size
+        if not self._held[one.uid]:
+            del self._held[one.uid]
+
+
+def _size(one: Entry | Unmade) -> int:
+    return (ENTRY_BYTES if isinstance(one, Entry) else UNMADE_BYTES) + one.size

@@ -96,7 +96,14 @@ class _LookedUp(Collector):
                 rows.add_metric([table], count)
         yield rows
         yield GaugeMetricFamily("reprise_writes_waiting", "Writes to the database that wait.", of.writes_waiting())
+        yield GaugeMetricFamily("reprise_writes_waiting_bytes", "Memory that these take.", of.waiting_bytes())
         yield CounterMetricFamily("reprise_writes_dropped", "Writes that were given up.", of.writes_dropped())
+        yield CounterMetricFamily(
+            "reprise_decisions_stored_short", "Decisions of users over their daily volume.", of.stored_short()
+        )
+        yield CounterMetricFamily(
+            "reprise_writes_not_stored", "Decisions and reports of users far over their daily volume.", of.not_stored()
+        )
         yield CounterMetricFamily("reprise_quarantines", "Records that were set aside.", of.quarantines())
         mode = GaugeMetricFamily("reprise_mode", "1 for the mode that is set.", labels=["mode"])
         for name in MODES:

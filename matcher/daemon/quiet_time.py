@@ -7,7 +7,7 @@ import asyncio
 import time
 
 from reprise.matcher.daemon import garbage_pauses
-from reprise.matcher.daemon.pending_writes import MakeEntry, Queue
+from reprise.matcher.daemon.pending_writes import Queue, Unmade
 
 AFTER_REPLY_S = 0.01
 """Seconds between a reply and the making of its entry, which takes half as long as the decision: it would keep a
@@ -28,9 +28,9 @@ class Quiet:
         """Note that a client came or went."""
         self._active = time.monotonic()
 
-    def put(self, make: MakeEntry) -> None:
+    def put(self, unmade: Unmade) -> None:
         """Queue the entry of a reply that is out, and have it made later."""
-        self._queue.put_unmade(make)
+        self._queue.put_unmade(unmade)
         if self._timer is None:
             self._look_after(AFTER_REPLY_S)
 
@@ -38,7 +38,8 @@ class Quiet:
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
 
     def _look(self) -> None:
-        """Make the oldest entry, if nobody would wait for it; the next one once the loop has looked who has come."""
+        """Make the entry that is next in turn, if nobody would wait for it; then another, once the loop has looked who
+        has come."""
         self._timer = None
         since = self._queue.unmade_since()
         ready = 0.0 if since is None else since + AFTER_REPLY_S
@@ -46,7 +47,7 @@ class Quiet:
         if wait_s > 0:
             self._look_after(wait_s)
         elif since is not None:
-            self._queue.make_oldest()
+            self._queue.make_next()
             self._look_after(0)
         else:
             garbage_pauses.collect()

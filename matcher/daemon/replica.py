@@ -76,7 +76,9 @@ class Replica:
         endpoints = [one for one in map(parse, self._config.replica.primary) if one]
         settings = self._config.matcher
         while waiting := database.oldest_out(MESSAGES):
-            last, request = batched(waiting)
+            last, request, left_out = batched(waiting)
+            for size in left_out:
+                log.warning(line("not-forwarded", bytes=size, most=BYTES))
             answers = ask_in_order(
                 endpoints,
                 request,
@@ -90,9 +92,11 @@ class Replica:
             database.drop_out(last)
 
 
-def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any]]:
-    """As many messages as one request holds, and the number of the last. One that alone does not fit is left out."""
+def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
+    """As many messages as one request holds, and the number of the last; and how long those are that alone do not fit,
+    and are left out: of a release before metadata was bounded."""
     entries: list[Any] = []
+    left_out: list[int] = []
     size, last = 0, 0
     for number, text in waiting:
         length = len(text.encode()) + 1
@@ -101,5 +105,7 @@ def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any]]
             if size > BYTES:
                 break
             entries.append(json.loads(text))
+        else:
+            left_out.append(length)
         last = number
-    return last, {"v": protocol.VERSION, "kind": "forward", "entries": entries}
+    return last, {"v": protocol.VERSION, "kind": "forward", "entries": entries}, left_out

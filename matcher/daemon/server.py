@@ -8,12 +8,15 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Any
 
 from reprise.eventlog import Throttle
+from reprise.matcher.daemon.connections import Places
+from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import Peer
-from reprise.matcher.daemon.pending_writes import MakeEntry
+from reprise.matcher.daemon.pending_writes import Unmade
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.wire import protocol
@@ -23,16 +26,24 @@ log = logging.getLogger(__name__)
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
 
+REFUSAL = protocol.frame(protocol.error_reply(protocol.NOT_NOW))
+
 CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
 
-Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], MakeEntry | None]]]
+ACCEPTED_AT_ONCE = 32
+"""Connections that are accepted before others have their turn: all wait in one backlog, and a flood must not keep the
+rest there (some 40 us each where it is refused)."""
+
+Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
+Guest = tuple[socket.socket, Peer]
 
 
 class Server:
     """Serves connections on `listener`: one frame in, one frame out. `greet` says what is known of who has connected.
 
-    At most `max_connections` at once, the others wait in the backlog; `timeout_s` for a client to send its frame, and
-    again to take its reply. `late` is called where the client has gone before that.
+    At most `max_connections` at once, a share of them for one client, and as many wait for these; `timeout_s` for a
+    client to send its frame, and again to take its reply. Where too many wait, or `is_over` says that the uid asks too
+    often, the connection is refused before anything is read from it.
     """
 
     def __init__(
@@ -44,7 +55,8 @@ class Server:
         *,
         max_connections: int,
         timeout_s: float,
-        late: Callable[[], object] = lambda: None,
+        is_over: Callable[[int], bool] = lambda _: False,
+        metrics: Metrics | None = None,
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
@@ -52,10 +64,10 @@ class Server:
         self._answer = answer
         self._quiet = quiet
         self._timeout_s = timeout_s
-        self._max_connections = max_connections
+        self._places: Places[Guest] = Places(max_connections)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._late = late
-        self._accepts = True
+        self._is_over = is_over
+        self._metrics = metrics or Metrics()
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
@@ -66,55 +78,83 @@ class Server:
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait((self._broken, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        self._accepts = False
         self._loop.remove_reader(self._listener)
         self._listener.close()
+        for connection, _ in self._places.waiting():
+            connection.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=2 * self._timeout_s)
         if self._broken.done():
             self._broken.result()
 
     def _watch(self) -> None:
-        """Have `_accept` called when somebody connects, unless there are as many as may be."""
-        if self._accepts and len(self._tasks) < self._max_connections:
+        """Have `_accept` called when somebody connects, as long as there is something to connect to."""
+        if self._listener.fileno() >= 0:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """One connection each time that the loop comes by, so that those that are open get their turn too."""
-        try:
-            connection, _ = self._listener.accept()
-        except BlockingIOError:  # it has gone again
-            return
-        except OSError as error:
-            self._loop.remove_reader(self._listener)
-            if error.errno not in (*EXHAUSTED, errno.ECONNABORTED):
-                self._broken.set_exception(error)
+        """Some connections each time that the loop comes by, so that those that are open get their turn too."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                connection, _ = self._listener.accept()
+            except BlockingIOError:  # there is no other, or it has gone again
                 return
-            self._throttle.warning(log, "accept-failed", error=error.strerror)
-            self._loop.call_later(EXHAUSTED_PAUSE_S, self._watch)
-            return
-        self._quiet.stir()
-        task = self._loop.create_task(self._converse(connection))
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-        if len(self._tasks) == self._max_connections:
-            self._loop.remove_reader(self._listener)
+            except OSError as error:
+                if error.errno == errno.ECONNABORTED:
+                    continue
+                self._loop.remove_reader(self._listener)
+                if error.errno not in EXHAUSTED:
+                    self._broken.set_exception(error)
+                    return
+                self._throttle.warning(log, "accept-failed", error=error.strerror)
+                self._loop.call_later(EXHAUSTED_PAUSE_S, self._watch)
+                return
+            self._quiet.stir()
+            self._receive(connection)
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if len(self._tasks) == self._max_connections - 1:
-            self._watch()
-        self._quiet.stir()
-
-    async def _converse(self, connection: socket.socket) -> None:
-        entry: MakeEntry | None = None
-        with connection, contextlib.suppress(OSError):  # the client has gone before it had asked
-            connection.setblocking(False)
+    def _receive(self, connection: socket.socket) -> None:
+        """Serve a new connection, or have it wait, or refuse it."""
+        connection.setblocking(False)
+        try:
             peer = self._greet(connection)
+        except OSError:  # it has gone
+            connection.close()
+            return
+        if self._is_over(peer.uid):
+            self._refuse((connection, peer), "rate")
+        elif self._places.take(peer.client):
+            self._serve(connection, peer)
+        elif refused := self._places.wait(peer.client, (connection, peer)):
+            self._refuse(refused, "connections")
+
+    def _serve(self, connection: socket.socket, peer: Peer) -> None:
+        task = self._loop.create_task(self._converse(connection, peer))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._finished, peer.client))
+
+    def _finished(self, client: Hashable, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._places.leave(client)
+        if guest := self._places.next():
+            self._serve(*guest)
+        self._quiet.stir()
+
+    def _refuse(self, guest: Guest, why: str) -> None:
+        connection, peer = guest
+        self._metrics.refused(why)
+        self._throttle.warning(log, "not-now", why=why, **peer.words)
+        with connection, contextlib.suppress(OSError):
+            if peer.is_plain:
+                connection.send(REFUSAL)
+
+    async def _converse(self, connection: socket.socket, peer: Peer) -> None:
+        entry: Unmade | None = None
+        with connection, contextlib.suppress(OSError):  # the client has gone before it had asked
             received = bytearray()
             try:
-                async with asyncio.timeout(self._timeout_s):
-                    body = await _receive_frame(connection, received, peer.frame_limit)
+                async with asyncio.timeout(self._timeout_s) as patience:
+                    with self._places.asking(peer.client, patience):
+                        body = await _receive_frame(connection, received, peer.frame_limit)
                     if not body:
                         return
                     request = await peer.opened(body)
@@ -142,7 +182,7 @@ class Server:
         except TimeoutError:  # a client that does not read is left alone
             pass
         except OSError:  # its deadline is over, or it was stopped
-            self._late()
+            self._metrics.late()
 
 
 async def _receive_frame(connection: socket.socket, data: bytearray, limit: int) -> bytes:

@@ -10,17 +10,19 @@ import pwd
 import secrets
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from reprise import __version__
 from reprise.eventlog import Throttle
+from reprise.matcher.daemon.allowance import Allowance
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, outcome_entry
 from reprise.matcher.daemon.metrics import Metrics
-from reprise.matcher.daemon.pending_writes import Entry, MakeEntry
+from reprise.matcher.daemon.pending_writes import Entry, Unmade
 from reprise.matcher.daemon.quarantine_watch import Watch
+from reprise.matcher.daemon.stored_volume import Volume
+from reprise.matcher.daemon.turns import FairThreads, Rounds
 from reprise.matcher.decision.decide import Decided, Question, answered
 from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
@@ -33,6 +35,17 @@ log = logging.getLogger(__name__)
 INLINE_BYTES = 8192  # a larger request is decided in a thread: its script takes long to read; seen: 20 ms for 128 KiB
 REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
 WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
+SLOW_THREADS = min(4, os.cpu_count() or 1)  # that decide larger requests; of each uid, one at a time
+NAME_THREADS = 4  # that look up users' names, which may hang; of each uid, one at a time
+
+ASKED_AT_ONCE = 20_000
+ASKED_PER_S = 100
+"""Requests of one uid: so many at once, and from then on so many a second; one counts for each INLINE_BYTES that it
+has begun. A user who submits 500 jobs a second in a loop is answered for 50 s, and an array of 10,000 jobs that all
+start at once is heard whole."""
+REPORTED_AT_ONCE = 100_000
+REPORTED_PER_S = 500
+"""Reports of root's about one uid's jobs: ten arrays of 10,000 jobs that end at once."""
 
 
 def new_decision_id(at: float) -> str:
@@ -63,7 +76,13 @@ class Service:
         self._started = time.monotonic()
         self._names: dict[int, str] = {}
         self._throttle = Throttle()
-        self._slow = ThreadPoolExecutor(max_workers=1, thread_name_prefix="linkage")
+        self._rounds = Rounds()
+        self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
+        self._looking_up = FairThreads(NAME_THREADS, 1, "names")
+        self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
+        self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
+        self._trusted = (0, os.geteuid())
+        self.volume = Volume()
         self._put = put
         self._blocks = Blocks()
         self._is_replica = basis.config.replica.records is not None  # who becomes one, or none, is started anew
@@ -75,17 +94,26 @@ class Service:
         self._basis.reload()
         self._names.clear()
 
-    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], MakeEntry | None]:
+    def is_over(self, uid: int) -> bool:
+        """Whether the uid has asked so often that nothing of it is answered now."""
+        return uid not in self._trusted and self._asked.left(uid) < 1
+
+    async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
         begun = time.perf_counter()
+        if uid not in self._trusted and not self._asked.take(uid, 1 + len(body) // INLINE_BYTES):
+            return self._not_now(uid), None
+        await self._rounds.turn(uid)
         try:
             request = protocol.read_request(body)
             if isinstance(request, protocol.Decide):
-                return await self._decide(request, uid, begun, inline=self._basis.inline and len(body) <= INLINE_BYTES)
+                return await self._decide(request, uid, begun, len(body))
             if isinstance(request, protocol.Outcome):
+                if uid in self._trusted and not self._reported.take(request.job.uid, 1):
+                    return self._not_now(request.job.uid), None
                 return self._outcome(request, uid)
             if isinstance(request, protocol.Forward):
-                return await self._forward(request, uid), None
+                return await self._forward(request, uid, len(body)), None
             if isinstance(request, protocol.Explain):
                 return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model), None
             if isinstance(request, protocol.Token):
@@ -102,9 +130,14 @@ class Service:
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
 
+    def _not_now(self, uid: int) -> dict[str, Any]:
+        self._metrics.refused("rate")
+        self._throttle.warning(log, "not-now", why="rate", uid=uid)
+        return protocol.error_reply(protocol.NOT_NOW)
+
     async def _decide(
-        self, request: protocol.Decide, uid: int, begun: float, *, inline: bool
-    ) -> tuple[dict[str, Any], MakeEntry]:
+        self, request: protocol.Decide, uid: int, begun: float, size: int
+    ) -> tuple[dict[str, Any], Unmade]:
         at = self._clock()
         question = Question(
             submission=request.submission,
@@ -116,16 +149,15 @@ class Service:
             facts=request.job,
         )
         arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
-        if inline:
+        if self._basis.inline and size <= INLINE_BYTES:
             made = answered(*arguments)
         else:
-            made = await asyncio.get_running_loop().run_in_executor(self._slow, answered, *arguments)
+            made = await self._slow.run(uid, answered, *arguments)
         made = self._dealt(made, question)
         elapsed_ms = (time.perf_counter() - begun) * 1e3
         self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
-        return protocol.decision_reply(made.decision, made.score), partial(
-            decision_entry, made, elapsed_ms, forward=self._is_replica
-        )
+        make = partial(decision_entry, made, elapsed_ms, self.volume, forward=self._is_replica)
+        return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
         """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
@@ -147,7 +179,7 @@ class Service:
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 
-    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], MakeEntry]:
+    def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], Unmade]:
         if uid not in (0, outcome.job.uid):
             raise ProtocolError(
                 f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
@@ -155,10 +187,11 @@ class Service:
         failed = outcome.exit_status != 0 if outcome.state == "ended" else None
         confirmed = outcome.state == "ended" and _is_trusted(uid)
         self._metrics.reported(outcome.state, outcome.verdict, failed)
-        arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch)
-        return protocol.ok_reply(), partial(outcome_entry, *arguments, confirmed=confirmed, forward=self._is_replica)
+        arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch, self.volume)
+        make = partial(outcome_entry, *arguments, confirmed=confirmed, forward=self._is_replica)
+        return protocol.ok_reply(), Unmade(outcome.job.uid, 0, make)
 
-    async def _forward(self, forward: protocol.Forward, uid: int) -> dict[str, Any]:
+    async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
         """Written before it is answered: the replica forgets it then."""
         if not _is_trusted(uid):
             raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
@@ -175,7 +208,7 @@ class Service:
         def refused(error: Exception) -> None:
             self._throttle.warning(log, "refused-row", error=error)
 
-        self._put(forwarded_entry(forward, self.watch, refused=refused, done=done))
+        self._put(forwarded_entry(forward, self.watch, size, refused=refused, done=done))
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 if await written:
@@ -197,7 +230,7 @@ class Service:
         """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
         if uid not in self._names:
             try:
-                entry = await asyncio.to_thread(pwd.getpwuid, uid)
+                entry = await self._looking_up.run(uid, pwd.getpwuid, uid)
             except KeyError:
                 return str(uid)
             self._names[uid] = entry.pw_name

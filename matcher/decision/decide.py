@@ -22,7 +22,8 @@ from reprise.matcher.linkage.prepared_record import Prepared
 from reprise.matcher.submission import JobFacts, Submission, named_clusters, parse
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
-from reprise.matcher.wire.protocol import environment_problem
+from reprise.matcher.submission.stored_metadata import stored
+from reprise.matcher.wire.protocol import REASON_LIMIT, environment_problem, shortened
 
 NEAREST = 5  # records that a decision tells of
 BY_THE_SITE = "the site "  # how the reason begins where no record was looked at
@@ -199,10 +200,10 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         user=question.user,
         mode=question.mode,
         verdict=verdict,
-        reason=reason,
+        reason=shortened(reason, REASON_LIMIT),
         model=model.label,
         threshold=model.threshold,
-        metadata=job.to_json(),
+        metadata=stored(job),
         score=best.score if best else None,
         record_id=used[0].record.id if applies else None,
         injected=_environment(used) if applies else {},

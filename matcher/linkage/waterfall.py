@@ -14,6 +14,7 @@ from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.linkage.linkage_result import PRIOR, FieldScore, Match, PartScore
 from reprise.matcher.linkage.snapshot import Exact, Lines
 from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.stored_metadata import shown
 
 Value = Callable[[JobMetadata, tzinfo | None], Any]
 
@@ -66,9 +67,7 @@ class Waterfall:
         """The match with its fields."""
         layout, record, zone = self.layout, self.match.record.metadata, self.zone
         parts = [
-            PartScore(
-                name, comparer, _json_ready(left), _json_ready(of(record, zone)), similarity, weight, contribution
-            )
+            PartScore(name, comparer, shown(left), shown(of(record, zone)), similarity, weight, contribution)
             for (name, comparer), of, left, weight, (similarity, contribution) in zip(
                 layout.names, layout.values, self.values, self.weights, self.parts, strict=True
             )
@@ -107,10 +106,3 @@ def _field(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
         contribution=sum(part.contribution for part in parts),
         parts=parts,
     )
-
-
-def _json_ready(value: Any) -> Any:
-    """Options have tuples for values; all other features are JSON's own."""
-    if isinstance(value, dict):
-        return {key: list(values) for key, values in value.items()}
-    return value

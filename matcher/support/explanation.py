@@ -16,6 +16,7 @@ from typing import Any
 
 from reprise.database.entities import Decision, Outcome, Record, Scope, ServiceRun
 from reprise.matcher.decision.decide import described
+from reprise.matcher.submission.stored_metadata import OMITTED
 from reprise.matcher.support.job_story import Story, compared_with
 from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
 from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
@@ -37,6 +38,7 @@ _TOLD = {
     "launcher": "launcher",
     "modules": "modules",
     "script_path": "script",
+    OMITTED: "bytes left out",
 }
 """Keys of a job's metadata as people are told of them; the others are told elsewhere, or cannot be read."""
 

@@ -44,6 +44,7 @@ VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
 ESCAPED_BYTES = 12  # of JSON, at most, for one character
+NOT_NOW = "not now: too many requests at once or within a short time; the job runs as it is"
 ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
 
 

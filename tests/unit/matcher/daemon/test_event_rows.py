@@ -15,7 +15,7 @@ import pytest
 from reprise.database import Database
 from reprise.matcher.daemon import pending_writes, quiet_time
 from reprise.matcher.daemon.peer import UnixPeer
-from reprise.matcher.daemon.pending_writes import Entry, Queue
+from reprise.matcher.daemon.pending_writes import Entry, Queue, Unmade
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.server import Server
 from reprise.matcher.wire import protocol
@@ -44,14 +44,14 @@ class Site:
     @property
     def made(self) -> list[str]:
         """The entries that were made so far."""
-        self._made += [entry.line for entry in self.queue.take()]
+        self._made += self.queue.take_lines()
         return self._made
 
-    async def _answer(self, body: bytes, uid: int) -> tuple[dict[str, object], Callable[[], Entry]]:
+    async def _answer(self, body: bytes, uid: int) -> tuple[dict[str, object], Unmade]:
         assert uid == os.getuid()
         self.asked += 1
         number = str(self.asked)
-        return {"kind": "ok"}, lambda: Entry(number, Database.close)
+        return {"kind": "ok"}, Unmade(uid, 0, lambda: Entry(number, Database.close, uid=uid))
 
     async def ask(self) -> None:
         reader, writer = await asyncio.open_unix_connection(self.path)

@@ -24,7 +24,7 @@ from reprise.database.errors import CorruptedError, StorageError
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.matcher.daemon.journal import Journal
 from reprise.matcher.daemon.pending_writer import BATCH, RETRY_S
-from reprise.matcher.daemon.pending_writes import Entry, Queue
+from reprise.matcher.daemon.pending_writes import ENTRY_BYTES, Entry, Queue, Unmade
 from tests.unit.database_values import decision
 from tests.unit.matcher_daemon import Daemon, mine, request
 from tests.waiting import wait_for
@@ -299,7 +299,7 @@ def test_an_entry_that_cannot_be_made_is_dropped_and_counted(path: Path) -> None
         raise ZeroDivisionError
 
     journal = started(path)
-    journal.queue.put_unmade(defect)
+    journal.queue.put_unmade(Unmade(0, 0, defect))
     journal.stop()
     assert journal.queue.dropped == 1
 
@@ -308,7 +308,7 @@ def test_entries_that_are_not_made_at_the_end_are_made_and_written_in_order(path
     journal = started(path, clock=lambda: 100.0)
     for name in "abc":
         row = DECISION.encode(decision(name))
-        journal.queue.put_unmade(partial(Entry, f"event=decision id={name}", decision=row))
+        journal.queue.put_unmade(Unmade(0, 0, partial(Entry, f"event=decision id={name}", decision=row, uid=0)))
     journal.stop()
     assert names(path) == ["a", "b", "c"] and len(journal.queue) == 0
 
@@ -471,7 +471,7 @@ def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(p
 
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.CAPACITY", 3)
+    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.BACKLOG_BYTES", 3 * ENTRY_BYTES)
     journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # its thread does not run yet
     for _ in range(5):
         journal.queue.put(Entry("event=x", lambda _database: None))

@@ -1,119 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: its order, its limits, and what its two threads may do at once."""
+"""The queue of writes: its order, its limits, who is dropped, and what its two threads may do at once."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from reprise.matcher.daemon.pending_writes import Entry, MakeEntry, Queue
+from reprise.matcher.daemon import pending_writes
+from reprise.matcher.daemon.pending_writes import ENTRY_BYTES, Entry, Queue, Unmade
+
+ALICE, MALLORY = 2001, 2002
 
 
-def making(name: str) -> MakeEntry:
-    return lambda: Entry(name)
+def making(name: str, uid: int = ALICE, size: int = 0) -> Unmade:
+    return Unmade(uid, size, lambda: Entry(name, uid=uid))
 
 
 def broken() -> Entry:
     raise ZeroDivisionError
 
 
-def names(queue: Queue) -> list[str]:
-    """The taken entries."""
-    return [entry.line for entry in queue.oldest()]
+def written(queue: Queue, count: int = 100) -> list[str]:
+    """The entries that are made, in the order in which they would be written. They stay."""
+    entries = queue.begin(count)
+    queue.settle(entries)
+    return [entry.line for entry in entries]
 
 
 def make_all(queue: Queue) -> None:
     while queue.unmade_since() is not None:
-        queue.make_oldest()
+        queue.make_next()
 
 
-def test_entries_are_made_and_taken_in_the_order_in_which_they_came() -> None:
+@pytest.fixture
+def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Leaves room for so many entries without texts, made or not."""
+
+    def leave(count: int) -> None:
+        monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)
+        monkeypatch.setattr(pending_writes, "UNMADE_BYTES", ENTRY_BYTES)
+
+    return leave
+
+
+def test_entries_are_made_and_written_in_the_order_in_which_they_came() -> None:
     queue = Queue()
     for name in "abc":
         queue.put_unmade(making(name))
-    queue.make_oldest()
-    assert [entry.line for entry in queue.take()] == ["a"], "nothing that is not made"
+    queue.make_next()
+    assert (queue.take_lines(), written(queue)) == (["a"], ["a"]), "nothing that is not made"
     make_all(queue)
-    assert [entry.line for entry in queue.take()] == ["b", "c"], "each of them once"
-    assert names(queue) == ["a", "b", "c"]
+    assert queue.take_lines() == ["b", "c"], "each of them once"
+    assert written(queue) == ["a", "b", "c"]
 
 
 def test_an_entry_whose_sender_waits_goes_before_those_that_are_not_made() -> None:
     queue = Queue()
     for name in "abc":
         queue.put_unmade(making(name))
-    queue.make_oldest()
-    queue.put(Entry("urgent"))
+    queue.make_next()
+    queue.put(Entry("urgent", uid=ALICE))
     make_all(queue)
-    queue.take()
-    assert names(queue) == ["a", "urgent", "b", "c"]
+    assert written(queue) == ["a", "urgent", "b", "c"]
+
+
+def test_users_are_written_in_turn_and_each_in_order() -> None:
+    queue = Queue()
+    for number in range(5):
+        queue.put_unmade(making(f"mallory {number}", MALLORY))
+    for number in range(2):
+        queue.put_unmade(making(f"alice {number}"))
+    queue.make_next()
+    queue.make_next()
+    assert queue.take_lines() == ["mallory 0", "alice 0"]
+    make_all(queue)
+    assert written(queue) == ["mallory 0", "alice 0", "mallory 1", "alice 1", "mallory 2", "mallory 3", "mallory 4"]
 
 
 def test_entries_wait_and_are_counted_until_they_are_settled() -> None:
     queue = Queue()
     for name in "abcd":
-        queue.put(Entry(name))
-    queue.take()
+        queue.put(Entry(name, uid=ALICE))
+    _, second, _ = queue.begin(3)
     queue.put_unmade(making("e"))
-    second = queue.oldest(3)[1]
     assert len(queue) == 5
-    queue.settle(3, [second])
-    assert (len(queue), queue.taken, names(queue)) == (3, 2, ["b", "d"])
+    queue.settle([second])
+    assert (len(queue), written(queue)) == (3, ["b", "d"])
     make_all(queue)
-    queue.take()
-    assert names(queue) == ["b", "d", "e"]
+    assert written(queue) == ["b", "d", "e"]
+    queue.begin(3)
+    queue.settle()
+    assert (len(queue), queue.bytes) == (0, 0)
 
 
 def test_an_entry_that_cannot_be_made_costs_no_other() -> None:
     queue = Queue()
-    for make in (making("a"), broken, making("b")):
-        queue.put_unmade(make)
+    for unmade in (making("a"), Unmade(ALICE, 0, broken), making("b")):
+        queue.put_unmade(unmade)
     make_all(queue)
-    queue.take()
-    assert (names(queue), queue.dropped, len(queue)) == (["a", "b"], 1, 2)
+    assert (written(queue), queue.dropped, len(queue)) == (["a", "b"], 1, 2)
 
 
-def test_made_and_unmade_entries_fill_one_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprise.matcher.daemon.pending_writes.CAPACITY", 3)
+def test_all_that_waits_has_room_for_so_many_bytes(room_for: Callable[[int], None]) -> None:
+    room_for(3)
     queue = Queue()
-    for _ in range(2):
-        queue.put(Entry("made"))
-    queue.take()
     for name in "ab":
+        queue.put(Entry(name, uid=ALICE))
+    for name in "cd":
         queue.put_unmade(making(name))
-    queue.put(Entry("urgent"))
+    queue.put(Entry("e", uid=ALICE))
     assert (len(queue), queue.dropped) == (3, 2)
-    queue.settle(1)
-    queue.put_unmade(making("c"))
-    assert (len(queue), queue.dropped) == (3, 2), "a write that is done makes room"
+    queue.begin(1)
+    queue.put_unmade(making("f"))
+    assert (len(queue), queue.dropped) == (3, 3), "what is being written takes room, too"
+    queue.settle()
+    queue.put_unmade(making("g"))
+    assert (len(queue), queue.dropped) == (3, 3), "a write that is done makes room"
 
 
-def test_where_many_are_not_made_the_oldest_is_made_with_each_that_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_drops_its_own_writes_and_nobody_elses(room_for: Callable[[int], None]) -> None:
+    room_for(6)
+    queue = Queue()
+    for number in range(20):
+        queue.put_unmade(making(f"mallory {number}", MALLORY))
+    assert (len(queue), queue.dropped) == (6, 14)
+    for number in range(3):
+        queue.put_unmade(making(f"alice {number}"))
+    queue.put_unmade(making("mallory again", MALLORY))
+    make_all(queue)
+    assert written(queue) == ["mallory 0", "alice 0", "mallory 1", "alice 1", "mallory 2", "alice 2"]
+    queue.put(Entry("alice's own", uid=ALICE))
+    assert "alice's own" not in written(queue), "as much as the other's: nobody's is dropped for it"
+
+
+def test_large_writes_count_for_what_they_take(room_for: Callable[[int], None]) -> None:
+    room_for(10)
+    queue = Queue()
+    queue.put_unmade(making("large", MALLORY, size=8 * ENTRY_BYTES))
+    for number in range(2):
+        queue.put_unmade(making(f"alice {number}"))
+    assert queue.dropped == 1, "the large one"
+    make_all(queue)
+    assert written(queue) == ["alice 0", "alice 1"]
+
+
+def test_a_sender_whose_entry_has_no_room_is_told_at_once(room_for: Callable[[int], None]) -> None:
+    room_for(2)
+    queue, told = Queue(), list[bool]()
+    for _ in range(3):
+        queue.put(Entry("sent", uid=MALLORY, done=told.append))
+    assert told == [False], "the one for which there is no room"
+    queue.put(Entry("alice"))
+    assert told == [False, False], "and one that gives way"
+    assert (len(queue), queue.dropped) == (2, 0), "their senders have them still"
+
+
+def test_where_many_are_not_made_one_is_made_with_each_that_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.pending_writes.MOST_UNMADE", 3)
     queue = Queue()
     for number in range(10):
         queue.put_unmade(making(str(number)))
-    queue.take()
-    assert names(queue) == [str(number) for number in range(7)]
+    assert written(queue) == [str(number) for number in range(7)]
 
 
 def test_two_threads_lose_repeat_and_reorder_nothing() -> None:
     queue, count = Queue(), 3000
-    written: list[str] = []
+    wrote: list[str] = []
     filled = threading.Event()
 
     def write() -> None:
         while not (filled.is_set() and not len(queue)):
             queue.new.wait(0.001)
-            queue.take()
-            entries = queue.oldest(7)
-            left = entries[-1:] if len(written) % 3 else []  # it fails, and is tried again
-            written.extend(entry.line for entry in entries[: len(entries) - len(left)])
-            queue.settle(len(entries), left)
+            queue.take_lines()
+            entries = queue.begin(7)
+            left = entries[-1:] if len(wrote) % 3 else []  # it fails, and is tried again
+            wrote.extend(entry.line for entry in entries[: len(entries) - len(left)])
+            queue.settle(left)
             if left:
-                written.extend(entry.line for entry in queue.oldest(1))
-                queue.settle(1)
+                wrote.extend(entry.line for entry in queue.begin(1))
+                queue.settle()
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -124,5 +191,5 @@ def test_two_threads_lose_repeat_and_reorder_nothing() -> None:
     make_all(queue)
     filled.set()
     writer.join()
-    assert written == [str(number) for number in range(count)]
-    assert (queue.dropped, queue.taken, queue.made) == (0, 0, 0)
+    assert wrote == [str(number) for number in range(count)]
+    assert (queue.dropped, queue.made, queue.bytes) == (0, 0, 0)

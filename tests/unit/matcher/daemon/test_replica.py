@@ -280,6 +280,8 @@ def test_a_replicas_decision_comes_once_and_names_no_record_that_is_not_there(da
 
 def test_messages_are_sent_in_order_and_in_requests_that_fit() -> None:
     waiting = [(number, json.dumps({"n": number, "text": "x" * 90_000})) for number in range(1, 6)]
-    last, sent = batched(waiting)
+    last, sent, _ = batched(waiting)
     assert last == 2 and [one["n"] for one in sent["entries"]] == [1, 2]
-    assert batched([(9, json.dumps("x" * BYTES)), (10, "1")]) == (10, {"v": 1, "kind": "forward", "entries": [1]})
+    too_long = json.dumps("x" * BYTES)
+    one = {"v": 1, "kind": "forward", "entries": [1]}
+    assert batched([(9, too_long), (10, "1")]) == (10, one, [len(too_long) + 1]), "what cannot be sent is told"

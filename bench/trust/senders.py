@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of other uids that talk to a daemon: some flood it, some ask as a plugin does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import pwd
+import random
+import select
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from reprise.matcher.wire import protocol
+from tests.unit.matcher_daemon import SCRIPT, request
+
+T = TypeVar("T")
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_FORK = multiprocessing.get_context("fork")
+
+
+def users() -> list[int]:
+    """The uids of this host's other users."""
+    return [entry.pw_uid for entry in pwd.getpwall() if 0 < entry.pw_uid < 60_000]
+
+
+class Sender(Generic[T]):
+    """A process of `uid` that calls `play` in the socket's directory, where the socket is called NAME."""
+
+    def __init__(self, uid: int, path: Path, play: Callable[[], T]) -> None:
+        self._told, telling = _FORK.Pipe(duplex=False)
+        self._process = _FORK.Process(target=_played, args=(uid, path.parent, play, telling), daemon=True)
+        self._process.start()
+        telling.close()
+
+    def result(self, timeout_s: float = 900.0) -> T:
+        """What `play` returned, once it has."""
+        try:
+            if not self._told.poll(timeout_s):
+                raise TimeoutError(f"a sender has not ended within {timeout_s:g} s")
+            told: T = self._told.recv()
+            return told
+        finally:
+            self.end()
+
+    def is_done(self) -> bool:
+        return self._told.poll(0)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def _played(uid: int, directory: Path, play: Callable[[], Any], telling: Connection) -> None:
+    os.chdir(directory)  # who the uid is may not reach it by its whole path
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+    telling.send(play())
+    telling.close()
+
+
+# --- what is sent
+
+
+class Words:
+    """Made-up words, always others: nothing that is remembered of one request helps with the next."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - a simulation
+
+    def __call__(self, length: int) -> str:
+        return "".join(self._random.choices(LETTERS, k=length))
+
+
+def _frame(script: str, names: Sequence[str] = ()) -> bytes:
+    message = request(script)
+    return protocol.frame(
+        {**message, "submission": {**message["submission"], "set": list(names)}}, protocol.REQUEST_LIMIT
+    )
+
+
+def _srun(command: Iterable[str]) -> bytes:
+    message = request(None)
+    submission = {**message["submission"], "command": "srun", "argv": ["srun", *command]}
+    return protocol.frame({**message, "submission": submission}, protocol.REQUEST_LIMIT)
+
+
+def small(words: Words) -> bytes:
+    """A usual request."""
+    return _frame(SCRIPT.replace("lattice", words(8)))
+
+
+def large(words: Words) -> bytes:
+    """246 KB, nearly all of which is the program's command line."""
+    return _srun([f"./{words(8)}", *(f"--{words(9)}={words(970)}" for _ in range(250))])
+
+
+def forged(words: Words) -> bytes:
+    """A report of a job that there is not."""
+    job = {"id": int.from_bytes(words(4).encode()) % 2**31, "array_task": None, "uid": os.getuid(), "cluster": "test"}
+    end = {
+        "state": "ended",
+        "elapsed_s": 1.0,
+        "exit_status": 0,
+        "decision": words(20),
+        "verdict": "apply",
+        "applied": 1,
+    }
+    return protocol.frame({"v": 1, "kind": "outcome", **end, "job": job}, protocol.REQUEST_LIMIT)
+
+
+def thirty(words: Words, like: str) -> Iterator[bytes]:
+    """Requests of 30 KB that take long to read, or to compare, for one reason each. `like`: the script of a job that
+    has records."""
+    while True:
+        arguments = " ".join(f"--{words(20)}={words(90)}" for _ in range(250))
+        path, inputs = ("/".join(words(6) for _ in range(140)) for _ in range(2))
+        yield _frame(f"{SCRIPT[:40]}srun /{path}/{words(9)}.py {inputs} {arguments}\n")
+        yield _frame(SCRIPT[:40] + "".join(f"./{words(20)} {words(10)}\n" for _ in range(900)))
+        yield _frame(SCRIPT[:40] + f"f() {{ bash -c '{f'./{words(1)}; ' * 1_000}'; }}\n" + "f\n" * 8_000)
+        yield _srun([f"/{path}/{words(9)}.py", inputs, *arguments.split()])
+        yield _frame(like + "".join(f"FASTIO_{words(6)}=1 " for _ in range(1_900)))
+        yield _frame(like + f"# {words(9)}\n", names=[f"FASTIO_{words(5)}" for _ in range(1_900)])
+
+
+def twelve(words: Words) -> bytes:
+    """A usual script of 12 KB: what it prepares is long."""
+    lines = "".join(f"cp {words(20)} {words(20)} # {words(40)}\n" for _ in range(130))
+    return _frame(f"{SCRIPT[:90]}{lines}srun ./{words(6)} --steps 200\n")
+
+
+# --- how it is sent
+
+
+@dataclass
+class Asked:
+    """What became of some requests: how long each took, in milliseconds, and the ids of the decisions; `lost` were
+    answered with no decision, or not within the time."""
+
+    took_ms: list[float] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    lost: int = 0
+
+
+def ask(
+    frames: Iterable[bytes], name: str, every_s: float, is_enough: Callable[[int], bool], timeout_s: float = 5.0
+) -> Asked:
+    """Ask one after the other, with a pause, as one user does."""
+    asked = Asked()
+    for number, frame in enumerate(frames):
+        if is_enough(number):
+            break
+        begun = time.perf_counter()
+        reply = exchange(name, frame, timeout_s)
+        took = time.perf_counter() - begun
+        asked.took_ms.append(took * 1e3)
+        if reply.get("kind") == "decision":
+            asked.ids.append(reply["id"])
+        else:
+            asked.lost += 1
+        time.sleep(max(0.0, every_s - took))
+    return asked
+
+
+def exchange(name: str, frame: bytes, timeout_s: float) -> dict[str, Any]:
+    """The reply; empty where none comes in time."""
+    with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout_s)
+        connection.connect(name)
+        connection.sendall(frame)
+        with connection.makefile("rb") as stream:
+            reply: dict[str, Any] = json.loads(stream.read(int.from_bytes(stream.read(protocol.HEADER_BYTES), "big")))
+            return reply
+    return {}
+
+
+def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -> Counter[str]:
+    """Send so many requests as fast as they are taken, with so many connections open. How they were answered."""
+    answered: Counter[str] = Counter()
+    poll = select.epoll()
+    open_: dict[int, tuple[socket.socket, memoryview]] = {}
+    sent = 0
+    while sent < count or open_:
+        while sent < count and len(open_) < at_once:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            try:
+                connection.connect(name)
+            except OSError:  # the backlog is full
+                connection.close()
+                break
+            poll.register(connection, select.EPOLLOUT)
+            open_[connection.fileno()] = connection, memoryview(frames(sent))
+            sent += 1
+        for number, event in poll.poll(0.01):
+            connection, left = open_[number]
+            try:
+                if event & select.EPOLLOUT and left:
+                    left = left[connection.send(left) :]
+                    open_[number] = connection, left
+                    if not left:
+                        poll.modify(connection, select.EPOLLIN)
+                if not event & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                    continue
+                data = connection.recv(protocol.REPLY_LIMIT)
+            except BlockingIOError:
+                continue
+            except OSError:
+                data = b""
+            kind = (
+                "decision"
+                if b'"decision"' in data[:60]
+                else "error"
+                if b'"error"' in data[:60]
+                else "ok"
+                if b'"ok"' in data
+                else "none"
+            )
+            answered[kind] += 1
+            del open_[number]
+            connection.close()
+    return answered
+
+
+def hold(name: str, count: int, seconds: float) -> int:
+    """Keep so many connections open, each with half a request; how often one was closed and made again."""
+    half = small(Words(1))[:200]
+    held: list[socket.socket] = []
+    again = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        while len(held) < count:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(1.0)
+            try:
+                connection.connect(name)
+                connection.send(half)
+            except OSError:
+                connection.close()
+                break
+            held.append(connection)
+        time.sleep(0.05)
+        closed, _, _ = select.select(held, [], [], 0) if len(held) < 1000 else ([], [], [])
+        for connection in closed:
+            held.remove(connection)
+            connection.close()
+            again += 1
+    return again

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much a uid may have stored in a day, and what is kept of a decision where that is used up."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from reprise.database.entities import Decision
+from reprise.database.row_codec import Cell
+from reprise.eventlog import Throttle
+from reprise.matcher.daemon.allowance import Allowance
+from reprise.matcher.submission.stored_metadata import OMITTED
+
+log = logging.getLogger(__name__)
+
+AT_ONCE_BYTES = 28 * 2**20
+A_DAY_BYTES = 28 * 2**20
+"""Bytes that one uid may have stored at once, and that it gets anew in a day: together at most 56 MiB in any day, with
+room to 64 for what the file grows beyond what is counted here. That is 100,000 jobs, most of them in the short form."""
+SHORT_BELOW_BYTES = 20 * 2**20
+"""Decisions are stored whole while this is left: 1,300 at once as they usually are, and 4,500 a day."""
+EVIDENCE_BYTES = 2 * 2**20
+"""Kept for decisions that have a place among jobs that are compared, and for reports: gains are measured by both."""
+ROW_BYTES = 320
+"""What a decision takes in the file beside the texts in its row: numbers and seven indexes (measured: 260 to 310)."""
+OUTCOME_BYTES = 256
+"""What a report takes in the file (measured: 190 to 240)."""
+DAY_S = 86_400.0
+
+KEPT = ("user", "program", "job_name", "nodes", "tasks", "tasks_per_node", "partition", "account")
+"""What the short form keeps of the job: what jobs are compared, counted and looked for by."""
+KEPT_CHARACTERS = 128
+REASON_CHARACTERS = 160
+
+
+class Volume:
+    """What each uid may still have stored. For one thread at a time."""
+
+    def __init__(self, allowance: Allowance | None = None) -> None:
+        self._allowance = allowance or Allowance(AT_ONCE_BYTES, A_DAY_BYTES / DAY_S)
+        self._throttle = Throttle()
+        self.shortened = 0  # decisions that were stored in the short form
+        self.unstored = 0  # decisions and reports that were not stored
+
+    def takes_whole(self, uid: int, size: int) -> bool:
+        """Whether a decision of so many bytes is stored whole, which counts from now on."""
+        return self._allowance.take(uid, size, keeping=SHORT_BELOW_BYTES)
+
+    def takes_short(self, uid: int, size: int, *, is_evidence: bool) -> bool:
+        """Whether the short form of a decision is stored, which counts from now on."""
+        if not self._takes(uid, size, 0 if is_evidence else EVIDENCE_BYTES):
+            return False
+        self.shortened += 1
+        self._throttle.warning(log, "stored-short", uid=uid, total=self.shortened)
+        return True
+
+    def takes_report(self, uid: int) -> bool:
+        """Whether a report is stored, which counts from now on."""
+        return self._takes(uid, OUTCOME_BYTES, 0)
+
+    def _takes(self, uid: int, size: int, keeping: int) -> bool:
+        if self._allowance.take(uid, size, keeping):
+            return True
+        self.unstored += 1
+        self._throttle.warning(log, "not-stored", uid=uid, total=self.unstored)
+        return False
+
+
+def bytes_of(row: Mapping[str, Cell]) -> int:
+    """About what a decision's row takes in the file."""
+    return ROW_BYTES + sum(len(cell) for cell in row.values() if isinstance(cell, str))
+
+
+def short(decision: Decision, left_out: int) -> Decision:
+    """The short form: without how it came about, and of the job only KEPT. `left_out`: bytes of the job's description,
+    which are told in its place."""
+    job: dict[str, Any] = {key: _cut(decision.metadata.get(key)) for key in KEPT}
+    return dataclasses.replace(
+        decision,
+        metadata={key: value for key, value in job.items() if value not in (None, "")} | {OMITTED: left_out},
+        reason=decision.reason[:REASON_CHARACTERS],
+        fields=(),
+        alternatives=[{**one, "job": "", "why": ""} for one in decision.alternatives if one["used"]],
+    )
+
+
+def _cut(value: Any) -> Any:
+    return value[:KEPT_CHARACTERS] if isinstance(value, str) else value

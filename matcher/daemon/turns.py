@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns: whoever asks for much waits for itself, and for nobody else longer than one piece of work of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Lanes(Generic[T]):
+    """Queues, one for each key, that are served in turn. A key without items takes no room."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Hashable, deque[T]] = {}  # in the order of their turns
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Hashable]:
+        """The keys, in the order of their turns."""
+        return iter(self._lanes)
+
+    def put(self, key: Hashable, item: T) -> None:
+        """Add an item to its key's end."""
+        self._lanes.setdefault(key, deque()).append(item)
+        self._count += 1
+
+    def put_back(self, key: Hashable, items: Sequence[T]) -> None:
+        """Put items before all others of the key, in their order."""
+        self._lanes.setdefault(key, deque()).extendleft(reversed(items))
+        self._count += len(items)
+
+    def next(self) -> T:
+        """The item that is first in turn, which there must be. It stays."""
+        return next(iter(self._lanes.values()))[0]
+
+    def take(self, key: Hashable | None = None) -> tuple[Hashable, T]:
+        """Remove the item that is first in turn, or the first of one key; the key's next turn comes last."""
+        key = next(iter(self._lanes)) if key is None else key
+        lane = self._lanes.pop(key)
+        item = lane.popleft()
+        if lane:
+            self._lanes[key] = lane
+        self._count -= 1
+        return key, item
+
+    def take_newest(self, key: Hashable) -> T | None:
+        """Remove the item of the key that came last; None: it has none."""
+        lane = self._lanes.get(key)
+        if not lane:
+            return None
+        item = lane.pop()
+        if not lane:
+            del self._lanes[key]
+        self._count -= 1
+        return item
+
+
+class Rounds:
+    """Lets one request go on in each round of the loop, so that connections are served between any two of them.
+
+    For the loop's thread.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: Lanes[asyncio.Future[None]] = Lanes()
+        self._is_taken = False  # this round
+
+    async def turn(self, key: Hashable) -> None:
+        """Wait for the key's turn: not at all where nobody else asks."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken:
+            turn: asyncio.Future[None] = loop.create_future()
+            self._waiting.put(key, turn)
+            await turn
+            return
+        self._is_taken = True
+        loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        while self._waiting:
+            _, turn = self._waiting.take()
+            if not turn.done():  # else who waited has gone
+                turn.set_result(None)
+                asyncio.get_running_loop().call_soon(self._go_on)
+                return
+        self._is_taken = False
+
+
+class FairThreads:
+    """Threads that do blocking work in turn: of each key, at most `each` pieces at a time.
+
+    For the loop's thread, which waits for the results.
+    """
+
+    def __init__(self, threads: int, each: int, name: str) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._free = threads
+        self._each = each
+        self._busy: Counter[Hashable] = Counter()
+        self._waiting: Lanes[asyncio.Future[None]] = Lanes()
+
+    async def run(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
+        """Call `work` in a thread, when it is the key's turn. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.put(key, turn)
+        self._start()
+        await turn
+        try:
+            return await loop.run_in_executor(self._executor, work, *arguments)
+        finally:
+            self._free += 1
+            self._busy[key] -= 1
+            if not self._busy[key]:
+                del self._busy[key]
+            self._start()
+
+    def _start(self) -> None:
+        while self._free and (key := _first(self._waiting, self._busy, self._each)) is not None:
+            _, turn = self._waiting.take(key)
+            if not turn.done():
+                self._free -= 1
+                self._busy[key] += 1
+                turn.set_result(None)
+
+
+def _first(keys: Iterable[Hashable], busy: Counter[Hashable], each: int) -> Hashable | None:
+    return next((key for key in keys if busy[key] < each), None)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is stored of a job's metadata, as JSON of a bounded size; long texts are cut there, and the rest is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reprise.matcher.submission.metadata import JobMetadata
+
+STORED_LIMIT = 16_384
+"""Bytes of JSON. Real scripts stay under 4 KiB; a program may be given 256 arguments of 1,024 characters."""
+VALUE_LIMIT = 768
+"""Bytes of JSON for one text in metadata that are longer, and for one value that a decision shows of a comparison."""
+MODULES_LIMIT = 1_536
+"""Bytes of JSON for the modules of metadata that are longer."""
+OPTIONS_LIMIT = 5_120
+"""The same for its options; with both, the texts (eleven) and the keys still fit STORED_LIMIT."""
+OMITTED = "omitted_bytes"
+"""The key under which stored metadata tells how many bytes of JSON were left out."""
+MARK = "..."
+_ENCODER = msgspec.json.Encoder()
+ESCAPED = 12  # bytes of JSON at most for a character: `\\ud83d\\ude00`
+
+
+def stored(job: JobMetadata) -> dict[str, Any]:
+    """The job as JSON of at most STORED_LIMIT bytes. Its secrets are masked before: what is cut can
+    no longer be told as one."""
+    data = job.to_json()
+    texts = sum(len(value) for value in data.values() if isinstance(value, str)) + sum(map(len, job.modules))
+    words = sum(len(key) + sum(map(len, values)) + 8 * len(values) for key, values in job.options.items())
+    if ESCAPED * (texts + words) + 8 * len(job.modules) + 512 <= STORED_LIMIT:  # as nearly always
+        return data
+    whole = _bytes(data)
+    if whole <= STORED_LIMIT:
+        return data
+    shorter = {key: _cut(value) if isinstance(value, str) else value for key, value in data.items()}
+    shorter["modules"] = list(_first(data["modules"], MODULES_LIMIT))
+    shorter["options"] = first_options(data["options"], OPTIONS_LIMIT)
+    return {**shorter, OMITTED: whole - _bytes(shorter)}
+
+
+def shown(value: Any) -> Any:
+    """A value that was compared, as JSON of about VALUE_LIMIT bytes; what is cut is marked."""
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, Mapping):
+        if _bytes(value) <= VALUE_LIMIT:
+            return {key: list(values) for key, values in value.items()}
+        short = first_options(value, VALUE_LIMIT)
+        return short if len(short) == len(value) else {**short, MARK: []}
+    return value
+
+
+def first_options(options: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
+    """The first options, with as many of their values as have room in so many bytes of JSON. Long values are cut."""
+    kept: dict[str, list[str]] = {}
+    room = limit
+    for key, values in options.items():
+        room -= _bytes(_cut(key)) + 5
+        if room < 0:
+            break
+        some = kept[_cut(key)] = list(_first(values, room))
+        room -= sum(_bytes(value) + 2 for value in some)
+        if len(some) < len(values):
+            break
+    return kept
+
+
+def _first(texts: Iterable[str], room: int) -> Iterable[str]:
+    for text in map(_cut, texts):
+        room -= _bytes(text) + 2
+        if room < 0:
+            return
+        yield text
+
+
+def _cut(text: str) -> str:
+    """A text that takes at most VALUE_LIMIT bytes as JSON, its end replaced by MARK where it would take more."""
+    if ESCAPED * len(text) + 2 <= VALUE_LIMIT or _bytes(text) <= VALUE_LIMIT:
+        return text
+    kept = text[: VALUE_LIMIT - len(MARK) - 2]
+    while _bytes(kept) > VALUE_LIMIT - len(MARK):
+        kept = kept[: len(kept) * 3 // 4]
+    return kept + MARK
+
+
+def _bytes(value: Any) -> int:
+    try:
+        return len(_ENCODER.encode(value))
+    except UnicodeEncodeError:  # half of a surrogate pair, which is stored as ASCII
+        return len(json.dumps(value))

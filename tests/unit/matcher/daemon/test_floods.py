@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one user's flood costs the others: nothing that they would notice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pwd
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.trust.senders import Sender, hold
+from reprise.config import load as load_config
+from reprise.matcher.daemon import service as service_module
+from reprise.matcher.daemon.decision_basis import Basis
+from reprise.matcher.daemon.pending_writes import Queue
+from reprise.matcher.daemon.service import INLINE_BYTES, Service
+from reprise.matcher.decision.decide import Decided, answered
+from reprise.matcher.wire import protocol
+from tests.unit.matcher_daemon import SCRIPT, Daemon, request
+from tests.waiting import wait_for
+
+ALICE, MALLORY = 2001, 2002
+LONG = SCRIPT + "# a comment\n" * 1000
+
+
+@pytest.fixture
+def service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Service:
+    monkeypatch.setattr(service_module, "ASKED_AT_ONCE", 10)
+    monkeypatch.setattr(service_module, "REPORTED_AT_ONCE", 3)
+    monkeypatch.setattr(service_module, "ASKED_PER_S", 0)
+    monkeypatch.setattr(service_module, "REPORTED_PER_S", 0)
+    return Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+
+
+def asked(service: Service, uid: int, message: dict[str, Any], times: int = 1) -> list[str]:
+    """The kinds of the answers, or of an error its reason."""
+
+    async def ask() -> list[str]:
+        body = json.dumps(message).encode()
+        replies = [(await service.answer(body, uid))[0] for _ in range(times)]
+        return [reply.get("reason", "") if reply["kind"] == "error" else reply["kind"] for reply in replies]
+
+    return asyncio.run(ask())
+
+
+def ended(uid: int) -> dict[str, Any]:
+    job = {"id": 7, "array_task": None, "uid": uid, "cluster": "test"}
+    said = {"state": "ended", "elapsed_s": 1.0, "exit_status": 0, "decision": None, "verdict": "none", "applied": 0}
+    return {"v": 1, "kind": "outcome", **said, "job": job}
+
+
+def test_who_asks_too_often_is_told_not_now_and_nobody_else(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    assert asked(service, MALLORY, request(), 12) == ["decision"] * 10 + [protocol.NOT_NOW] * 2
+    assert asked(service, ALICE, request()) == ["decision"]
+    assert (service.is_over(MALLORY), service.is_over(ALICE)) == (True, False)
+    assert f"event=not-now why=rate uid={MALLORY}" in caplog.text
+    assert asked(service, os.geteuid(), request(), 20) == ["decision"] * 20, "who runs the matcher is trusted"
+
+
+def test_a_long_request_counts_for_as_many_as_it_takes(service: Service) -> None:
+    long = request(LONG)
+    assert len(json.dumps(long)) > INLINE_BYTES
+    assert asked(service, MALLORY, long, 6) == ["decision"] * 5 + [protocol.NOT_NOW]
+
+
+def test_what_root_reports_counts_for_the_jobs_user_and_not_with_what_that_asks(service: Service) -> None:
+    assert asked(service, MALLORY, request(), 11)[-1] == protocol.NOT_NOW
+    assert asked(service, 0, ended(MALLORY), 4) == ["ok"] * 3 + [protocol.NOT_NOW]
+    assert asked(service, 0, ended(ALICE)) == ["ok"]
+
+
+def test_long_requests_of_one_user_keep_no_other_waiting(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "ASKED_AT_ONCE", 100)
+    alice_is_answered = threading.Event()
+
+    def decide(question: Any, *arguments: Any) -> Decided:
+        if question.uid == MALLORY:
+            assert alice_is_answered.wait(10)
+        return answered(question, *arguments)
+
+    monkeypatch.setattr(service_module, "answered", decide)
+
+    async def play() -> None:
+        body = json.dumps(request(LONG)).encode()
+        flood = [asyncio.create_task(service.answer(body, MALLORY)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert (await asyncio.wait_for(service.answer(body, ALICE), 10))[0]["kind"] == "decision"
+        alice_is_answered.set()
+        assert [(await one)[0]["kind"] for one in flood] == ["decision"] * 3
+
+    asyncio.run(play())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
+def test_however_many_half_requests_a_user_holds_another_is_answered_at_once(daemon: Daemon) -> None:
+    daemon.start()
+    nobody = pwd.getpwnam("nobody").pw_uid
+    holding = Sender(nobody, daemon.socket, partial(hold, daemon.socket.name, 600, 60.0))
+    try:
+        descriptors = Path(f"/proc/{daemon.process.pid}/fd") if daemon.process else Path()
+        wait_for("the connections", lambda: len(list(descriptors.iterdir())) > 600)
+        begun = time.monotonic()
+        for _ in range(20):
+            assert daemon.ask(request(), timeout_s=1.0)["kind"] == "decision"
+        assert time.monotonic() - begun < 2.0, "less than it takes until the first of them is let go"
+    finally:
+        holding.end()
