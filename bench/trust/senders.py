@@ -25,6 +25,8 @@ from tests.unit.matcher_daemon import SCRIPT, request
 T = TypeVar("T")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TEXT = 1 << 16  # letters that long words are cut out of: to draw each takes a hundred times as long
+SHORT_WORD = 40
 _FORK = multiprocessing.get_context("fork")
 
 
@@ -77,9 +79,13 @@ class Words:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a simulation
+        self._text = "".join(self._random.choices(LETTERS, k=TEXT))
 
     def __call__(self, length: int) -> str:
-        return "".join(self._random.choices(LETTERS, k=length))
+        if length < SHORT_WORD:
+            return "".join(self._random.choices(LETTERS, k=length))
+        start = self._random.randrange(TEXT - length)
+        return self._text[start : start + length]
 
 
 def _frame(script: str, names: Sequence[str] = ()) -> bytes:
@@ -228,6 +234,22 @@ def flood(name: str, frames: Callable[[int], bytes], count: int, at_once: int) -
             answered[kind] += 1
             del open_[number]
             connection.close()
+    return answered
+
+
+def echo(name: str, path: Path) -> int:
+    """Answer whatever comes with the same, until there is a file at `path`; how often."""
+    answered = 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(name)
+        listener.listen()
+        listener.settimeout(0.5)
+        while not path.exists():
+            with contextlib.suppress(TimeoutError):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(connection.recv(1 << 16))
+                    answered += 1
     return answered
 
 

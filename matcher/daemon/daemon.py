@@ -27,8 +27,9 @@ from reprise.matcher.daemon.peer import Peer, UnixPeer, munge_greeter
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
-from reprise.matcher.daemon.server import Server
+from reprise.matcher.daemon.server import FRAME_BYTES, Server
 from reprise.matcher.daemon.service import Service
+from reprise.matcher.daemon.turns import Room
 from reprise.matcher.linkage.linkage_model import LinkageError
 from reprise.systemd import keep_watchdog_calm, notify, passed_listener
 
@@ -179,6 +180,8 @@ async def _serve(
         loop.add_signal_handler(number, begin_stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, reload))
 
+    room = Room(FRAME_BYTES)
+
     def server(on: socket.socket, greet: Callable[[socket.socket], Peer]) -> Server:
         return Server(
             on,
@@ -187,6 +190,7 @@ async def _serve(
             quiet,
             max_connections=config.matcher.max_connections,
             timeout_s=config.matcher.request_timeout_s,
+            room=room,
             is_over=service.is_over,
             metrics=metrics,
         )

@@ -18,6 +18,7 @@ from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import Peer
 from reprise.matcher.daemon.pending_writes import Unmade
 from reprise.matcher.daemon.quiet_time import Quiet
+from reprise.matcher.daemon.turns import Room
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.wire import protocol
 
@@ -33,6 +34,10 @@ CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, 
 ACCEPTED_AT_ONCE = 32
 """Connections that are accepted before others have their turn: all wait in one backlog, and a flood must not keep the
 rest there (some 40 us each where it is refused)."""
+
+FRAME_BYTES = 32 * 2**20
+"""Bytes of all frames over CHUNK that are read and answered at once, some four times that in memory: 128 of the
+longest, of which one client has as many as it has connections at most."""
 
 Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
 Guest = tuple[socket.socket, Peer]
@@ -55,6 +60,7 @@ class Server:
         *,
         max_connections: int,
         timeout_s: float,
+        room: Room | None = None,
         is_over: Callable[[int], bool] = lambda _: False,
         metrics: Metrics | None = None,
     ) -> None:
@@ -66,6 +72,7 @@ class Server:
         self._timeout_s = timeout_s
         self._places: Places[Guest] = Places(max_connections)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._room = room or Room(FRAME_BYTES)
         self._is_over = is_over
         self._metrics = metrics or Metrics()
         self._throttle = Throttle()
@@ -151,12 +158,20 @@ class Server:
         entry: Unmade | None = None
         with connection, contextlib.suppress(OSError):  # the client has gone before it had asked
             received = bytearray()
+            taken = 0
+
+            async def make_room(length: int) -> None:
+                nonlocal taken
+                await self._room.take(peer.client, length)
+                taken = length
+
             try:
                 async with asyncio.timeout(self._timeout_s) as patience:
                     with self._places.asking(peer.client, patience):
-                        body = await _receive_frame(connection, received, peer.frame_limit)
+                        body = await _receive_frame(connection, received, peer.frame_limit, make_room)
                     if not body:
                         return
+                    received.clear()
                     request = await peer.opened(body)
             except ProtocolError as error:
                 self._throttle.warning(log, "bad-frame", **peer.words, error=error)
@@ -167,6 +182,9 @@ class Server:
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
                 reply, entry = await self._answer(request, peer.uid)
+            finally:
+                if taken:
+                    self._room.give(taken)
             await self._reply(connection, peer, protocol.body(reply))
         if entry:  # even when the client has gone: it is how support learns of answers that came too late
             self._quiet.put(entry)
@@ -185,21 +203,29 @@ class Server:
             self._metrics.late()
 
 
-async def _receive_frame(connection: socket.socket, data: bytearray, limit: int) -> bytes:
+async def _receive_frame(
+    connection: socket.socket, data: bytearray, limit: int, make_room: Callable[[int], Awaitable[None]]
+) -> bytes:
     """The body of a frame, read into `data`; empty where the other end closes without a word, as health checks, a
-    second daemon and plugins whose options say `off` do.
+    second daemon and plugins whose options say `off` do. Of one that is longer than CHUNK, more than that is read once
+    `make_room` has made room for its whole length.
 
     Raises ProtocolError for a length that is refused, as soon as it is known, and where the other end closes too early.
     """
     loop = asyncio.get_running_loop()
+    has_room = False
     while (missing := _missing(data, limit)) > 0:
+        if len(data) + missing > CHUNK and not has_room:
+            await make_room(len(data) + missing)
+            has_room = True
         more = await loop.sock_recv(connection, CHUNK)
         if not more and not data:
             return b""
         if not more:
             raise ProtocolError(f"the frame ends {missing} bytes too early")
         data += more
-    return bytes(data[protocol.HEADER_BYTES : len(data) + missing])
+    with memoryview(data) as whole:
+        return bytes(whole[protocol.HEADER_BYTES : len(data) + missing])
 
 
 def _missing(data: bytearray, limit: int) -> int:

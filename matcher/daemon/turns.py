@@ -93,6 +93,40 @@ class Rounds:
         self._is_taken = False
 
 
+class Room:
+    """So many bytes that are in use at once. For the loop's thread."""
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting: Lanes[tuple[int, asyncio.Future[None]]] = Lanes()
+
+    async def take(self, key: Hashable, size: int) -> None:
+        """Wait for so much room, the keys in turn."""
+        if not self._waiting and size <= self._free:
+            self._free -= size
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put(key, (size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it had just been given
+                self.give(size)
+            raise
+
+    def give(self, size: int) -> None:
+        """Give back what was taken."""
+        self._free += size
+        while self._waiting:
+            wanted, turn = self._waiting.next()
+            if not turn.done() and wanted > self._free:
+                return
+            self._waiting.take()
+            if not turn.done():
+                self._free -= wanted
+                turn.set_result(None)
+
+
 class FairThreads:
     """Threads that do blocking work in turn: of each key, at most `each` pieces at a time.
 

@@ -10,7 +10,7 @@ import pytest
 
 from reprise.matcher.daemon import allowance
 from reprise.matcher.daemon.allowance import Allowance
-from reprise.matcher.daemon.turns import FairThreads, Lanes, Rounds
+from reprise.matcher.daemon.turns import FairThreads, Lanes, Room, Rounds
 
 ALICE, MALLORY = 2001, 2002
 
@@ -118,3 +118,27 @@ def test_only_so_many_users_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
         assert asked.take(1000, 0.01), "who asks is remembered"
         assert len(asked._left) <= 8
     assert not asked.take(99, 10) and asked.take(0, 10)
+
+
+def test_bytes_in_use_are_bounded_and_given_back_in_turn() -> None:
+    order: list[str] = []
+
+    async def use(room: Room, name: str, size: int) -> None:
+        await room.take(name[0], size)
+        order.append(name)
+
+    async def play() -> None:
+        room = Room(10)
+        await room.take("m", 10)
+        waiting = [asyncio.create_task(use(room, name, 5)) for name in ("m1", "m2", "a1", "m3")]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        room.give(10)
+        await asyncio.gather(waiting[1], waiting[2])
+        assert order == ["a1", "m2"]
+        room.give(5)
+        await waiting[3]
+        room.give(10)
+        await room.take("b", 10)
+
+    asyncio.run(play())
