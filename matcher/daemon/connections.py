@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -84,18 +83,18 @@ class Places(Generic[T]):
             del self._waiting_of[client]
         return self._waiting.take(client)[1]
 
-    @contextlib.contextmanager
-    def asking(self, client: Hashable, patience: asyncio.Timeout) -> Iterator[None]:
-        """While a connection of this client has not sent its request: it may be hurried."""
-        asking = self._asking.setdefault(client, {})
-        asking[id(patience)] = patience
+    def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
+        """Note that a connection of this client is to send its request: it may be hurried."""
+        self._asking.setdefault(client, {})[id(patience)] = patience
         if self._waiting_of[client]:
             _hurry(patience, HURRIED_S)
-        try:
-            yield
-        finally:
+
+    def end_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
+        """Note that it has sent that, or never will."""
+        asking = self._asking.get(client)
+        if asking is not None:
             asking.pop(id(patience), None)
-            if not asking and self._asking.get(client) is asking:
+            if not asking:
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:

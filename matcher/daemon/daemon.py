@@ -29,7 +29,7 @@ from reprise.matcher.daemon.quiet_time import Quiet
 from reprise.matcher.daemon.replica import Publisher, Replica
 from reprise.matcher.daemon.server import FRAME_BYTES, Server
 from reprise.matcher.daemon.service import Service
-from reprise.matcher.daemon.turns import Room
+from reprise.matcher.daemon.turns import Room, Rounds
 from reprise.matcher.linkage.linkage_model import LinkageError
 from reprise.systemd import keep_watchdog_calm, notify, passed_listener
 
@@ -180,7 +180,7 @@ async def _serve(
         loop.add_signal_handler(number, begin_stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: loop.run_in_executor(None, reload))
 
-    room = Room(FRAME_BYTES)
+    room, rounds = Room(FRAME_BYTES), Rounds()
 
     def server(on: socket.socket, greet: Callable[[socket.socket], Peer]) -> Server:
         return Server(
@@ -191,6 +191,7 @@ async def _serve(
             max_connections=config.matcher.max_connections,
             timeout_s=config.matcher.request_timeout_s,
             room=room,
+            rounds=rounds,
             is_over=service.is_over,
             metrics=metrics,
         )

@@ -18,7 +18,7 @@ from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import Peer
 from reprise.matcher.daemon.pending_writes import Unmade
 from reprise.matcher.daemon.quiet_time import Quiet
-from reprise.matcher.daemon.turns import Room
+from reprise.matcher.daemon.turns import Room, Rounds
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.wire import protocol
 
@@ -61,6 +61,7 @@ class Server:
         max_connections: int,
         timeout_s: float,
         room: Room | None = None,
+        rounds: Rounds | None = None,
         is_over: Callable[[int], bool] = lambda _: False,
         metrics: Metrics | None = None,
     ) -> None:
@@ -73,6 +74,7 @@ class Server:
         self._places: Places[Guest] = Places(max_connections)
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = room or Room(FRAME_BYTES)
+        self._rounds = rounds or Rounds()
         self._is_over = is_over
         self._metrics = metrics or Metrics()
         self._throttle = Throttle()
@@ -167,8 +169,11 @@ class Server:
 
             try:
                 async with asyncio.timeout(self._timeout_s) as patience:
-                    with self._places.asking(peer.client, patience):
+                    self._places.begin_asking(peer.client, patience)
+                    try:
                         body = await _receive_frame(connection, received, peer.frame_limit, make_room)
+                    finally:
+                        self._places.end_asking(peer.client, patience)
                     if not body:
                         return
                     received.clear()
@@ -181,6 +186,8 @@ class Server:
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
+                if len(self._tasks) > 1:
+                    await self._rounds.turn(peer.uid)
                 reply, entry = await self._answer(request, peer.uid)
             finally:
                 if taken:

@@ -22,7 +22,7 @@ from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.pending_writes import Entry, Unmade
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
-from reprise.matcher.daemon.turns import FairThreads, Rounds
+from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.decision.decide import Decided, Question, answered
 from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
@@ -76,7 +76,6 @@ class Service:
         self._started = time.monotonic()
         self._names: dict[int, str] = {}
         self._throttle = Throttle()
-        self._rounds = Rounds()
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
@@ -103,7 +102,6 @@ class Service:
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, 1 + len(body) // INLINE_BYTES):
             return self._not_now(uid), None
-        await self._rounds.turn(uid)
         try:
             request = protocol.read_request(body)
             if isinstance(request, protocol.Decide):
