@@ -7,8 +7,10 @@ import contextlib
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -26,6 +28,8 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MODES = ("on", "observe", "off")
 CLIENT_S = 10.0
 """A client that says nothing for so long is left."""
+CLIENTS = 64
+"""The latest clients, of whom each may have a thread and a descriptor; those before them are left."""
 
 
 class Counted(Metrics):
@@ -139,6 +143,8 @@ class MetricsServer:
             def log_message(self, *_: object) -> None:
                 """Not in the daemon's log."""
 
+        latest: deque[socket.socket] = deque()
+
         class Listening(ThreadingHTTPServer):
             daemon_threads = True
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -146,6 +152,14 @@ class MetricsServer:
             def server_bind(self) -> None:
                 bind(self.socket, host, port)
                 self.server_address = self.socket.getsockname()
+
+            def get_request(self) -> tuple[socket.socket, Any]:
+                connection, where = super().get_request()
+                latest.append(connection)
+                if len(latest) > CLIENTS:
+                    with contextlib.suppress(OSError):  # it has gone already, as nearly always
+                        latest.popleft().shutdown(socket.SHUT_RDWR)
+                return connection, where
 
             def handle_error(self, *_: object) -> None:
                 """A client that has gone is nobody's business."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
 
-WAITING_LIMIT = 16  # who asks when so many are waiting is told to ask again; an answer takes a few milliseconds
+WAITING_LIMIT = 64  # who asks when so many are waiting is told to ask again; an answer takes a few milliseconds
+WAITING_OF_ONE = 4  # of one uid, so that nobody keeps the others from being told
 DECISIONS_LIMIT = 20  # a job has one or two, more if it was requeued often
 OUTCOMES_LIMIT = 1000  # an array has as many as tasks; about 300 bytes each
 TOLD_OUTCOMES_LIMIT = 100
@@ -35,23 +37,25 @@ class Explainer:
         self._cluster = cluster
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explainer")
         self._throttle = Throttle()
-        self._waiting = 0
+        self._waiting: Counter[int] = Counter()
 
     async def reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
         """The reply to `uid`: of another user's job nothing is known to them; root is told everything.
 
         `model` is the one in force.
         """
-        if self._waiting >= WAITING_LIMIT:
-            return protocol.error_reply(f"{self._waiting} others are waiting to be told why: ask again")
-        self._waiting += 1
+        if self._waiting[uid] >= WAITING_OF_ONE or self._waiting.total() >= WAITING_LIMIT:
+            return protocol.error_reply("too many are waiting to be told why: ask again")
+        self._waiting[uid] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._reply, asked, uid, model)
         except DatabaseError as error:
             self._throttle.warning(log, "explain-failed", uid=uid, error=error)
             return protocol.error_reply("the matcher cannot read its database; its log says why")
         finally:
-            self._waiting -= 1
+            self._waiting[uid] -= 1
+            if not self._waiting[uid]:
+                del self._waiting[uid]
 
     def _reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
         limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)

@@ -249,7 +249,8 @@ def silence_text(
     if served:
         return (
             f"the matcher was running when job {job} was submitted ({when(submitted)}), and was not asked: "
-            "run `reprise doctor` on the host that submitted it"
+            "run `reprise doctor` on the host that submitted it; or its user asked too often, or had too much stored "
+            "that day: see the log's lines `event=not-now` and `event=not-stored`"
         )
     ended = "it had not run before" if not before else _end_of(before)
     begun = "it has not run since" if not after else f"started {when(after.started_at)}"
@@ -270,8 +271,8 @@ def unknown_text(job: str) -> str:
     """Why a user is told nothing of a job."""
     return (
         f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
-        "or the matcher was not asked when it was submitted: check the number with `scontrol show job`, or ask the "
-        "support"
+        "the matcher was not asked when it was submitted, or you submitted more at a time, or in a day, than it answers"
+        " or keeps: check the number with `scontrol show job`, or ask the support"
     )
 
 

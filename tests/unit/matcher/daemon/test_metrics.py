@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from reprise.matcher.daemon.prometheus import CLIENTS
 from reprise.matcher.wire import protocol
 from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, Daemon, mine, request
@@ -173,3 +174,16 @@ def test_an_address_that_is_not_up_yet_keeps_no_daemon_from_starting(daemon: Dae
 def test_who_tells_nothing_loads_nothing() -> None:
     code = "import sys, reprise.matcher.daemon.daemon; sys.exit('prometheus_client' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])
+
+
+def test_however_many_ask_half_metrics_are_told_and_few_descriptors_are_used(told: Daemon, port: int) -> None:
+    assert told.process
+    descriptors = Path(f"/proc/{told.process.pid}/fd")
+    before = len(list(descriptors.iterdir()))
+    asking = [socket.create_connection(("127.0.0.1", port)) for _ in range(CLIENTS + 40)]
+    for connection in asking:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\n")
+    wait_for("the first to be left", lambda: len(list(descriptors.iterdir())) <= before + CLIENTS)
+    assert scraped(port)["reprise_mode", (("mode", "on"),)] == 1
+    for connection in asking:
+        connection.close()

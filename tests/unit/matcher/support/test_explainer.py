@@ -193,15 +193,21 @@ def test_what_does_not_fit_the_reply_is_left_out_the_oldest_first(tmp_path: Path
     assert read.decisions[0].decision.id == "d-11"
 
 
-def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path) -> None:
+ONE_USER = [1000] * (explainer.WAITING_OF_ONE + 3) + [1001]
+MANY = [1000 + number // explainer.WAITING_OF_ONE for number in range(explainer.WAITING_LIMIT + 3)]
+
+
+@pytest.mark.parametrize("uids", [ONE_USER, MANY], ids=["one user", "many"])
+def test_when_too_many_ask_the_others_are_told_to_ask_again(tmp_path: Path, uids: list[int]) -> None:
     site = Daemon(tmp_path)
 
     async def all_at_once() -> list[dict[str, Any]]:
         one = Explainer(site.database, "test")
-        return await asyncio.gather(*(one.reply(JOB, 1000, MODEL) for _ in range(explainer.WAITING_LIMIT + 3)))
+        return await asyncio.gather(*(one.reply(JOB, uid, MODEL) for uid in uids))
 
     kinds = [reply["kind"] for reply in asyncio.run(all_at_once())]
-    assert (kinds.count("explanation"), kinds.count("error")) == (explainer.WAITING_LIMIT, 3)
+    assert (kinds.count("explanation"), kinds.count("error")) == (len(uids) - 3, 3)
+    assert kinds[-1] == ("explanation" if uids is ONE_USER else "error"), "one user keeps no other waiting"
 
 
 def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
