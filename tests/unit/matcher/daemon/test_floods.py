@@ -17,17 +17,38 @@ import pytest
 
 from bench.trust.senders import Sender, hold
 from reprise.config import load as load_config
+from reprise.matcher.daemon import connections, pending_writes, stored_volume
 from reprise.matcher.daemon import service as service_module
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import INLINE_BYTES, Service
 from reprise.matcher.decision.decide import Decided, answered
+from reprise.matcher.submission import stored_metadata
 from reprise.matcher.wire import protocol
+from tests.places import ROOT
 from tests.unit.matcher_daemon import SCRIPT, Daemon, request
 from tests.waiting import wait_for
 
 ALICE, MALLORY = 2001, 2002
 LONG = SCRIPT + "# a comment\n" * 1000
+
+
+def test_the_administrators_page_has_the_limits_that_are_kept() -> None:
+    page = " ".join((ROOT / "docs" / "admin.md").read_text(encoding="utf-8").split())
+    mib = 2**20
+    for words in (
+        f"{service_module.ASKED_AT_ONCE:,} at once and {service_module.ASKED_PER_S} a second from then on",
+        f"one counts for each {INLINE_BYTES // 1024} KiB",
+        f"{service_module.REPORTED_AT_ONCE:,} at once and {service_module.REPORTED_PER_S} a second from then on",
+        f"1/{connections.SHARE} of `max_connections` served at once",
+        f"they wait, {connections.WAITING:,} of all users together",
+        f"what is free of {pending_writes.BACKLOG_BYTES // mib} MiB",
+        f"in a decision | {stored_metadata.STORED_LIMIT // 1024} KiB",
+        f"{stored_volume.AT_ONCE_BYTES // mib} MiB at once and {stored_volume.A_DAY_BYTES // mib} MiB a day",
+        f"has {stored_volume.SHORT_BELOW_BYTES // mib} MiB of the stored bytes left",
+        f"the last {stored_volume.EVIDENCE_BYTES // mib} MiB",
+    ):
+        assert words in page, words
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_limits_are_those_of_the_document() -> None:
     assert documented("request") == protocol.REQUEST_LIMIT
     assert documented("reply") == protocol.REPLY_LIMIT
     assert documented("reply `explanation`") == protocol.EXPLANATION_LIMIT
-    assert f"where {explainer.WAITING_LIMIT} others wait" in DOCUMENT
+    assert f"where {explainer.WAITING_OF_ONE} of the same user, or {explainer.WAITING_LIMIT} in all" in DOCUMENT
     told = (explainer.DECISIONS_LIMIT, explainer.TOLD_OUTCOMES_LIMIT)
     assert "At most the {} newest\ndecisions and {} reports".format(*told) in DOCUMENT
     assert documented("script text in a request") == SCRIPT_LIMIT
