@@ -70,7 +70,7 @@ class Places(Generic[T]):
         if len(self._waiting) <= WAITING:
             return None
         most = max(self._waiting_of, key=self._waiting_of.__getitem__)
-        self._waiting_of[most] -= 1
+        self._waits_no_more(most)
         return self._waiting.take_newest(most)
 
     def next(self) -> T | None:
@@ -78,10 +78,13 @@ class Places(Generic[T]):
         client = next((one for one in self._waiting if self.take(one)), None)
         if client is None:
             return None
+        self._waits_no_more(client)
+        return self._waiting.take(client)[1]
+
+    def _waits_no_more(self, client: Hashable) -> None:
         self._waiting_of[client] -= 1
         if not self._waiting_of[client]:
             del self._waiting_of[client]
-        return self._waiting.take(client)[1]
 
     def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
         """Note that a connection of this client is to send its request: it may be hurried."""
