@@ -21,6 +21,7 @@ from reprise.matcher.decision.guards import Policy
 from reprise.matcher.linkage.linkage_model import load
 from reprise.matcher.submission import Submission
 from reprise.matcher.submission.stored_metadata import OMITTED, STORED_LIMIT
+from reprise.matcher.support.explanation import job_text
 from reprise.matcher.wire import protocol
 from tests.unit.matcher_daemon import ME, SCRIPT, knowing, mine
 
@@ -68,6 +69,8 @@ def test_a_decision_is_stored_in_bounded_bytes_and_says_what_was_left_out(argv: 
     job = stored(entry)["metadata"]
     assert job["user"] == ME and job[OMITTED] > 0
     assert entry.size == bytes_of(entry.decision)
+    told = " ".join(job_text(made(*argv).explained(1.0)))
+    assert f"bytes left out {job[OMITTED]}" in told, "and who asks why is told"
 
 
 def test_a_usual_decision_is_stored_whole() -> None:
