@@ -193,6 +193,7 @@ async def _serve(
             room=room,
             rounds=rounds,
             is_over=service.is_over,
+            count=service.count,
             metrics=metrics,
         )
 

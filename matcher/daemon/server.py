@@ -48,7 +48,7 @@ class Server:
 
     At most `max_connections` at once, a share of them for one client, and as many wait for these; `timeout_s` for a
     client to send its frame, and again to take its reply. Where too many wait, or `is_over` says that the uid asks too
-    often, the connection is refused before anything is read from it.
+    often, the connection is refused before anything is read from it. `count` is told of each that asked nothing.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Server:
         room: Room | None = None,
         rounds: Rounds | None = None,
         is_over: Callable[[int], bool] = lambda _: False,
+        count: Callable[[int], object] = lambda _: None,
         metrics: Metrics | None = None,
     ) -> None:
         listener.setblocking(False)
@@ -76,6 +77,7 @@ class Server:
         self._room = room or Room(FRAME_BYTES)
         self._rounds = rounds or Rounds()
         self._is_over = is_over
+        self._count = count
         self._metrics = metrics or Metrics()
         self._throttle = Throttle()
 
@@ -175,13 +177,16 @@ class Server:
                     finally:
                         self._places.end_asking(peer.client, patience)
                     if not body:
+                        self._count(peer.uid)
                         return
                     received.clear()
                     request = await peer.opened(body)
             except ProtocolError as error:
+                self._count(peer.uid)
                 self._throttle.warning(log, "bad-frame", **peer.words, error=error)
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
+                self._count(peer.uid)
                 if received:  # else it may be a plugin that connects ahead, in an sbatch whose user types the script
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")

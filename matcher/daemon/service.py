@@ -19,6 +19,7 @@ from reprise.matcher.daemon.allowance import Allowance
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, outcome_entry
 from reprise.matcher.daemon.metrics import Metrics
+from reprise.matcher.daemon.peer import UNKNOWN
 from reprise.matcher.daemon.pending_writes import Entry, Unmade
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
@@ -96,6 +97,11 @@ class Service:
     def is_over(self, uid: int) -> bool:
         """Whether the uid has asked so often that nothing of it is answered now."""
         return uid not in self._trusted and self._asked.left(uid) < 1
+
+    def count(self, uid: int) -> None:
+        """Count a connection of the uid on which nothing was asked."""
+        if uid not in self._trusted and uid != UNKNOWN:
+            self._asked.take(uid, 1)
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""

@@ -146,15 +146,16 @@ class FairThreads:
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.put(key, turn)
         self._start()
-        await turn
         try:
+            await turn
             return await loop.run_in_executor(self._executor, work, *arguments)
-        finally:
-            self._free += 1
-            self._busy[key] -= 1
-            if not self._busy[key]:
-                del self._busy[key]
-            self._start()
+        finally:  # also where who waits gives up, with a turn or without
+            if turn.done() and not turn.cancelled():
+                self._free += 1
+                self._busy[key] -= 1
+                if not self._busy[key]:
+                    del self._busy[key]
+                self._start()
 
     def _start(self) -> None:
         while self._free and (key := _first(self._waiting, self._busy, self._each)) is not None:

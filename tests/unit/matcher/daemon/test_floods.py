@@ -20,6 +20,7 @@ from reprise.config import load as load_config
 from reprise.matcher.daemon import connections, pending_writes, stored_volume
 from reprise.matcher.daemon import service as service_module
 from reprise.matcher.daemon.decision_basis import Basis
+from reprise.matcher.daemon.peer import UNKNOWN
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import INLINE_BYTES, Service
 from reprise.matcher.decision.decide import Decided, answered
@@ -83,6 +84,13 @@ def test_who_asks_too_often_is_told_not_now_and_nobody_else(service: Service, ca
     assert (service.is_over(MALLORY), service.is_over(ALICE)) == (True, False)
     assert f"event=not-now why=rate uid={MALLORY}" in caplog.text
     assert asked(service, os.geteuid(), request(), 20) == ["decision"] * 20, "who runs the matcher is trusted"
+
+
+def test_a_connection_on_which_nothing_is_asked_counts_too(service: Service) -> None:
+    for uid in (MALLORY, 0, UNKNOWN):
+        for _ in range(10):
+            service.count(uid)
+    assert [service.is_over(uid) for uid in (MALLORY, ALICE, 0, UNKNOWN)] == [True, False, False, False]
 
 
 def test_a_long_request_counts_for_as_many_as_it_takes(service: Service) -> None:

@@ -88,6 +88,26 @@ def test_threads_do_one_piece_of_work_of_a_user_at_a_time() -> None:
     assert most == {ALICE: 1, MALLORY: 1}
 
 
+def test_who_gives_up_leaves_threads_to_the_others() -> None:
+    async def play() -> None:
+        threads = FairThreads(2, 1, "test")
+        hangs = threading.Event()
+        for _ in range(3):
+            held = [asyncio.create_task(threads.run(MALLORY, hangs.wait)) for _ in range(4)]
+            await asyncio.sleep(0)
+            held[0].cancel()  # its work goes on in the thread, and the next has its turn in this moment
+            await asyncio.sleep(0)
+            for one in held:
+                one.cancel()
+            await asyncio.gather(*held, return_exceptions=True)
+        hangs.set()
+        for uid in (ALICE, MALLORY):
+            assert await asyncio.wait_for(threads.run(uid, lambda: 1), 10) == 1
+        assert (threads._free, dict(threads._busy), len(threads._waiting)) == (2, {}, 0)
+
+    asyncio.run(play())
+
+
 def test_work_that_fails_costs_no_other() -> None:
     async def play() -> None:
         threads = FairThreads(1, 1, "test")
