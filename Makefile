@@ -269,6 +269,10 @@ soak: root deps-cluster $(VENV)/.ready build ## run users, campaigns and faults 
 bench-ops: deps-python $(VENV)/.ready ## measure the guard against harm, and the daemon over its life (about 20 minutes)
 	@$(PYTHON) -m bench.ops
 
+.PHONY: bench-trust
+bench-trust: root deps-python $(VENV)/.ready build ## measure what one user can do to others, and what is stored of secrets; DIR=FOLDER of scripts adds false masks (needs root; 10 minutes)
+	@$(PYTHON) -m bench.trust $(if $(DIR),--scripts $(DIR))
+
 .PHONY: bench-web
 bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages over a million rows, in Chromium, and what it takes to install (needs root; 10 minutes)
 	@$(PYTHON) -m bench.web

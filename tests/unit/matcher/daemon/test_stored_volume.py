@@ -115,6 +115,6 @@ def test_a_report_over_the_volume_is_counted_and_said(caplog: pytest.LogCaptureF
     job = protocol.ReportedJob(id=1, array_task=None, uid=UID)
     outcome = protocol.Outcome(state="started", decision=None, verdict="none", applied=0, job=job)
     watch, volume = Watch(lambda: 0.0, judges=False), having(300)
-    entries = [outcome_entry(outcome, "test", 1.0, watch, volume, forward=False) for _ in range(2)]
+    entries = [outcome_entry(outcome, "test", 1.0, watch, volume, confirmed=False, forward=False) for _ in range(2)]
     assert [entry.write is None for entry in entries] == [False, True]
     assert volume.unstored == 1 and f"event=not-stored uid={UID}" in caplog.text

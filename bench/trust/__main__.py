@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one user can do to others, and what is stored of secrets: `make bench-trust`.
+
+    python -m bench.trust [--scripts DIR] [--only lies|holdout|words|floods|secrets]
+
+| key | meaning |
+|---|---|
+| `lies_quarantined` | records that up to 10,000 made-up reports of 1, 2 or 3 users quarantine |
+| `lies_shielded` | harmful records that such reports, two for each honest one, keep in use |
+| `gain_moved_pct` | percentage points by which such reports move the gain of a record |
+| `holdout_steered` | how far another user's requests move a user's held-out share from what is set |
+| `words_recovered` | words of another user's record that 1,000 questions each recover, of about 50 |
+| `flood_lost` | of 300 honest decisions, those that cannot be explained after a flood of 200,000 requests |
+| `flood_p99_ms` | 99th percentile of honest decisions during the flood |
+| `rss_mib_full_disk` | memory of the daemon after an hour's flood on a full disk |
+| `db_mib_per_uid_day` | growth of the database that one user can cause in a day |
+| `slow_victims_late` | share of decisions about 12 KB scripts that take over 100 ms beside two clients with 30 KB |
+| `secrets_stored` | secrets of at least 120 forms that are found in the database's file |
+| `false_masks` | share of options in a folder of scripts that are masked and hold no secret (with `--scripts`) |
+
+Daemons, sockets and users are real, so it needs root. The last line is a JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench.trust import floods, holdout_steering, lies, secrets_stored, words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scripts", type=Path, help="folder of batch scripts, for `false_masks`")
+    parser.add_argument("--only", choices=("lies", "holdout", "words", "floods", "secrets"), action="append")
+    given = parser.parse_args()
+    if os.geteuid():
+        parser.error("it speaks as several users: run it as root")
+    result: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-trust-") as name:
+        directory = Path(name)
+        directory.chmod(0o755)  # all users reach the socket
+        parts: Mapping[str, Callable[[], Mapping[str, float]]] = {
+            "lies": lambda: lies.measure(directory / "lies"),
+            "holdout": lambda: holdout_steering.measure(directory / "holdout"),
+            "words": lambda: words.measure(directory / "words"),
+            "floods": lambda: floods.measure(directory / "floods"),
+            "secrets": lambda: secrets_stored.measure(given.scripts),
+        }
+        for part in given.only or parts:
+            found = parts[part]()
+            sys.stderr.write(f"{json.dumps(found)}\n")
+            result |= found
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of several users that speak with a daemon, and the daemon that they speak with. It needs root.
+
+A user here is a process with that user id and nothing else: the daemon knows it from the kernel, as it does an sbatch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from reprise.database import Database
+from reprise.database.entities import Record
+from reprise.matcher.wire import protocol
+from tests.unit.matcher_daemon import Daemon, record
+from tests.waiting import wait_for
+
+ALICE = 2001
+"""Who is attacked. No account of this number is needed: a user without a name is called by the number."""
+MALLORY = 3001
+"""The first of those who attack; others have the numbers behind."""
+ROOT = 0
+NOT_NOW_PAUSE_S = 0.02
+TRIES = 500
+
+
+class Speaker:
+    """A process of `uid`, forked from this one, that sends what it is given to the daemon at `path`."""
+
+    def __init__(self, path: Path, uid: int) -> None:
+        ours, theirs = socket.socketpair()
+        self.uid = uid
+        self._pid = os.fork()
+        if self._pid == 0:
+            ours.close()
+            _serve(theirs, path, uid)
+        theirs.close()
+        self._socket = ours
+        self._stream = ours.makefile("rwb")
+
+    def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply; one that says "not now" is waited out."""
+        for _ in range(TRIES):
+            reply = self.ask_once(message)
+            if not (reply.get("kind") == "error" and str(reply.get("reason", "")).startswith("not now")):
+                return reply
+            time.sleep(NOT_NOW_PAUSE_S)
+        return reply
+
+    def ask_once(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply, or `{"kind": "gone"}` where there is none."""
+        data = json.dumps(message).encode()
+        self._stream.write(len(data).to_bytes(4, "big") + data)
+        self._stream.flush()
+        size = int.from_bytes(self._stream.read(4), "big")
+        return dict(json.loads(self._stream.read(size))) if size else {"kind": "gone"}
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # speakers that were forked later hold copies of it
+        self._socket.close()
+        os.waitpid(self._pid, 0)
+
+
+def _serve(commands: socket.socket, path: Path, uid: int) -> None:
+    """Be that user until the other end closes. Never returns."""
+    try:
+        if uid:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        stream = commands.makefile("rwb")
+        while header := stream.read(4):
+            stream.write(_asked(path, stream.read(int.from_bytes(header, "big"))))
+            stream.flush()
+    except BaseException as error:  # the copy of a program must not go on as if it were that
+        sys.stderr.write(f"user {uid}: {error}\n")
+    finally:
+        os._exit(0)
+
+
+def _asked(path: Path, data: bytes) -> bytes:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(10)
+            connection.connect(str(path))
+            connection.sendall(len(data).to_bytes(protocol.HEADER_BYTES, "big") + data)
+            with connection.makefile("rb") as reply:
+                header = reply.read(protocol.HEADER_BYTES)
+                return header + reply.read(int.from_bytes(header, "big")) if header else bytes(4)
+    except OSError:
+        return bytes(4)
+
+
+@contextlib.contextmanager
+def speakers(daemon: Daemon, *uids: int) -> Iterator[list[Speaker]]:
+    """A speaker for each uid."""
+    found = [Speaker(daemon.socket, uid) for uid in uids]
+    try:
+        yield found
+    finally:
+        for one in found:
+            one.close()
+
+
+@contextlib.contextmanager
+def serving(directory: Path, *settings: str, records: list[Record]) -> Iterator[Daemon]:
+    """A daemon that all users reach, with these records."""
+    directory.mkdir(parents=True)
+    one = Daemon(directory, *settings)
+    one.add(*records)
+    one.start()
+    try:
+        yield one
+    finally:
+        one.stop()
+
+
+def of_user(uid: int, **changes: Any) -> Record:
+    """A record tuned for a user's `lattice`."""
+    made = record(**changes)
+    return record(**{"metadata": {**made.metadata, "user": str(uid)}, **changes})
+
+
+def ended(reply: Mapping[str, Any], job: int, uid: int, seconds: float, status: int = 0) -> dict[str, Any]:
+    """The report of a job's end."""
+    return {
+        **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply.get("id"), "verdict": reply.get("verdict")},
+        **{"applied": len(reply.get("env") or ()), "elapsed_s": seconds, "exit_status": status},
+        "job": {"id": job, "array_task": None, "uid": uid, "cluster": "test"},
+    }
+
+
+def written(daemon: Daemon, decisions: int, ends: int) -> None:
+    """Wait until so many decisions and ends are in the database."""
+
+    def enough() -> bool:
+        with Database.open(daemon.database, read_only=True) as database:
+            counts = database.counts()
+        return counts["decision"] >= decisions and counts["outcome"] >= ends
+
+    wait_for(f"{decisions} decisions and {ends} ends in the database", enough, 300)

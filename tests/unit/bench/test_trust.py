@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks of `make bench-trust`, shorter: users of several ids on a real daemon's socket."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.trust import holdout_steering, lies, words
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="it speaks as several users, which only root can"),
+]
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory that all users reach, which pytest's are not."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="reprise-test-trust-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_made_up_reports_quarantine_nothing_shield_nothing_and_move_no_gain(scratch: Path) -> None:
+    assert lies.measure(scratch / "lies", 300) == {"lies_quarantined": 0, "lies_shielded": 0, "gain_moved_pct": 0.0}
+
+
+def test_another_users_requests_do_not_steer_who_is_held_out(scratch: Path) -> None:
+    assert holdout_steering.measure(scratch / "holdout", 40)["holdout_steered"] <= 0.06, "1 of 10 in blocks of ten"
+
+
+def test_the_answers_recover_no_word_of_another_user(scratch: Path) -> None:
+    assert words.measure(scratch / "words", 5, 300)["words_recovered"] == 0
