@@ -115,6 +115,6 @@ class Comparisons(Store):
 
 
 def _whole(rows: Sequence[sqlite3.Row], most: int) -> Sequence[Compared]:
-    """Rows from the latest on, in the order of time; where there are more than `most`, the first block may lack jobs."""
+    """Jobs in the order of time, of rows that come latest first; of more than `most`, the first block is left out."""
     latest = [_compared(row) for row in reversed(rows)]
     return [one for one in latest if one.block != latest[0].block] if len(latest) > most else latest

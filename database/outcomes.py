@@ -5,8 +5,8 @@ Reports come over a socket from jobs: they may be lost, come twice, or come in t
 their old id; job ids begin again when Slurm's state is lost. So a report finds its row by the time of the start, not by
 the job id alone.
 
-Whoever submits a job can send what its plugin would. Only slurmstepd, which is root, confirms an end; an end that a user
-has sent is kept for who asks, and gives way to the confirmed one.
+Whoever submits a job can send what its plugin would. Only slurmstepd, which is root, confirms an end; an end that a
+user has sent is kept for who asks, and gives way to the confirmed one.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Outcomes(Store):
                 stepped = known.started_at > outcome.started_at + SAME_START_S  # a step's own time is no start
                 connection.execute(
                     "UPDATE outcome SET ended_at = :ended_at, elapsed_s = :elapsed_s, exit_status = :exit_status,"
-                    " confirmed = :confirmed, verdict = :verdict, applied = :applied, unreadable = max(unreadable, :unreadable),"
+                    " confirmed = :confirmed, verdict = :verdict, applied = :applied,"
+                    " unreadable = max(unreadable, :unreadable),"
                     " decision_id = coalesce(:decision_id, decision_id),"
                     " started_at = CASE WHEN :stepped THEN :started_at ELSE started_at END"
                     " WHERE id = :id",

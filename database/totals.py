@@ -57,15 +57,16 @@ class Overview(Store):
         return [(row[0], row[1], row[2]) for row in rows]
 
     def given_by_record(self, since: float) -> Mapping[int, tuple[int, float]]:
-        """Of each record, how many jobs that were given its settings have ended since then (Unix seconds) by
-        confirmed reports, and the node-hours that they took; where their nodes are not known, one each. A job that was given settings of several
-        records counts for the best."""
+        """Of each record, how many jobs that were given its settings have ended since then (Unix seconds) by confirmed
+        reports, and the node-hours that they took; where their nodes are not known, one each. A job that was given
+        settings of several records counts for the best."""
         sql = (
             "SELECT d.record_id, count(*),"
             " sum(o.elapsed_s * coalesce(json_extract(d.metadata, '$.nodes'), 1)) / 3600"
             " FROM outcome AS o JOIN decision AS d"
             " ON d.id = o.decision_id AND d.uid = o.uid AND d.cluster = o.cluster"
-            " WHERE o.started_at >= ? AND o.verdict = 'apply' AND o.confirmed AND o.elapsed_s IS NOT NULL AND d.record_id IS NOT NULL"
+            " WHERE o.started_at >= ? AND o.verdict = 'apply' AND o.confirmed AND o.elapsed_s IS NOT NULL"
+            " AND d.record_id IS NOT NULL"
             " AND NOT (coalesce(d.held_out, 0) AND d.compared_id = d.record_id)"
             " GROUP BY d.record_id"
         )

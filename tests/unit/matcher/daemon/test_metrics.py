@@ -176,6 +176,7 @@ def test_who_tells_nothing_loads_nothing() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])
 
 
+@pytest.mark.slow
 def test_however_many_ask_half_metrics_are_told_and_few_descriptors_are_used(told: Daemon, port: int) -> None:
     assert told.process
     descriptors = Path(f"/proc/{told.process.pid}/fd")
