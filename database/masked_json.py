@@ -25,7 +25,7 @@ from reprise.database.secret_shapes import REMEMBERED_LENGTH, looks_drawn
 _SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
 _SKETCHES = re.compile(
     r'"script":"([0-9A-Za-z+-]{32})"'
-    r'|"left":(?:"([0-9A-Za-z+-]{32})"|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|null)'
+    r'|"left":(?:"([0-9A-Za-z+-]{32})"|""|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|""|null)'
 )
 
 

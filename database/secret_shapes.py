@@ -69,7 +69,8 @@ _TOKENS = {
 _TOKEN = re.compile(
     rf"(?<![A-Za-z0-9])(?!(?<=[_-])eyJ)(?:{'|'.join(re.escape(prefix) + rest for prefix, rest in _TOKENS.items())})"
 )
-_PREFIXES = tuple(_TOKENS)
+_BEGINS = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, _TOKENS))})")
+"""Half the time of looking for one prefix after the other, which are 80."""
 _PRIVATE_KEY = re.compile(
     r"(?:-----)?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z -]*|.*)",
     re.DOTALL,
@@ -87,7 +88,7 @@ _HEX = re.compile(r"[0-9a-fA-F-]+")
 
 def may_have_shape(text: str) -> bool:
     """False for most texts, and quick: whether `without_tokens` may find anything."""
-    return len(text) >= SHORTEST and (any(prefix in text for prefix in _PREFIXES) or "PRIVATE KEY" in text)
+    return len(text) >= SHORTEST and (_BEGINS.search(text) is not None or "PRIVATE KEY" in text)
 
 
 def without_tokens(text: str, mask: str) -> str:
