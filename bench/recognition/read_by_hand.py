@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often the parser names the program that a reader of the batch script named.
+
+    python -m bench.recognition.read_by_hand FOLDER [--list]
+
+FOLDER holds batch scripts as OWNER/PROJECT/PATH. Those that have a label in `read_by_hand.toml`, found by their bytes'
+SHA-256, are parsed as if their owner had submitted them; the others are passed over. `--list` prints the path, the
+label's names and the parser's name of each script for which the parser is not right.
+
+Prints JSON. `read` is the number of labelled scripts in the folder. The others are shares of it, 0 if it is 0:
+`program_right`: the name is one of the label's, or there is none and the label says that nothing is visible;
+`program_wrong`: a name that is none of the label's;
+`program_unknown`: no name, though the label has one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
+
+LABELS = Path(__file__).with_suffix(".toml")
+
+Verdict = Literal["right", "wrong", "unknown"]
+VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unknown")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the parser made of a labelled script: its path below the folder, the names that are right, and the job."""
+
+    path: str
+    expected: tuple[str, ...]
+    job: JobMetadata
+
+    @property
+    def verdict(self) -> Verdict:
+        return judged(
+            {self.job.program, PurePosixPath(self.job.path).name} if self.job.program else {""}, self.expected
+        )
+
+
+def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
+    """The verdict on the names that the parser gave, of which any may be right; only "" among them is no answer."""
+    if any(name in expected for name in got):
+        return "right"
+    return "wrong" if any(got) else "unknown"
+
+
+def labels() -> dict[str, tuple[str, ...]]:
+    """The names that are right, by the SHA-256 of the script. The empty name stands for nothing that is visible."""
+    scripts = tomllib.loads(LABELS.read_text())["scripts"]
+    return {digest: tuple(names) for digest, names in scripts.items()}
+
+
+def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answer]:
+    """The parser's answer for each labelled script of the folder, in the order of paths; a copy is passed over."""
+    left = dict(known)
+    for file in sorted(folder.rglob("*")):
+        if not file.is_file():
+            continue
+        data = file.read_bytes()
+        if (expected := left.pop(sha256(data).hexdigest(), None)) is None:
+            continue
+        path = file.relative_to(folder)
+        submission = Submission.for_script(f"/{path}", data.decode("utf-8", errors="replace"))
+        yield Answer(str(path), expected, parse(submission, user=path.parts[0], submit_time=1.7e9))
+
+
+def shares(verdicts: Collection[Verdict]) -> dict[str, float]:
+    """The share of each verdict, and how many there are."""
+    count = Counter(verdicts)
+    return {f"program_{one}": count[one] / max(len(verdicts), 1) for one in VERDICTS} | {"read": len(verdicts)}
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """The shares that the module's docstring describes. `read` is 0 if the folder holds no labelled script."""
+    return shares([answer.verdict for answer in answers(folder, labels())])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.recognition.read_by_hand", description=__doc__)
+    parser.add_argument("folder", type=Path, help="batch scripts as OWNER/PROJECT/PATH")
+    parser.add_argument("--list", action="store_true", help="print the scripts for which the parser is not right")
+    arguments = parser.parse_args()
+    if not arguments.folder.is_dir():
+        parser.error(f"{arguments.folder}: not a folder")
+    given = list(answers(arguments.folder, labels()))
+    if arguments.list:
+        for answer in given:
+            if answer.verdict != "right":
+                expected = " | ".join(name or "(nothing)" for name in answer.expected)
+                got = answer.job.program or "(nothing)"
+                sys.stdout.write(f"{answer.verdict}\t{answer.path}\t{expected}\t{got}\n")
+    if not given:
+        sys.stderr.write(f"{arguments.folder}: holds none of the labelled scripts, so nothing is measured\n")
+    sys.stdout.write(json.dumps(shares([answer.verdict for answer in given])) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
