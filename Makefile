@@ -273,6 +273,10 @@ bench-ops: deps-python $(VENV)/.ready ## measure the guard against harm, and the
 bench-trust: root deps-python $(VENV)/.ready build ## measure what one user can do to others, and what is stored of secrets; DIR=FOLDER of scripts adds false masks (needs root; 10 minutes)
 	@$(PYTHON) -m bench.trust $(if $(DIR),--scripts $(DIR))
 
+.PHONY: bench-recognition
+bench-recognition: deps-python $(VENV)/.ready ## measure how jobs of real batch scripts are recognised; DIR=FOLDER of scripts as OWNER/PROJECT/PATH (5 minutes)
+	@$(PYTHON) -m bench.recognition $(DIR)
+
 .PHONY: bench-web
 bench-web: root deps-matrix deps-browser $(VENV)/.ready build ## measure pages over a million rows, in Chromium, and what it takes to install (needs root; 10 minutes)
 	@$(PYTHON) -m bench.web

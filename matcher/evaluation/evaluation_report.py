@@ -184,10 +184,11 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def markdown(reports: Sequence[Report]) -> str:
     """What stands in docs/evaluation.md."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
-    return "\n\n".join([headline(reports), *map(_markdown, tables)]) + "\n"
+    return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 
 
-def _markdown(table: Table) -> str:
+def table_markdown(table: Table) -> str:
+    """A table as Markdown, its title above it."""
     code = {"for example", "nearest record"}
     lines = [f"**{table.title}**\n"] if table.title else []
     lines += [_line(table.head), "|" + "---|" * len(table.head)]

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +14,8 @@ from reprise.output import versioned
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
-    from reprise.matcher.evaluation.evaluation_report import Report
+    from reprise.matcher.evaluation.evaluation_report import Report, Table
+    from reprise.matcher.evaluation.script_report import ScriptReport
     from reprise.matcher.linkage import Model
 
 SEEDS = 10
@@ -24,6 +27,12 @@ NAMES = ("thesis", "thesis-256", "hard")
 @click.command()
 @click.option("--model", "name", metavar="NAME|PATH", help="A preset or a model file (default: the configured one).")
 @click.option("--scenario", type=click.Choice([*NAMES, ALL]), default=ALL, show_default=True, help="Which jobs.")
+@click.option(
+    "--scripts",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Take the batch scripts below DIR, as OWNER/PROJECT/PATH, in place of made-up jobs.",
+)
 @click.option("--seeds", type=click.IntRange(min=1), default=SEEDS, show_default=True, help="Random sites of each.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Instead of the model's.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -33,6 +42,7 @@ def evaluate(
     settings: Settings,
     name: str | None,
     scenario: str,
+    scripts: Path | None,
     seeds: int,
     threshold: float | None,
     as_json: bool,
@@ -43,11 +53,17 @@ def evaluate(
     The jobs are made up, the same ones for a seed every time: `thesis` is the scenario of Robert 2021, chapter 7, with
     jobs of applications that nobody tuned (`thesis-256`: on a larger cluster), `hard` a site with wrapper scripts,
     sweeps, shared logins and the like. About a second per seed.
+
+    With --scripts, the jobs are those of a folder of real scripts: docs/evaluation.md says which of them count as one
+    application. About ten seconds per seed for ten thousand scripts.
     """
     from reprise.matcher.evaluation import evaluation_report as report
     from reprise.matcher.evaluation import scenario_catalogue
 
     model = _model(settings, name, threshold)
+    if scripts is not None:
+        _show_scripts(_of_scripts(model, scripts, seeds), as_json=as_json, as_markdown=as_markdown)
+        return
     reports = [scenario_catalogue.evaluate(model, one, seeds) for one in (NAMES if scenario == ALL else [scenario])]
     if as_json:
         click.echo(json.dumps(versioned(report.as_json(reports)), indent=2))
@@ -66,17 +82,45 @@ def _model(settings: Settings, name: str | None, threshold: float | None) -> Mod
     return load(matcher.model, matcher.threshold if threshold is None else threshold)
 
 
-def _show(reports: list[Report]) -> None:
-    from rich import box
-    from rich.table import Table
+def _of_scripts(model: Model, folder: Path, seeds: int) -> ScriptReport:
+    from reprise.matcher.evaluation.script_folder import scripts_in
+    from reprise.matcher.evaluation.script_labels import LabelledScript
+    from reprise.matcher.evaluation.script_report import ScriptReport
+    from reprise.matcher.evaluation.script_verdicts import judged
 
+    scripts = [LabelledScript(script) for script in scripts_in(folder)]
+    owners = len({one.script.owner for one in scripts})
+    found = tuple(judged(model, scripts, range(seeds)))
+    return ScriptReport(model.label, model.threshold, len(scripts), owners, seeds, found)
+
+
+def _show_scripts(report: ScriptReport, *, as_json: bool, as_markdown: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(versioned(report.to_json()), indent=2))
+    elif as_markdown:
+        from reprise.matcher.evaluation.evaluation_report import table_markdown
+
+        click.echo("\n\n".join([report.headline, *map(table_markdown, report.tables())]))
+    else:
+        _show_tables(report.headline, report.tables())
+
+
+def _show(reports: list[Report]) -> None:
     from reprise.matcher.evaluation.evaluation_report import details, headline, summary
+
+    _show_tables(headline(reports), [summary(reports), *(table for report in reports for table in details(report))])
+
+
+def _show_tables(headline: str, tables: Iterable[Table]) -> None:
+    from rich import box
+    from rich.table import Table as Shown
+
     from reprise.matcher.support.explanation_console import console, printable
 
     out = console()
-    out.print(printable(headline(reports)), end="\n\n", soft_wrap=True)
-    for table in [summary(reports), *(table for report in reports for table in details(report))]:
-        shown = Table(*table.head, title=table.title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    out.print(printable(headline), end="\n\n", soft_wrap=True)
+    for table in tables:
+        shown = Shown(*table.head, title=table.title or None, title_justify="left", box=box.SIMPLE_HEAD)
         for row in table.rows:
             shown.add_row(*map(printable, row))
         out.print(shown)

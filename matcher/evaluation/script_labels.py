@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which scripts run the same application, from the files alone and without the parser that is evaluated.
+
+Two scripts of one project are variants of one application where their lines, comments left out, name the same program
+files and the same known codes. docs/evaluation.md explains the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from posixpath import basename
+
+from reprise.matcher.evaluation.community_codes import codes_in
+from reprise.matcher.evaluation.script_folder import FoundScript
+from reprise.matcher.submission.generic_names import is_generic
+
+COPIED = 0.5
+"""Share of the lines of two scripts that are the same, from which one counts as a copy of the other."""
+
+_BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
+_FILE = re.compile(
+    r"[\w+-][\w.+-]*\.(?:py|R|r|Rmd|m|jl|pl|rb|lua|java|jar|js|exe|x|nf|smk|ipynb|do|sas|gms|sh|bash|f90|cu|cpp)\Z"
+)
+_PLAIN = re.compile(r"[\w+-]+(?:\.out)?\Z")
+_BUILT = re.compile(r"\./|.*/(?:bin|build|exe)/")
+_ENGINE = re.compile(r"i?python[0-9.]*|torchrun|matlab")
+_MODULE_OPTIONS = {"i": ("-m",), "p": ("-m",), "t": ("-m",), "m": ("-r", "-batch")}
+_MODULE = re.compile(r"[A-Za-z_][\w.]*\Z")
+_NO_MODULE = {"pip", "venv", "virtualenv", "torch.distributed.launch", "torch.distributed.run"}
+_STARTING = re.compile(
+    r"(?:ba|c|k|z|da|tc)?sh|cat|rm|cp|mv|ls|pip3?|i?python[0-9.]*|perl|ruby|R|Rscript|julia|java|matlab|time|env|date|echo"
+    r"|mpi(?:run|exec)\S*|orterun|srun|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
+    r"|(?:shell|conda|bashrc|lmod|modules?|setup|setvars|env\w*)\.(?:ba)?sh|nvcc|g?cc|make|cmake|git|awk|sed|grep",
+)
+"""Names of what starts or prepares a program."""
+_ENVIRONMENT = re.compile(
+    r"^\s*(?:source|\.|module|ml|conda|export|cd|echo|mkdir|cp|mv|rm)\s|/(?:etc|profile\.d|activate)\b"
+)
+_LEAST_LINE = 12
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a script names: the application is this within the project."""
+
+    files: frozenset[str]
+    codes: frozenset[str]
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.files or self.codes)
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether no name says anything of the application."""
+        return bool(self.files) and not self.codes and all(is_generic(name) for name in self.files)
+
+
+class LabelledScript:
+    """A script and its label."""
+
+    def __init__(self, script: FoundScript) -> None:
+        self.script = script
+        lines = [line for line in script.text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        commands = [line for line in lines if not _ENVIRONMENT.search(line)]
+        words = [word for line in commands for word in _BREAKS.split(line) if word]
+        self.label = Label(frozenset(_files_in(words)), codes_in(words))
+        self._lines = lines
+
+    @property
+    def application(self) -> str:
+        """Its name within all scripts."""
+        return "\n".join([self.script.project, *sorted(self.label.files), "", *sorted(self.label.codes)])
+
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """Those that are long enough to be somebody's own, without blanks and digits."""
+        squeezed = (re.sub(r"[\s\d]+", "", line) for line in self._lines)
+        return frozenset(line for line in squeezed if len(line) >= _LEAST_LINE)
+
+
+def _files_in(words: Sequence[str]) -> Iterator[str]:
+    engine = ""
+    for before, word in pairwise(["", *words]):
+        if _ENGINE.fullmatch(basename(word)):
+            engine = basename(word)
+        elif name := _file(word):
+            yield name
+        elif engine and before in _MODULE_OPTIONS[engine[0]] and _MODULE.match(word) and word not in _NO_MODULE:
+            yield word
+            engine = ""
+
+
+@lru_cache(maxsize=65_536)
+def _file(word: str) -> str:
+    """The name of the program file that a word names, "" where it names none."""
+    name = basename(word)
+    is_program = _FILE.match(name) or name == "a.out" or (_BUILT.match(word) and _PLAIN.match(name))
+    return name if is_program and not _STARTING.fullmatch(name) else ""
+
+
+def may_be_the_same(one: LabelledScript, other: LabelledScript) -> bool:
+    """Whether scripts of two owners may run the same application: one is a copy of the other, or of the same project
+    that both have copied, or both run the same installed code. Such a match counts neither as right nor as wrong."""
+    if one.label.codes & other.label.codes:
+        return True
+    if _project(one) == _project(other) and one.label.files & other.label.files:
+        return True
+    both = len(one.lines & other.lines)
+    return both >= COPIED * max(1, min(len(one.lines), len(other.lines)))
+
+
+def _project(one: LabelledScript) -> str:
+    return one.script.project.partition("/")[2].lower()

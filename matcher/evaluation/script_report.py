@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of an evaluation on people's own scripts: as JSON for programs, as tables for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.matcher.evaluation.evaluation_report import Table, described, percent
+from reprise.matcher.evaluation.script_verdicts import Judged, Outcome, measure
+
+EXAMPLES = 12
+_MEANING = {
+    "recall": "a variant has a record, and the job is given it",
+    "confused": "a variant has a record, and the job is given another application's",
+    "own other": "only other applications of the same user have records, and the job is given one",
+    "strangers": "the user has no record, and the job is given another user's",
+    "generic strangers": "likewise, and the program's name says nothing",
+}
+
+
+@dataclass(frozen=True)
+class ScriptReport:
+    """What a model makes of a folder of scripts."""
+
+    model: str
+    threshold: float
+    scripts: int
+    owners: int
+    seeds: int
+    judged: tuple[Judged, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""
+        head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}
+        shares = measure(self.judged)
+        return {
+            **head,
+            "scripts": self.scripts,
+            "owners": self.owners,
+            **{field.name: getattr(shares, field.name).to_json() for field in dataclasses.fields(shares)},
+        }
+
+    @property
+    def headline(self) -> str:
+        return (
+            f"Model {self.model}, threshold {self.threshold:g}, {self.scripts} scripts of {self.owners} owners, "
+            f"seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
+        )
+
+    def tables(self) -> list[Table]:
+        """The shares, and examples of jobs that are given another application's record."""
+        shares = measure(self.judged)
+        rows = [(name, meaning, *_cells(getattr(shares, name.replace(" ", "_")))) for name, meaning in _MEANING.items()]
+        examples = list(_examples(self.judged))
+        return [
+            Table("", ("measure", "share of the jobs for which", "jobs", "percent"), rows),
+            Table("given another application's record", ("kind", "for example", "nearest record", "score"), examples),
+        ]
+
+
+def _cells(share: Any) -> tuple[str, str]:
+    return str(share.n), percent(share)
+
+
+def _examples(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
+    """The most certain errors, each script once."""
+    wrong = [one for one in judged if one.outcome is Outcome.WRONG]
+    seen: set[str] = set()
+    for one in sorted(wrong, key=lambda one: (-one.score, one.asking.script.script.path)):
+        path = one.asking.script.script.path
+        if path not in seen and len(seen) < EXAMPLES and one.given is not None:
+            seen.add(path)
+            yield one.asking.kind, described(one.asking.job), described(one.given.script.metadata), f"{one.score:.3f}"

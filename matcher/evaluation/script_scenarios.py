@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sites and strangers made of scripts that people wrote: who has records, and who asks.
+
+Sites: the scripts that are written for one computing centre, as their accounts, modules, paths and addresses show. Half
+of each owner's applications have a record, of one script; up to two other scripts of each application ask, of those
+that have none too. Strangers: half of all owners have a record of one script, and one job of each of the others asks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reprise.matcher.evaluation.scenario import ANY_GAIN, submit_time
+from reprise.matcher.evaluation.script_labels import LabelledScript
+from reprise.matcher.linkage import LinkableRecord
+from reprise.matcher.submission.metadata import JobMetadata
+
+ASKING = 2
+"""Scripts of an application that ask, at most."""
+GROUP = 100
+MOST = 8
+"""Applications of one owner in a group, so that nobody's habits count for many people's."""
+CLUSTER_NODES = 256
+CENTRES = {
+    "TACC": r"\bibrun\b|\bstampede2?\b|\bfrontera\b|\blonestar[56]?\b|\btacc\b|/(?:work2?|scratch|home1)/0\d{4}/",
+    "NYU": r"@nyu\.edu|/scratch/work/public|/share/apps/\w+|\bnyu\b|/ext3/env\.sh",
+    "Compute Canada": r"\b(?:def|rrg|rpp|ctb)-\w+|\bStdEnv/20\d\d|computecanada|\bcc-?env\b",
+    "Jean Zay": r"@(?:v100|a100|h100|gpu|cpu)\b|\bidris\b|\bqos_gpu-|\bjean-?zay\b|/gpfswork/|/linkhome/",
+    "NERSC": r"\bnersc\b|\bperlmutter\b|\bcori\b|-(?:-constraint|C)[= ](?:haswell|knl)|/global/(?:c|u|home|project)",
+    "SURF": r"surfsara|\bsnellius\b|\bcartesius\b|@surf\.nl|\blisa\b|\bmodule (?:load|purge.*load) 20(?:19|2\d)\b",
+}
+_CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A script whose job asks. `kind` is "variant" where its application has a record, "own other" where only other
+    applications of its owner have one, "stranger" or "generic stranger" where the owner has none."""
+
+    kind: str
+    script: LabelledScript
+    job: JobMetadata
+
+
+@dataclass(frozen=True)
+class ScriptSite:
+    """Records, each with the script that it is of, by its id; and the jobs that ask."""
+
+    name: str
+    records: tuple[LinkableRecord, ...]
+    scripts: tuple[LabelledScript, ...]
+    asking: tuple[Asking, ...]
+
+
+def centre_of(script: LabelledScript) -> str:
+    """The computing centre that a script is written for, "" where it shows none or several."""
+    found = [name for name, rule in _CENTRES.items() if rule.search(script.script.text)]
+    return found[0] if len(found) == 1 else ""
+
+
+def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
+    """A site for each centre that two owners or more write for."""
+    by_centre: dict[str, list[LabelledScript]] = {}
+    for script in scripts:
+        if script.label.is_known and (centre := centre_of(script)):
+            by_centre.setdefault(centre, []).append(script)
+    for centre, written in sorted(by_centre.items()):
+        owners = _by_owner(written)
+        if len(owners) > 1:
+            yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
+
+
+def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
+    """Sites of GROUP owners each, drawn from all, whichever centre they write for."""
+    rng = random.Random(f"groups {seed}")  # noqa: S311 - a choice
+    owners = [
+        (owner, [one for name in rng.sample(sorted(of), min(len(of), MOST)) for one in of[name]])
+        for owner, written in _by_owner([script for script in scripts if script.label.is_known]).items()
+        for of in [_by_application(written)]
+    ]
+    rng.shuffle(owners)
+    for first in range(0, len(owners), GROUP):
+        yield _site(f"group {first // GROUP}", dict(owners[first : first + GROUP]), rng)
+
+
+def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None = None) -> ScriptSite:
+    """One script of each of half of the owners (at most `records`) is tuned, and one of each of the others asks."""
+    rng = random.Random(f"strangers {seed}")  # noqa: S311 - a choice
+    owners = list(_by_owner([script for script in scripts if script.label.is_known]).items())
+    rng.shuffle(owners)
+    half = len(owners) // 2
+    tuned = [_of_one(rng, written) for _, written in owners[:half]][:records]
+    others = [_of_one(rng, written) for _, written in owners[half:]]
+    asking = [Asking("generic stranger" if one.label.is_generic else "stranger", one, _job(one, rng)) for one in others]
+    return _with_records("strangers", tuned, asking, rng)
+
+
+def _site(centre: str, owners: Mapping[str, Sequence[LabelledScript]], rng: random.Random) -> ScriptSite:
+    tuned: list[LabelledScript] = []
+    asking: list[Asking] = []
+    for written in owners.values():
+        applications = _by_application(written)
+        names = sorted(applications)
+        rng.shuffle(names)
+        known = set(names[: (len(names) + rng.randrange(2)) // 2])
+        other = "own other" if known else "stranger"
+        for name in names:
+            of_one = rng.sample(applications[name], len(applications[name]))
+            if name in known:
+                tuned.append(of_one.pop())
+            kind = "variant" if name in known else other
+            asking += [Asking(kind, script, _job(script, rng)) for script in of_one[:ASKING]]
+    return _with_records(centre, tuned, asking, rng)
+
+
+def _with_records(
+    name: str, tuned: Sequence[LabelledScript], asking: Sequence[Asking], rng: random.Random
+) -> ScriptSite:
+    jobs = [_job(script, rng) for script in tuned]
+    records = (LinkableRecord(number, job, job.submit_time, ANY_GAIN) for number, job in enumerate(jobs))
+    return ScriptSite(name, tuple(records), tuple(tuned), tuple(asking))
+
+
+def _job(script: LabelledScript, rng: random.Random) -> JobMetadata:
+    return dataclasses.replace(script.script.metadata, submit_time=submit_time(rng))
+
+
+def _of_one(rng: random.Random, written: Sequence[LabelledScript]) -> LabelledScript:
+    applications = _by_application(written)
+    return rng.choice(applications[rng.choice(sorted(applications))])
+
+
+def _by_owner(scripts: Sequence[LabelledScript]) -> dict[str, list[LabelledScript]]:
+    found: dict[str, list[LabelledScript]] = {}
+    for script in scripts:
+        found.setdefault(script.script.owner, []).append(script)
+    return found
+
+
+def _by_application(scripts: Sequence[LabelledScript]) -> dict[str, list[LabelledScript]]:
+    found: dict[str, list[LabelledScript]] = {}
+    for script in scripts:
+        found.setdefault(script.application, []).append(script)
+    return found

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evaluation on a folder of scripts: which are one application, who asks, and what counts as wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from reprise.cli.main import reprise
+from reprise.matcher.errors import MatcherError
+from reprise.matcher.evaluation.community_codes import codes_in
+from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
+from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_same
+from reprise.matcher.evaluation.script_scenarios import centre_of, groups, sites, strangers
+from reprise.matcher.evaluation.script_verdicts import Outcome, judged, judged_at, measure
+from reprise.matcher.linkage import load
+
+WORDS = ["kelp", "moss", "fern", "reed", "ivy", "oak", "elm", "yew", "fir", "ash", "palm", "sedge"]
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=def-smith\n"
+
+
+def script(body: str, owner: str = "ada", project: str = "tides", name: str = "run.sh") -> LabelledScript:
+    return LabelledScript(FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{name}", HEAD + body))
+
+
+@pytest.mark.parametrize(
+    ("body", "files"),
+    [
+        ("srun python3 fit_tides.py --steps 3", {"fit_tides.py"}),
+        ("# srun python3 old.py\nmpirun ./tide2d < in.dat > log.out", {"tide2d"}),
+        ("source env.sh\nmodule load r\nRscript plots/waves.R", {"waves.R"}),
+        ("python -m tides.fit -v", {"tides.fit"}),
+        ('matlab -nodisplay -batch "main_tides(3)"', {"main_tides"}),
+        ("python -m torch.distributed.run --nproc 4 pretrain_waves.py", {"pretrain_waves.py"}),
+        ("$HOME/tides/build/tide3d --n=4", {"tide3d"}),
+        ("tar xf $DATA/x.tar; hostname; date", set()),
+        ("python ${MODEL}.py", set()),
+    ],
+)
+def test_program_files_are_those_that_a_reader_sees(body: str, files: set[str]) -> None:
+    assert script(body).label.files == files
+
+
+def test_known_codes_go_by_any_of_their_names() -> None:
+    assert codes_in(["mpirun", "/opt/gromacs/bin/gmx_mpi", "mdrun", "-deffnm"]) == {"gromacs"}
+    assert codes_in(["pw.x", "x.pw.x", "vasp_std"]) == {"quantum-espresso", "vasp"}
+
+
+def test_variants_name_the_same_files_in_the_same_project() -> None:
+    first, second = script("srun ./tide2d -n 1"), script("date\nsrun ./tide2d -n 2", name="big.sh")
+    assert first.application == second.application
+    assert first.application != script("srun ./tide3d").application
+    assert first.application != script("srun ./tide2d -n 1", project="waves").application
+
+
+def test_copies_and_installed_codes_of_others_count_neither_way() -> None:
+    mine = script("export OMP_NUM_THREADS=4\nsrun ./tide2d --input settings.nml")
+    copied = script("export OMP_NUM_THREADS=8\nsrun ./tide2d --input settings.nml", owner="bob", project="fork")
+    other = script("cd /elsewhere/altogether\nsrun ./tide2d --config other.toml", owner="bob", project="mine")
+    assert may_be_the_same(mine, copied)
+    assert not may_be_the_same(mine, other)
+    assert may_be_the_same(mine, script("cd /elsewhere/altogether\n./tide2d -x", owner="bob", project="tides"))
+    assert may_be_the_same(script("gmx mdrun -s a"), script("srun gmx_mpi mdrun", owner="bob", project="md"))
+
+
+def test_a_name_that_says_nothing_is_told() -> None:
+    assert script("python main.py").label.is_generic
+    assert not script("python main.py; python fit_tides.py").label.is_generic
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve owners of Compute Canada, each with four applications of three scripts."""
+    for owner in range(12):
+        for application in range(4):
+            for variant in range(3):
+                file = tmp_path / f"user{owner}" / f"code{owner}" / f"{'abcd'[application]}{variant}.sh"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                name = f"{WORDS[owner]}{['quartz', 'amber', 'jade', 'onyx'][application]}"
+                file.write_text(f"{HEAD}module load {name}\nsrun ./{name} --case {variant}\n")
+    (tmp_path / "user0/code0/README.md").write_text(f"{HEAD}srun ./never\n")
+    (tmp_path / "user0/code0/made.sh").write_text(f"{HEAD}srun ./{{{{ program }}}}\n")
+    (tmp_path / "user0/code0/plain.sh").write_text("srun ./never\n")
+    return tmp_path
+
+
+def test_a_folder_is_read_without_templates_and_documentation(folder: Path) -> None:
+    found = scripts_in(folder)
+    assert len(found) == 12 * 4 * 3
+    assert found[0].owner == "user0" and found[0].directory == "/home/user0/code0"
+    assert found[0].metadata.program.endswith("quartz")
+
+
+def test_a_folder_with_few_scripts_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(MatcherError, match=r"holds 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed$"):
+        scripts_in(tmp_path)
+
+
+def test_who_has_records_and_who_asks(folder: Path) -> None:
+    scripts = [LabelledScript(one) for one in scripts_in(folder)]
+    assert {centre_of(one) for one in scripts} == {"Compute Canada"}
+    (site,) = sites(scripts, 0)
+    assert (len(site.records), len(site.asking)) == (24, 96)  # half of 48 applications; two scripts of each
+    tuned = {one.application for one in site.scripts}
+    assert all((one.kind == "variant") == (one.script.application in tuned) for one in site.asking)
+    unknown = strangers(scripts, 0)
+    assert (len(unknown.records), len(unknown.asking)) == (6, 6)
+    assert not {one.script.owner for one in unknown.scripts} & {one.script.script.owner for one in unknown.asking}
+    assert len(strangers(scripts, 0, 2).records) == 2
+    assert [len(one.asking) for one in groups(scripts, 0)] == [96]
+
+
+def test_a_good_model_finds_variants_and_an_eager_one_is_wrong(folder: Path) -> None:
+    scripts = [LabelledScript(one) for one in scripts_in(folder)]
+    shares = measure(judged(load("site"), scripts, [0]))
+    assert (shares.recall.value, shares.confused.value, shares.strangers.value) == (1, 0, 0)
+    eager = measure(judged(load("site", 0.0), scripts, [0]))
+    assert (eager.own_other.value, eager.strangers.value) == (1, 1)
+    (site,) = sites(scripts, 0)
+    assert {one.outcome for one in judged_at(load("site"), site)} == {Outcome.RIGHT, Outcome.NONE}
+
+
+def test_the_command_prints_tables_and_json(folder: Path) -> None:
+    command = ["match", "evaluate", "--model", "site", "--scripts", str(folder), "--seeds", "1"]
+    shown = CliRunner().invoke(reprise, command)
+    assert shown.exit_code == 0 and "144 scripts of 12 owners" in shown.output and "own other" in shown.output
+    told = json.loads(CliRunner().invoke(reprise, [*command, "--json"]).output)
+    assert told["recall"]["value"] == 1 and told["own_other"]["n"] == 48
+    assert "| recall |" in CliRunner().invoke(reprise, [*command, "--markdown"]).output
