@@ -108,7 +108,7 @@ def _conclusion(found: Mapping[str, Any]) -> str:
     if benefit["saved"] is None:
         return (
             "What was saved is not known: no jobs are held out to compare with. Set matcher.holdout to a share of the "
-            "matched jobs, e.g. 0.05."
+            "matched jobs (its default is 0.05)."
         )
     part = benefit["measured"] / benefit["node_hours"] if benefit["node_hours"] else 0.0
     return (

@@ -33,6 +33,9 @@ PAIRS_FIRST = 20
 """Blocks of two that a new record begins with."""
 JOBS_FIRST = 100
 """At most so many of its jobs are in them, where their ends are late or reported by nobody."""
+JOBS_FIRST_OFTEN_WRONG = 1000
+"""The same where the match is of a kind that is often wrong: as many as a user submits before the first of them end. It
+is finite for sites whose nodes report no ends, where comparing half of all jobs would never tell anything."""
 STAKE = 0.85
 """Of what there is, at most: a single bad run of a job that was held out must not ruin the evidence."""
 SCALES = (1.0, 2.0)
@@ -107,9 +110,12 @@ class Evidence:
             return FAILING
         return SLOWER if self.slower >= self.limit else ""
 
-    def in_doubt(self, jobs: int) -> bool:
-        """Whether the next job is to be compared one with one, after so many: the record is new, or looks harmful."""
-        is_new = self.blocks < PAIRS_FIRST and jobs < JOBS_FIRST
+    def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
+        """Whether the next job is to be compared one with one, after so many: the record is new, or looks harmful.
+
+        `often_wrong`: the match is of a kind that often is, so that ends are waited for longer.
+        """
+        is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)
         return is_new or max(self.slower, self.failing) >= DOUBT
 
 

@@ -81,14 +81,17 @@ class Watch:
         """The end of a job with this decision was confirmed, or the decision has come after that."""
         self._ended.append(decision_id)
 
-    def in_doubt(self, record_id: int, uid: int) -> bool:
-        """Whether this user's next job of the record is to be compared one with one: until it has shown itself."""
+    def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:
+        """Whether this user's next job of the record is to be compared one with one: until it has shown itself.
+
+        `often_wrong` as for `Evidence.in_doubt`.
+        """
         user = self._user(record_id, uid)
         if user is None:
             if len(self._asked) < WATCHED:
                 self._asked.add((record_id, uid))  # of a daemon that has just started, which may know more soon
             return True
-        return user.evidence.in_doubt(user.jobs)
+        return user.evidence.in_doubt(user.jobs, often_wrong=often_wrong)
 
     def dealt(self, record_id: int, uid: int) -> None:
         """A job of this user has a place in a block of the record."""

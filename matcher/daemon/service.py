@@ -27,6 +27,7 @@ from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.decision.decide import Decided, Question, answered
 from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
+from reprise.matcher.decision.often_wrong import is_often_wrong
 from reprise.matcher.errors import ProtocolError
 from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol, tokens
@@ -178,7 +179,8 @@ class Service:
             tasks=job.get("tasks"),
             application=job.get("program") or job.get("job_name") or "",
         )
-        in_doubt = self.watch.in_doubt(record.id, decision.uid)
+        often_wrong = is_often_wrong(record, user=question.user, program=job.get("program") or "")
+        in_doubt = self.watch.in_doubt(record.id, decision.uid, often_wrong=often_wrong)
         place = self._blocks.place(decision.uid, (record.id, others, alike), decision.id, share, in_doubt=in_doubt)
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)

@@ -30,6 +30,12 @@ COMMAND = f"""\
 PYTHONPATH={SOURCE}/build/package exec {SOURCE}/.venv/bin/python -P -m reprise "$@"
 """
 
+NONE_HELD_OUT = """\
+# The default, 0.05, holds out half of the first jobs that match a record, by chance: here each job that matches is to
+# show its settings.
+holdout = 0.0
+"""
+
 
 def install_plugin(cluster: VirtualCluster, *words: str) -> subprocess.CompletedProcess[str]:
     """Build the plugin with the cluster's own compiler and headers, and install it. `words` are for make."""
@@ -46,6 +52,7 @@ def install(cluster: VirtualCluster) -> None:
     text = config.read_text()
     text = text.replace('cluster = "cluster"', f'cluster = "{cluster.spec.name}"')
     text = text.replace("nodes = 1\n", f"nodes = {cluster.spec.nodes}\n")
+    text = text.replace("holdout = 0.05\n", NONE_HELD_OUT)
     config.write_text(text)
     for directory in ("/run/reprise", "/var/lib/reprise", "/var/log/reprise"):  # as systemd does for the unit
         cluster.run(["install", "-d", "-o", "reprise", "-g", "reprise", "-m", "755", directory])

@@ -74,11 +74,11 @@ class Newcomer:
         return done.stdout
 
     def edits(self, file: str) -> None:
-        """What the page says that must be set: the cluster's name, its nodes, its releases of Open MPI."""
+        """What the page says is to be set: the cluster's name, its nodes, its releases of Open MPI, nobody held out."""
         release = self.cluster.run(["ompi_info", "--version"]).stdout.split()[2].lstrip("v")
         path = self.cluster.path(file)
         text = path.read_text()
-        wanted = {"cluster": f'"{self.cluster.spec.name}"', "nodes": "4", "releases": f'["{release}"]'}
+        wanted = {"cluster": f'"{self.cluster.spec.name}"', "nodes": "4", "releases": f'["{release}"]', "holdout": "0"}
         for name, value in wanted.items():
             text, count = re.subn(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
             assert count == 1, name

@@ -115,7 +115,9 @@ class Daemon:
         Database.open(self.database, create=True).close()
 
     def configure(self, *settings: str) -> None:
-        lines = (f'socket = "{self.socket}"', *settings)
+        is_set = any(line.startswith("holdout") for line in settings)
+        nobody = () if is_set else ("holdout = 0.0",)  # what a job is given is not to be left to chance
+        lines = (f'socket = "{self.socket}"', *nobody, *settings)
         self.config.write_text(
             f'[site]\ncluster = "test"\nnodes = 8\n[database]\npath = "{self.database}"\n'
             '[openmpi]\nreleases = ["4.1.4"]\n[matcher]\n' + "\n".join(lines) + "\n"

@@ -11,7 +11,17 @@ import pytest
 
 from reprise.database.entities import Compared, Scope
 from reprise.matcher.benefit import record_benefit
-from reprise.matcher.benefit.harm_test import DOUBT, FAILING, JOBS_FIRST, LIMIT, PAIRS_FIRST, SLOWER, Evidence, Run
+from reprise.matcher.benefit.harm_test import (
+    DOUBT,
+    FAILING,
+    JOBS_FIRST,
+    JOBS_FIRST_OFTEN_WRONG,
+    LIMIT,
+    PAIRS_FIRST,
+    SLOWER,
+    Evidence,
+    Run,
+)
 from reprise.matcher.benefit.production_gain import Block, Gain, gain
 from reprise.matcher.decision.holdout_blocks import OPEN_BLOCKS, Blocks, Place, pattern
 from reprise.matcher.decision.like_jobs import like
@@ -155,8 +165,10 @@ def test_a_record_is_in_doubt_until_it_has_shown_itself_and_when_it_looks_harmfu
     evidence = Evidence()
     assert evidence.in_doubt(JOBS_FIRST - 1)
     assert not evidence.in_doubt(JOBS_FIRST), "nobody reports their ends"
+    assert evidence.in_doubt(JOBS_FIRST_OFTEN_WRONG - 1, often_wrong=True), "they are waited for longer"
+    assert not evidence.in_doubt(JOBS_FIRST_OFTEN_WRONG, often_wrong=True)
     pairs(evidence, PAIRS_FIRST, -0.3)
-    assert not evidence.in_doubt(2 * PAIRS_FIRST)
+    assert not evidence.in_doubt(2 * PAIRS_FIRST) and not evidence.in_doubt(2 * PAIRS_FIRST, often_wrong=True)
     while evidence.slower < DOUBT:
         evidence.add([Run(13.0)], [Run(10.0)])
     assert evidence.in_doubt(1000) and not evidence.verdict

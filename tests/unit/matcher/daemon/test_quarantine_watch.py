@@ -107,6 +107,17 @@ def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set
     assert "in production: gain " in told and "on 4 nodes: " in told and re.search(r"failed: 0 of \d+, and 0 of", told)
 
 
+def test_what_matches_another_users_record_is_compared_one_with_one_until_enough_jobs_have_ended(
+    daemon: Daemon,
+) -> None:
+    daemon.configure("holdout = 0.05", 'model = "thesis"', "threshold = 0.01")
+    daemon.add(tuned())
+    daemon.start()
+    count = JOBS_FIRST + 40
+    verdicts = Counter(daemon.ask(request())["verdict"] for _ in range(count))
+    assert verdicts == {"apply": count / 2, "holdout": count / 2}
+
+
 def test_a_job_that_is_held_out_is_given_nothing_and_told_why(daemon: Daemon) -> None:
     daemon.configure(HOLDOUT)
     daemon.add(mine())

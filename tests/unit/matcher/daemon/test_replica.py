@@ -104,7 +104,7 @@ def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primar
 ) -> None:
     """Jobs end one after the other, so that the primary hears of half a block at a time."""
     for one in (primary, replica):
-        one.config.write_text(one.config.read_text().replace("[matcher]\n", "[matcher]\nholdout = 0.1\n"))
+        one.config.write_text(one.config.read_text().replace("holdout = 0.0", "holdout = 0.1"))
     both(primary, replica)
 
     def quarantined() -> bool:
