@@ -309,7 +309,8 @@ class Outcome:
 @dataclass(frozen=True)
 class ListedJob:
     """A start of a job with its decision, as far as there is either. `at`: when it was decided, or else started;
-    `verdict` is the decision's, or else what the job reported; `user` is empty where only the id is known."""
+    `verdict` is the decision's, or else what the job reported; `user` is empty where only the id is known, `program`
+    None where it is not."""
 
     cluster: str
     job_id: int | None
@@ -323,6 +324,25 @@ class ListedJob:
     elapsed_s: float | None
     exit_status: int | None
     decision_id: str | None
+    program: str | None = None
+
+
+@dataclass(frozen=True)
+class UnreadScript:
+    """Jobs of one user and batch script (where its path is not known, job name) whose program the parser could not
+    tell.
+
+    `jobs` and `node_hours` are of those that ended; a job whose nodes are not known counts as one node. `decision_id`
+    is that of the newest.
+    """
+
+    uid: int
+    user: str
+    script_path: str
+    job_name: str
+    jobs: int
+    node_hours: float
+    decision_id: str
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from reprise.database.entities import ListedJob, UnmatchedClass
+from reprise.database.entities import ListedJob, UnmatchedClass, UnreadScript
 from reprise.database.store import Store
 
 EVER = 1e12  # later than any time here, in Unix seconds
@@ -17,13 +17,14 @@ _OUTCOME_OF = "o.decision_id = d.id AND o.uid = d.uid AND o.cluster = d.cluster"
 _DECIDED = f"""
 SELECT d.cluster, coalesce(o.job_id, d.job_id) AS job_id,
        CASE WHEN o.id IS NULL THEN d.array_task ELSE o.array_task END AS array_task, d.uid, d.user, d.at, d.verdict,
-       d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id
+       d.record_id, d.score, o.elapsed_s, o.exit_status, d.id AS decision_id,
+       nullif(json_extract(d.metadata, '$.program'), '') AS program
 FROM decision AS d LEFT JOIN outcome AS o ON {_OUTCOME_OF}
 WHERE d.at >= :since AND d.at < :until
 """  # noqa: S608 (this module's own words)
 _REPORTED = f"""
 SELECT o.cluster, o.job_id, o.array_task, o.uid, '', o.started_at AS at, o.verdict, NULL, NULL, o.elapsed_s,
-       o.exit_status, NULL
+       o.exit_status, NULL, NULL
 FROM outcome AS o
 WHERE o.started_at >= :since AND o.started_at < :until
   AND NOT EXISTS (SELECT 1 FROM decision AS d WHERE {_OUTCOME_OF})
@@ -88,6 +89,24 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
 )
 WHERE unmatched AND node_hours > 0
 ORDER BY node_hours DESC, user, application, nodes
+"""  # noqa: S608 (this module's own words)
+
+# Of a script whose path is known, the job's name tells nothing more: it may differ from job to job.
+_UNREAD_SQL = f"""
+SELECT uid, user, script_path, job_name, jobs, node_hours, decision_id FROM (
+  SELECT max(d.at), d.id AS decision_id, d.uid, d.user, script_path, job_name, count(*) AS jobs,
+         sum(o.elapsed_s * coalesce(nodes, 1)) / 3600 AS node_hours
+  FROM outcome AS o JOIN (
+    SELECT *, json_extract(metadata, '$.nodes') AS nodes,
+           coalesce(json_extract(metadata, '$.script_path'), '') AS script_path,
+           coalesce(json_extract(metadata, '$.job_name'), '') AS job_name
+    FROM decision WHERE coalesce(json_extract(metadata, '$.program'), '') = ''
+  ) AS d ON {_OUTCOME_OF}
+  WHERE o.started_at >= :since AND o.confirmed AND o.elapsed_s IS NOT NULL
+  GROUP BY d.uid, d.user, script_path, CASE WHEN script_path = '' THEN job_name ELSE '' END
+)
+ORDER BY node_hours DESC, user, script_path, job_name
+LIMIT :limit
 """  # noqa: S608 (this module's own words)
 
 _GAINS_SQL = f"""
@@ -181,6 +200,11 @@ class Jobs(Store):
         """
         rows = self._read(_UNMATCHED_SQL, {"since": since, "refused": refused})
         return [UnmatchedClass(*row) for row in rows]
+
+    def unread_scripts(self, since: float, limit: int) -> Sequence[UnreadScript]:
+        """Scripts of which no program is known, by user and path or else job name, most node-hours first, by what
+        started since then (Unix seconds)."""
+        return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
     def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str]]:
         """Of each active record, of one component if given, its id, its measured gain, and the user and the application

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT = 50  # jobs, unless said otherwise
 CLASSES = 20  # classes of jobs, likewise
+SCRIPTS = 20  # of which no program is known, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 
 WORDS = (
@@ -164,6 +165,36 @@ def unmatched(
         click.echo("no jobs that no record was near")
     for path, note in written.values():
         click.echo(f"{path}: written{note}")
+
+
+@jobs.command()
+@click.option(
+    "--since",
+    metavar="WHEN",
+    callback=moment,
+    default="30d",
+    show_default=True,
+    help="By jobs that started since a date, or 12h ago.",
+)
+@click.option("--limit", type=LIMIT_RANGE, default=SCRIPTS, show_default=True, help="At most so many scripts.")
+@AS_JSON
+@click.pass_obj
+def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None:
+    """Show the scripts whose program could not be told, most node-hours first: jobs of one user and script (where its
+    path is not known, job name) together."""
+    from reprise.matcher.support.jobs import unread_scripts
+    from reprise.matcher.support.staff import reader
+
+    config = settings.config
+    me = reader(config.access.staff)
+    with open_to_read(config) as database:
+        found = database.unread_scripts(since, limit)
+    if as_json:
+        _print_json(unread_scripts.document(found, me))
+    elif found:
+        click.echo(plain(list(unread_scripts.rows(found, me)), unread_scripts.HEADINGS))
+    else:
+        click.echo("no jobs whose program is unknown")
 
 
 @jobs.command("import")

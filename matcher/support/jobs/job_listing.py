@@ -12,7 +12,8 @@ from reprise.matcher.support.explanation import HIDDEN, exit_text, when
 from reprise.matcher.support.staff import Reader
 
 JSON_VERSION = 1
-HEADINGS = ("job", "user", "when", "verdict", "record", "score", "elapsed", "exit status")
+UNKNOWN = "unknown"
+HEADINGS = ("job", "user", "program", "when", "verdict", "record", "score", "elapsed", "exit status")
 
 
 def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
@@ -20,6 +21,7 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
     return (
         _number(job, cluster),
         user_of(job) if reader.sees(job.uid) else HIDDEN,
+        (job.program or UNKNOWN) if reader.sees(job.uid) else HIDDEN,
         when(job.at),
         job.verdict,
         "" if job.record_id is None else str(job.record_id),
@@ -56,6 +58,7 @@ def _json(job: ListedJob, reader: Reader) -> dict[str, Any]:
         "cluster": job.cluster,
         "user": user_of(job) if seen else None,
         "uid": job.uid if seen else None,
+        "program": job.program if seen else None,
         "at": job.at,
         "verdict": job.verdict,
         "record": job.record_id,

@@ -6,10 +6,10 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from reprise.matcher.support.jobs import job_listing, past_jobs, run_time_rank, unmatched_classes
+from reprise.matcher.support.jobs import job_listing, past_jobs, run_time_rank, unmatched_classes, unread_scripts
 from reprise.matcher.support.staff import Reader
 from tests.places import ROOT
-from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB
+from tests.unit.matcher.support.test_jobs import A_CLASS, A_JOB, AN_UNREAD_SCRIPT
 
 PAGE = (ROOT / "docs/support.md").read_text()
 LOG, SAID = PAGE.split("## The log")[1], PAGE.split("| it says |")[1].split("\n\n")[0]
@@ -64,6 +64,7 @@ def test_every_key_that_the_commands_for_jobs_print_is_explained() -> None:
         "unmatched": unmatched_classes.document(
             [A_CLASS], unmatched_classes.Expected(0.1, 0, 0), me, lambda _rank: None
         ),
+        "unknown": unread_scripts.document([AN_UNREAD_SCRIPT], me),
         "import": past_jobs.History("thesis/1", 0, records={1: past_jobs.Share()}).to_json(),
     }
     documents["show"]["beside"]["runs"] = [dataclasses.asdict(run_time_rank.run(1.0, True, [], []))]

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from reprise.cli.main import reprise as command
 from reprise.database import Database
-from reprise.database.entities import Decision, ListedJob, Outcome, RecordStatus, UnmatchedClass
+from reprise.database.entities import Decision, ListedJob, Outcome, RecordStatus, UnmatchedClass, UnreadScript
 from reprise.database.errors import AccessError
 from reprise.database.job_search import Wanted, decided_sql, reported_sql
 from reprise.matcher.decision.decide import BY_THE_SITE, Question, decide
@@ -38,6 +38,7 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, knowing, recor
 NOW = 1.7e9
 A_JOB = ListedJob("c", 1, None, 4242424, "", NOW, "off", None, None, None, None, None)
 A_CLASS = UnmatchedClass(4242424, "eve", "solve", 2, 1, 1.0, "d-1")
+AN_UNREAD_SCRIPT = UnreadScript(4242424, "eve", "/home/eve/own.sh", "own", 1, 1.0, "d-1")
 HOSTILE = "evil\x1b]0;title\x07\nname"
 
 
@@ -96,6 +97,14 @@ def unmatched(number: int, **changes: Any) -> Decision:
     return decision(number, **{**given, **changes})
 
 
+def unread(
+    number: int, *, script_path: str = "", job_name: str = "wrap", nodes: int | None = 2, **changes: Any
+) -> Decision:
+    """One whose program is not known."""
+    found = {"program": "", "path": "", "script_path": script_path, "job_name": job_name, "nodes": nodes}
+    return unmatched(number, metadata={**job("alice").to_json(), **found}, **changes)
+
+
 def add(site: Daemon, *decisions: Decision, elapsed: float | None = 60.0, status: int = 0) -> None:
     """Decisions, and that their jobs ended at once; `elapsed` None: that they still run."""
     with Database.open(site.database) as database:
@@ -130,7 +139,7 @@ def test_the_list_is_newest_first_and_says_what_became_of_each(site: Daemon) -> 
     assert done.returncode == 0, done.stderr
     head, first, second = done.stdout.splitlines()
     assert head.split("  ")[0] == "job" and head.endswith("exit status")
-    assert first.split()[:2] == ["12", "alice"] and first.endswith("60.0 s   killed by SIGKILL")
+    assert first.split()[:3] == ["12", "alice", "lattice"] and first.endswith("60.0 s   killed by SIGKILL")
     assert second.split()[:2] == ["11", "alice"]
     assert second.split()[-6:] == ["apply", "1", "0.9000", "8.2", "s", "0"]
 
@@ -222,14 +231,23 @@ def test_names_cannot_steer_a_terminal(site: Daemon) -> None:
     )
     with Database.open(site.database) as database:
         database.report_start(Outcome(HOSTILE, 13, None, 1001, HOSTILE, NOW + 20))
-    for arguments, lines in ((("list",), 4), (("unmatched", "--since", "2001-01-01"), 3), (("show", "10"), None)):
+    add(site, unread(12, user=HOSTILE, script_path=HOSTILE))
+    since = ("--since", "2001-01-01")
+    for arguments, lines in (
+        (("list",), 5),
+        (("unmatched", *since), 4),
+        (("unknown", *since), 2),
+        (("show", "10"), None),
+    ):
         said = reprise(site, *arguments)
         assert said.returncode == 0, said.stderr
         assert not {"\x1b", "\x07"} & set(said.stdout) and "evil" in said.stdout
         assert lines is None or len(said.stdout.splitlines()) == lines
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("show", "1"), ("unmatched",), ("import", "--sacct", "/dev/null")])
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("show", "1"), ("unmatched",), ("unknown",), ("import", "--sacct", "/dev/null")]
+)
 def test_who_may_not_read_the_database_gets_its_one_line(
     site: Daemon, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
@@ -369,6 +387,46 @@ def test_show_of_a_job_without_a_record_or_without_others_says_no_more_than_ther
 def test_a_run_that_took_as_long_as_another_is_half_before_it() -> None:
     assert run_time_rank.run(2.0, True, [1.0, 2.0, 3.0, 4.0], []) == run_time_rank.Run(2.0, True, 0.625, None)
     assert run_time_rank.spread([]) == run_time_rank.Spread(0, None, None, None)
+
+
+# -- unknown ---------------------------------------------------------------------------------------------------------
+
+
+def test_scripts_without_a_program_are_listed_by_node_hours(site: Daemon) -> None:
+    add(
+        site,
+        unread(11, script_path="/home/alice/a.sh"),
+        unread(12, script_path="/home/alice/a.sh", job_name="b"),
+        elapsed=3600.0,
+    )
+    add(site, unread(13), unread(14, nodes=None), unread(15, user="bob", uid=1002), decision(16), elapsed=900.0)
+    add(site, unread(17), elapsed=None)
+    done = reprise(site, "unknown", "--since", "2001-01-01")
+    assert done.returncode == 0, done.stderr
+    head, *found = (re.split(r"\s{2,}", line) for line in done.stdout.splitlines())
+    assert head == ["rank", "user", "script", "jobs", "node-hours", "newest decision"]
+    assert found == [
+        ["1", "alice", "/home/alice/a.sh", "2", "4.0", "d-12"],
+        ["2", "alice", "wrap", "2", "0.8", "d-14"],
+        ["3", "bob", "wrap", "1", "0.5", "d-15"],
+    ]
+    (first,) = json.loads(reprise(site, "unknown", "--since", "2001-01-01", "--limit", "1", "--json").stdout)["scripts"]
+    assert (first["script"], first["jobs"], first["node_hours"], first["hidden"]) == ("/home/alice/a.sh", 2, 4.0, False)
+    assert reprise(site, "unknown").stdout == "no jobs whose program is unknown\n", "that was long ago"
+
+
+def test_a_job_whose_program_is_not_known_is_listed_as_unknown(site: Daemon) -> None:
+    add(site, unread(11), decision(12))
+    assert [line.split()[2] for line in reprise(site, "list").stdout.splitlines()] == ["program", "lattice", "unknown"]
+    document = json.loads(reprise(site, "list", "--json").stdout)
+    assert [one["program"] for one in document["jobs"]] == ["lattice", None]
+
+
+def test_others_scripts_and_programs_are_hidden(site: Daemon, nobodys: None) -> None:
+    add(site, unread(11, script_path="/home/alice/a.sh"), decision(12))
+    for arguments in (("unknown", "--since", "2001-01-01"), ("list",)):
+        for told in (reprise(site, *arguments).stdout, reprise(site, *arguments, "--json").stdout):
+            assert not any(word in told for word in ("alice", "a.sh", "wrap", "lattice"))
 
 
 # -- unmatched -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch scripts whose program the parser could not tell, so that their jobs are hardly ever recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reprise.database.entities import UnreadScript
+from reprise.matcher.support.explanation import HIDDEN
+from reprise.matcher.support.staff import Reader
+
+JSON_VERSION = 1
+HEADINGS = ("rank", "user", "script", "jobs", "node-hours", "newest decision")
+
+
+def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str, ...]]:
+    """The cells of each script under HEADINGS: its path, or where that is not known the job's name."""
+    for rank, one in enumerate(scripts, 1):
+        seen = reader.sees(one.uid)
+        yield (
+            str(rank),
+            one.user if seen else HIDDEN,
+            (one.script_path or one.job_name) if seen else HIDDEN,
+            str(one.jobs),
+            f"{one.node_hours:.1f}",
+            one.decision_id,
+        )
+
+
+def document(scripts: Sequence[UnreadScript], reader: Reader) -> dict[str, Any]:
+    """For programs. Keys are only ever added within a version."""
+    return {"version": JSON_VERSION, "scripts": [_json(rank, one, reader) for rank, one in enumerate(scripts, 1)]}
+
+
+def _json(rank: int, one: UnreadScript, reader: Reader) -> dict[str, Any]:
+    seen = reader.sees(one.uid)
+    return {
+        "rank": rank,
+        "user": one.user if seen else None,
+        "uid": one.uid if seen else None,
+        "script": (one.script_path or None) if seen else None,
+        "job_name": one.job_name if seen else None,
+        "jobs": one.jobs,
+        "node_hours": one.node_hours,
+        "decision": one.decision_id,
+        "hidden": not seen,
+    }
