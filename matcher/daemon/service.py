@@ -45,6 +45,9 @@ ASKED_PER_S = 100
 """Requests of one uid: so many at once, and from then on so many a second; one counts for each INLINE_BYTES that it
 has begun. A user who submits 500 jobs a second in a loop is answered for 50 s, and an array of 10,000 jobs that all
 start at once is heard whole."""
+PREVIEW_COUNTS = 10
+"""How many requests it counts as to be told what a script would be given: it is explained in full, which takes ten
+times as long as a decision. A user may ask 2,000 times at once, and 10 times a second from then on."""
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500
 """Reports of root's about one uid's jobs: ten arrays of 10,000 jobs that end at once."""
@@ -53,6 +56,11 @@ REPORTED_PER_S = 500
 def new_decision_id(at: float) -> str:
     """Unique, and in the order of time; the hyphen tells it from a job id."""
     return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
+
+
+def _counted(size: int) -> int:
+    """How many requests one of so many bytes counts as."""
+    return 1 + size // INLINE_BYTES
 
 
 def _is_trusted(uid: int) -> bool:
@@ -107,7 +115,7 @@ class Service:
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
         """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
         begun = time.perf_counter()
-        if uid not in self._trusted and not self._asked.take(uid, 1 + len(body) // INLINE_BYTES):
+        if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None
         try:
             request = protocol.read_request(body)
@@ -119,8 +127,8 @@ class Service:
                 return self._outcome(request, uid)
             if isinstance(request, protocol.Forward):
                 return await self._forward(request, uid, len(body)), None
-            if isinstance(request, protocol.Explain):
-                return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model), None
+            if isinstance(request, protocol.Explain | protocol.Preview):
+                return await self._explained(request, uid, len(body)), None
             if isinstance(request, protocol.Token):
                 return self._token(uid), None
             uptime = time.monotonic() - self._started
@@ -163,6 +171,16 @@ class Service:
         self._metrics.decided(made.decision.verdict, elapsed_ms / 1e3)
         make = partial(decision_entry, made, elapsed_ms, self.volume, forward=self._is_replica)
         return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
+
+    async def _explained(self, request: protocol.Explain | protocol.Preview, uid: int, size: int) -> dict[str, Any]:
+        """What is decided for show only takes no place in a block, and is not written."""
+        if isinstance(request, protocol.Explain):
+            return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model)
+        more = (PREVIEW_COUNTS - 1) * _counted(size)
+        if uid not in self._trusted and not self._asked.take(uid, more):
+            return self._not_now(uid)
+        question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
+        return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
         """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that

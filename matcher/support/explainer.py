@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells users why their own jobs got what they got, out of the database, in a thread of its own: no decision waits."""
+"""Tells users why their own jobs got what they got, out of the database, and what a script of theirs would get, in a
+thread of its own: no decision waits."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ from typing import Any
 from reprise.database import DatabaseError
 from reprise.database.for_support import SupportDatabase
 from reprise.eventlog import Throttle
+from reprise.matcher.decision.decide import Knowledge, Question
+from reprise.matcher.decision.guards import Policy
 from reprise.matcher.errors import NothingKnownError, ProtocolError
 from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.support.hidden_words import hide
+from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Limits, Story, of_job
 from reprise.matcher.wire import protocol
 
@@ -44,11 +49,19 @@ class Explainer:
 
         `model` is the one in force.
         """
+        return await self._in_turn(uid, self._reply, asked, uid, model)
+
+    async def preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
+        """What the user who asks would be given, with nothing that other users' records would tell; root is told
+        everything. Nothing is written, and no place is taken among jobs that are compared."""
+        return await self._in_turn(question.uid, self._preview, question, knowledge, policy)
+
+    async def _in_turn(self, uid: int, work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         if self._waiting[uid] >= WAITING_OF_ONE or self._waiting.total() >= WAITING_LIMIT:
             return protocol.error_reply("too many are waiting to be told why: ask again")
         self._waiting[uid] += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self._reply, asked, uid, model)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         except DatabaseError as error:
             self._throttle.warning(log, "explain-failed", uid=uid, error=error)
             return protocol.error_reply("the matcher cannot read its database; its log says why")
@@ -67,6 +80,11 @@ class Explainer:
         told = story.outcomes[:TOLD_OUTCOMES_LIMIT]
         story = dataclasses.replace(story, outcomes=told, more=story.more or len(told) < len(story.outcomes))
         return _fitting(story if uid == 0 else hide(story, uid))
+
+    def _preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
+        with SupportDatabase.open(self._path, read_only=True) as database:
+            story = imagined(database, question, knowledge, policy)
+        return _fitting(story if question.uid == 0 else hide(story, question.uid))
 
 
 def _fitting(story: Story) -> dict[str, Any]:

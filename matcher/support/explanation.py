@@ -20,6 +20,7 @@ from reprise.matcher.submission.stored_metadata import OMITTED
 from reprise.matcher.support.job_story import Story, compared_with
 from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
 from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
+from reprise.matcher.support.understood_script import Understood
 
 HIDDEN = "(hidden)"
 NOT_LOGGED = "not-logged"  # the id of a decision that is made only to be shown
@@ -86,6 +87,17 @@ def value_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)
+
+
+def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str, str]]:
+    """Of each thing that was understood of a script its name, its value, where it is from, and that line's first
+    words. A name is told once."""
+    before = ""
+    for part in parts:
+        value = "unknown" if part.value is None else value_text(part.value) or "none"
+        name = _TOLD[part.name] if part.name != before else ""
+        yield name, value, f"line {part.line}" if part.line else part.source, part.text
+        before = part.name
 
 
 def when(time: float) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -18,12 +20,14 @@ from reprise.matcher.support.explanation import (
     shortfall_text,
     source_texts,
     top_texts,
+    understood_rows,
     waterfall,
     when,
 )
 from reprise.matcher.support.job_story import Explained, Story
 from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
+from reprise.matcher.support.understood_script import Understood
 
 NAME_WIDTH = 13  # columns that a field's name keeps on a narrow terminal: those of the presets fit
 PLAIN_WIDTH = 160  # columns where the output is a file or a pipe
@@ -38,6 +42,19 @@ def console() -> Console:
 def printable(text: str) -> Text:
     """`text` without anything that a terminal would act upon."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
+
+
+def show_understood(out: Console, script: str, parts: Sequence[Understood]) -> None:
+    """What was understood of a script, and where in it each thing stands."""
+    _say(out, f"Understood of {script}:\n")
+    table = plain_table(out)
+    table.show_header = False
+    for fold in ("", "", "", ""):
+        table.add_column(fold, overflow="fold")
+    for name, value, where, text in understood_rows(parts):
+        table.add_row(name, printable(value), where, printable(text), style="" if where else "dim")
+    out.print(table)
+    out.print()
 
 
 def show(out: Console, story: Story) -> None:

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import time
+import os
 from collections.abc import Mapping
 
 from reprise.config import Config
 from reprise.database.errors import AccessError, MissingError
 from reprise.database.for_support import SupportDatabase
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
-from reprise.matcher.decision.decide import Knowledge, Question, decide
-from reprise.matcher.errors import DaemonUnreachableError, NothingKnownError
+from reprise.matcher.decision.decide import Knowledge, Question
+from reprise.matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
 from reprise.matcher.linkage.linkage_model import LinkageError, Model
 from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
-from reprise.matcher.support.explanation import NOT_LOGGED, silence_text, unknown_text, waiting_text
+from reprise.matcher.support.explanation import silence_text, unknown_text, waiting_text
 from reprise.matcher.support.hidden_words import hide
+from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
 from reprise.matcher.support.slurm_job import submit_time, user, waits
 from reprise.matcher.support.staff import Reader
@@ -110,11 +110,22 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
     """What a script would be given now; nothing is logged."""
-    known, policy = knowledge(database, config), policy_of(config)
-    begun = time.perf_counter()
-    made = decide(question, known, policy, NOT_LOGGED)
-    decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)
-    return job_story.of_decisions(database, [decision], known.engine.model)
+    return imagined(database, question, knowledge(database, config), policy_of(config))
+
+
+def script_from_daemon(config: Config, question: Question, why_not_read: Exception) -> Story:
+    """The same for who cannot read the database, by the daemon's word, without other users' words.
+
+    Raises MatcherError for another user's script, DaemonUnreachableError where no daemon answers.
+    """
+    if question.uid != os.geteuid():
+        raise MatcherError(
+            f"{why_not_read}; the matcher tells users only what they themselves would be given: leave out --user"
+        )
+    try:
+        return asking_daemon.story_of_script(config, question.submission)
+    except DaemonUnreachableError as error:
+        raise DaemonUnreachableError(f"{why_not_read}; and {error}") from error
 
 
 def knowledge(database: SupportDatabase, config: Config) -> Knowledge:

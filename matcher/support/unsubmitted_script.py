@@ -17,6 +17,7 @@ from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
 from reprise.matcher.submission.slurm_options import SBATCH, parse_options
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
+NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # of these: a credential, and what plugins hand to jobs
 
 
 def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
@@ -28,7 +29,7 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
     return Question(
         submission=_submission(script, tuple(words), (directory or _here()).absolute()),
         user=user or _me(),
-        uid=_uid_of(user) if user else os.getuid(),
+        uid=_uid_of(user) if user else os.geteuid(),
         point="submit",
         mode="on",
         at=time.time(),
@@ -48,10 +49,19 @@ def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submis
         command="sbatch",
         argv=("sbatch", *given, str(script), *arguments),
         cwd=str(directory),
-        env={name: value for name, value in os.environ.items() if name.startswith(SUBMISSION_PREFIXES)},
+        env={name: value for name, value in os.environ.items() if _is_sent(name)},
         set_names=tuple(name for name in os.environ if is_allowed(name)),
-        script=Script(str(path), data[:SCRIPT_LIMIT].decode(errors="replace"), truncated=len(data) > SCRIPT_LIMIT),
+        script=Script(str(path), _text(data[:SCRIPT_LIMIT]), truncated=len(data) > SCRIPT_LIMIT),
     )
+
+
+def _is_sent(variable: str) -> bool:
+    return variable.startswith(SUBMISSION_PREFIXES) and not variable.startswith(NEVER_SENT)
+
+
+def _text(data: bytes) -> str:
+    """As the plugin reads a script: what is no text is replaced, and so is NUL."""
+    return data.decode(errors="replace").replace("\0", "\ufffd")
 
 
 def _me() -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from reprise.endpoint import Endpoint
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, ProtocolError
+from reprise.matcher.submission import Submission
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.munge import Munge
 
@@ -24,6 +25,13 @@ PING = {"v": protocol.VERSION, "kind": "ping"}
 def explain_request(job: str, cluster: str | None = None) -> dict[str, Any]:
     """Why a job of the caller's got what it got; of another cluster than the matcher's own, if one is given."""
     return {"v": protocol.VERSION, "kind": "explain", "job": job, "cluster": cluster}
+
+
+def preview_request(submission: Submission) -> dict[str, Any]:
+    """What the caller would be given for a submission that is not made."""
+    told = vars(submission) | {"script": submission.script and vars(submission.script)}
+    told["set"] = told.pop("set_names")
+    return {"v": protocol.VERSION, "kind": "preview", "submission": told}
 
 
 def ask_in_order(

@@ -237,6 +237,12 @@ class Explain(_Message):
     cluster: ClusterName | None = None
 
 
+class Preview(_Message):
+    """What the caller would be given for this submission; nothing is decided."""
+
+    submission: CheckedSubmission
+
+
 class Token(_Message):
     """A request for a token for the web pages."""
 
@@ -245,12 +251,13 @@ class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Forward | Explain | Token | Ping
+Request = Decide | Outcome | Forward | Explain | Preview | Token | Ping
 _KINDS: dict[str, type[Request]] = {
     "decide": Decide,
     "outcome": Outcome,
     "forward": Forward,
     "explain": Explain,
+    "preview": Preview,
     "token": Token,
     "ping": Ping,
 }
@@ -347,7 +354,7 @@ def ok_reply() -> dict[str, Any]:
 
 
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to `explain`: what `reprise match explain --json` prints."""
+    """The answer to `explain` and `preview`: what `reprise match explain --json` prints."""
     return {"v": VERSION, "kind": "explanation", "story": story}
 
 

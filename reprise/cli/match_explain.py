@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from reprise.cli.main import Settings
     from reprise.config import Config
     from reprise.database import Database
+    from reprise.matcher.decision.decide import Question
+    from reprise.matcher.support.job_story import Story
+    from reprise.matcher.support.understood_script import Understood
 
 TOP = 10  # records, unless said otherwise
 TOP_LIMIT = 1000
@@ -89,33 +92,53 @@ def explain(
     """Say why JOB got what it got, or what a script would be given now.
 
     JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
-    --script FILE, nothing is submitted or logged. Who may not read the database, or is not on its host, is told of
-    their own jobs, by the daemon, without other users' words.
+    --script FILE, it also says what was understood of the script, with the line of each thing, and nothing is submitted
+    or logged. Who may not read the database, or is not on its host, is told of their own jobs and scripts, by the
+    daemon, without other users' words.
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.hidden_words import hide
-    from reprise.matcher.support.staff import reader
+    from reprise.matcher.support.understood_script import understood
     from reprise.matcher.support.unsubmitted_script import question
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
+    parts: Sequence[Understood] = ()
     if script:
-        me = reader(config.access.staff)
-        with _open(config) as database:
-            asked = question(script, words, user, directory)
-            if not me.sees(asked.uid):
-                me.require_staff("may ask what other users would be given")
-            story = job_lookup.of_script(database, config, asked)
-        if not me.staff:
-            story = hide(story, me.uid)
+        asked = question(script, words, user, directory)
+        story = _of_script(config, asked)
+        parts = understood(asked.submission, story.decisions[0].decision.metadata)
     else:
         story = job_lookup.known(config, words[0], cluster)
     if hide_others:
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
-        _print_json(story.to_json())
-    else:
-        explanation_console.show(explanation_console.console(), story)
+        document = story.to_json()
+        _print_json(document | {"understood": [one.to_json() for one in parts]} if script else document)
+        return
+    out = explanation_console.console()
+    if script:
+        explanation_console.show_understood(out, str(script), parts)
+    explanation_console.show(out, story)
+
+
+def _of_script(config: Config, asked: Question) -> Story:
+    """What the script would be given: out of the database or its snapshot; by the daemon for who may read neither."""
+    from reprise.database.errors import AccessError, MissingError
+    from reprise.matcher.support import job_lookup
+    from reprise.matcher.support.hidden_words import hide
+    from reprise.matcher.support.staff import reader
+
+    try:
+        database = open_to_read(config)
+    except (AccessError, MissingError) as error:
+        return job_lookup.script_from_daemon(config, asked, error)
+    with database:
+        me = reader(config.access.staff)
+        if not me.sees(asked.uid):
+            me.require_staff("may ask what other users would be given")
+        story = job_lookup.of_script(database, config, asked)
+    return story if me.staff else hide(story, me.uid)
 
 
 @click.command(cls=_WithScript)
@@ -168,7 +191,9 @@ def _open(config: Config) -> Database:
     try:
         return open_to_read(config)
     except AccessError as error:
-        raise AccessError(f"{error}; what a job is given, `sbatch --reprise=explain` tells its user") from error
+        raise AccessError(
+            f"{error}; what a script would be given, `reprise match explain --script` tells its user"
+        ) from error
 
 
 def _print_json(document: Mapping[str, Any]) -> None:

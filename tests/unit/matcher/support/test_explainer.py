@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from reprise.cli.main import reprise
 from reprise.config import load as load_config
 from reprise.database import Database
 from reprise.database.entities import Outcome
+from reprise.matcher.daemon import service
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import Service
@@ -32,15 +34,16 @@ from reprise.matcher.support import (
     job_lookup,
     job_story,
     slurm_job,
+    understood_script,
     unsubmitted_script,
 )
 from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol
-from reprise.matcher.wire.client import ask, explain_request
+from reprise.matcher.wire.client import ask, explain_request, preview_request
 from tests.nobody import as_nobody
 from tests.unit.cli.test_match import decision
 from tests.unit.matcher.support.test_hidden_words import alices
-from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, record, request
+from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, mine, record, request
 from tests.waiting import wait_for
 
 NOBODY = 65534
@@ -53,6 +56,7 @@ LATE_IMPORTS = (
     job_lookup,
     explanation_console,
     unsubmitted_script,
+    understood_script,
     slurm_job,
 )
 MODEL = load("thesis")
@@ -154,13 +158,96 @@ def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pyt
     assert status == 1 and "the matcher does not say why: kind 'explain' is not known" in text
 
 
-@pytest.mark.parametrize("command", [("explain", "--script", "job.sh"), ("top", "--script", "job.sh"), ("top", "12")])
-def test_who_cannot_read_the_database_is_told_what_shows_them_a_jobs_settings(
+@pytest.mark.parametrize("command", [("top", "--script", "job.sh"), ("top", "12")])
+def test_who_cannot_read_the_database_is_told_what_shows_them_a_scripts_settings(
     site: Daemon, command: tuple[str, ...]
 ) -> None:
     with as_nobody():
         status, text = run(site, *command)
-    assert status == 1 and "may not be read by this user" in text and "sbatch --reprise=explain" in text
+    assert status == 1 and "may not be read by this user" in text and "reprise match explain --script" in text
+
+
+@pytest.fixture
+def script(place: Path) -> str:
+    """A job of nobody's that is like alice's."""
+    path = place / "own.sh"
+    path.write_text(SCRIPT.replace("alice", "bob"))
+    path.chmod(0o644)
+    return str(path)
+
+
+def decisions(site: Daemon) -> int:
+    with Database.open(site.database, read_only=True) as database:
+        return database.counts()["decision"]
+
+
+def test_a_user_is_told_what_a_script_would_get_without_others_words_and_nothing_is_written(
+    site: Daemon, script: str
+) -> None:
+    run(site, "explain", "--script", script)  # imports, as root
+    before = decisions(site)
+    with as_nobody():
+        status, text = run(site, "explain", "--script", script, "--", "-p", "cpu")
+        _, as_json = run(site, "explain", "--script", script, "--json")
+    assert status == 0, text
+    assert "It would be given settings of record 1 (another user's job)" in text and "by nobody (uid 65534)" in text
+    assert re.search(r"^program +lattice +line 5 +mpirun ", text, re.MULTILINE), text
+    assert re.search(r"^nodes +4 +line \d+ +#SBATCH --nodes=4", text, re.MULTILINE), text
+    assert re.search(r"^partition +cpu +the command line", text, re.MULTILINE), text
+    told = json.loads(as_json)
+    assert told["decisions"][0]["injected"] == RULES and told["decisions"][0]["score"] is None
+    assert {one["name"]: one["line"] for one in told["understood"]}["program"] == 5
+    assert "alice" not in text + as_json
+    assert "alice" in run(site, "explain", "--script", script)[1], "root is told everything"
+    with as_nobody():
+        name = site.ask(request())["id"]
+    wait_for("a decision that came after these", lambda: written(site, name))
+    assert decisions(site) == before + 1
+
+
+def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon) -> None:
+    daemon.configure("holdout = 0.5")
+    daemon.add(mine())
+    daemon.start()
+    asked = {"v": 1, "kind": "preview", "submission": request()["submission"]}
+    verdicts = []
+    for _ in range(20):
+        assert daemon.ask(asked)["story"]["decisions"][0]["verdict"] == "apply"
+        verdicts.append(daemon.ask(request())["verdict"])
+    pairs = [set(verdicts[at : at + 2]) for at in range(0, 20, 2)]
+    assert pairs == [{"apply", "holdout"}] * 10
+
+
+def test_another_users_script_is_for_who_may_read_the_database(site: Daemon, script: str) -> None:
+    with as_nobody():
+        status, text = run(site, "explain", "--script", script, "--user", "root")
+    assert status == 1 and "leave out --user" in text
+
+
+def test_a_script_counts_as_ten_requests(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "ASKED_AT_ONCE", 25)
+    monkeypatch.setattr(service, "ASKED_PER_S", 0.001)
+    one = Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+    body = json.dumps({"v": 1, "kind": "preview", "submission": request()["submission"]}).encode()
+
+    async def ask_often() -> list[str]:
+        return [(await one.answer(body, NOBODY))[0]["kind"] for _ in range(3)]
+
+    assert asyncio.run(ask_often()) == ["explanation", "explanation", "error"]
+
+
+def test_credentials_and_what_plugins_hand_to_jobs_are_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SLURM_JWT", "SLURM_JWT_X", "SLURM_SPANK_REPRISE", "SBATCH_PARTITION"):
+        monkeypatch.setenv(name, "x")
+    (tmp_path / "job.sh").write_bytes(b"srun ./a\0\xff\n")
+    asked = preview_request(unsubmitted_script.question(Path("job.sh"), (), None, tmp_path).submission)
+    assert "SBATCH_PARTITION" in asked["submission"]["env"] and "SLURM_JWT" not in str(asked)
+    assert "SLURM_SPANK" not in str(asked)
+    read = protocol.read_request(protocol.body(asked, protocol.REQUEST_LIMIT))
+    assert isinstance(read, protocol.Preview) and read.submission.script
+    assert read.submission.script.text == "srun ./a\ufffd\ufffd\n"
 
 
 def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Path) -> None:

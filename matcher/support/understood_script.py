@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where in a batch script each thing stands that was understood of it: for who asks what a script would get.
+
+The parser tells no lines, for a decision needs none. They are found by reading beginnings of the script until what was
+understood of the whole is understood of the beginning: some ten readings for each thing, most of them remembered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from io import StringIO
+from typing import Any
+
+from reprise.database.secret_masking import masked_words
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.directives import PREFIX, read_directives
+from reprise.matcher.submission.masked_metadata import masked
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.parse import ENVIRONMENT
+from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.submission.work_limit import Work
+
+WORDS = 12
+"""Words of a line that are shown of it, and CHARACTERS of them at most."""
+CHARACTERS = 72
+COMMAND_LINE = "the command line"
+OPTIONS = {
+    "nodes": ("nodes", "ntasks"),
+    "tasks": ("ntasks", "ntasks-per-node"),
+    "tasks_per_node": ("ntasks-per-node", "ntasks"),
+    "partition": ("partition",),
+    "account": ("account",),
+    "job_name": ("job-name",),
+    "directory": ("chdir",),
+}
+"""Slurm's options that a value is of, the one that says it itself first."""
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A thing that was understood: its name among a job's metadata, its value (None: unknown), the line of the script
+    that it is of, counted from 1, and that line's first words. Where it is of something else, `source` says what."""
+
+    name: str
+    value: Any
+    line: int | None = None
+    text: str = ""
+    source: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return dataclasses.asdict(self)
+
+
+def understood(submission: Submission, metadata: Mapping[str, Any]) -> Sequence[Understood]:
+    """What was understood of a batch script. `metadata` is what its decision says of the job, secrets masked."""
+    return list(_Reader(submission, metadata).told())
+
+
+class _Reader:
+    def __init__(self, submission: Submission, metadata: Mapping[str, Any]) -> None:
+        self._submission = submission
+        self._script = submission.script
+        self._lines = list(StringIO(self._script.text)) if self._script else []  # at "\n" alone, as editors count
+        self._metadata = metadata
+        self._given = parse_options(SBATCH, submission.argv[1:]).values
+        self._directives = _directive_lines(self._lines)
+        self._beginning = cache(self._parsed)
+
+    def told(self) -> Iterator[Understood]:
+        program, path, options = (self._metadata.get(name) for name in ("program", "path", "options"))
+        whole = self._beginning(len(self._lines))
+        line = self._first(lambda job: job.path == whole.path) if program and path == whole.path else None
+        line = line or self._line_that_holds(str(path or ""))
+        yield self._of_line("program", program or None, line)
+        if path and path != program:
+            yield self._of_line("path", path, line)
+        if options:
+            yield self._of_line("options", options, self._of_options(whole, line))
+        for name in ("nodes", "tasks", "tasks_per_node", "partition", "account", "job_name", "directory"):
+            value = self._metadata.get(name)
+            yield self._of_option(name, value if value not in ("", None) else None, line)
+        modules = self._metadata.get("modules")
+        if not modules:
+            yield Understood("modules", modules)
+        for module in modules or ():
+            yield self._of_line("modules", module, self._of_module(module, whole))
+
+    def _parsed(self, count: int) -> JobMetadata:
+        """What the parser understands of so many lines."""
+        if not self._script:
+            return JobMetadata("")
+        script = dataclasses.replace(self._script, text="".join(self._lines[:count]))
+        return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
+
+    def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
+        """The line from which on something is understood; None where the whole script does not tell it either."""
+        low, high = 0, len(self._lines)
+        if not found(self._beginning(high)) or found(self._beginning(0)):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if found(self._beginning(middle)) else (middle, high)
+        return high
+
+    def _of_options(self, whole: JobMetadata, line: int | None) -> int | None:
+        """The line with the first of the program's options; `line` is the program's."""
+        if line is None:
+            return None
+        return self._first(lambda job: job.path == whole.path and bool(job.options)) or line
+
+    def _of_module(self, module: str, whole: JobMetadata) -> int | None:
+        found = self._first(lambda job: module in job.modules) if module in whole.modules else None
+        return found or self._line_that_holds(module)
+
+    def _line_that_holds(self, text: str) -> int | None:
+        """The first line that is no comment and holds the text."""
+        numbered = enumerate(self._lines, 1)
+        return next((n for n, line in numbered if text and text in line and not line.lstrip().startswith("#")), None)
+
+    def _of_option(self, name: str, value: Any, program_line: int | None) -> Understood:
+        variables = ENVIRONMENT["sbatch"]
+        for option in OPTIONS[name] if value is not None else ():
+            if option in self._given:
+                return Understood(name, value, source=COMMAND_LINE)
+            variable = next((one for one in variables.get(option, ()) if one in self._submission.env), None)
+            if variable:
+                return Understood(name, value, source=variable)
+            if option in self._directives:
+                return self._of_line(name, value, self._directives[option])
+        return self._of_line(name, value, program_line if name == "tasks" and value is not None else None)
+
+    def _of_line(self, name: str, value: Any, line: int | None) -> Understood:
+        return Understood(name, value, line, _shown(self._lines[line - 1]) if line else "")
+
+
+def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
+    """The line of each option that `#SBATCH` lines give: the last that says what the script as a whole says."""
+    whole = read_directives("".join(lines), Work())
+    found = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            if line.startswith(PREFIX):
+                options = read_directives(line, Work())
+                found.update({name: number for name, value in options.items() if whole.get(name) == value})
+        else:
+            break
+    return found
+
+
+def _shown(line: str) -> str:
+    """The first words of a line, without secrets."""
+    words = masked_words(line.split())
+    text = " ".join(words[:WORDS])
+    cut = text[:CHARACTERS]
+    return cut if len(words) <= WORDS and cut == text else f"{cut} ..."

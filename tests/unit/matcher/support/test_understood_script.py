@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was understood of a script, and the line that each thing is of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.masked_metadata import masked
+from reprise.matcher.support.explanation import understood_rows
+from reprise.matcher.support.understood_script import COMMAND_LINE, Understood, understood
+
+HEAD = "#!/bin/bash\n#SBATCH --job-name=flow\n#SBATCH -N 4 -p cpu\n\n"
+
+
+def of(text: str, *argv: str, env: Mapping[str, str] | None = None, **changes: Any) -> dict[str, Understood]:
+    """What was understood, by name; of several modules, the last."""
+    submission = dataclasses.replace(Submission.for_script("/home/eve/job.sh", text, argv), env=env or {})
+    job = masked(parse(submission, user="eve", submit_time=0.0)).to_json()
+    return {one.name: one for one in understood(submission, {**job, **changes})}
+
+
+def test_each_thing_has_the_line_that_it_is_of() -> None:
+    found = of(f"{HEAD}module load gcc/12\nsrun -n 64 ./flow.x --size 9\n")
+    told = {name: (one.value, one.line, one.text) for name, one in found.items() if one.line}
+    assert told == {
+        "program": ("flow.x", 6, "srun -n 64 ./flow.x --size 9"),
+        "path": ("./flow.x", 6, "srun -n 64 ./flow.x --size 9"),
+        "options": ({"size": ["9"]}, 6, "srun -n 64 ./flow.x --size 9"),
+        "nodes": (4, 3, "#SBATCH -N 4 -p cpu"),
+        "partition": ("cpu", 3, "#SBATCH -N 4 -p cpu"),
+        "tasks": (64, 6, "srun -n 64 ./flow.x --size 9"),
+        "job_name": ("flow", 2, "#SBATCH --job-name=flow"),
+        "modules": ("gcc/12", 5, "module load gcc/12"),
+    }
+    assert found["account"] == Understood("account", None), "not in the script"
+
+
+def test_a_command_over_several_lines_is_shown_where_the_program_stands() -> None:
+    found = of(f"{HEAD}HERE=/opt/flow\nmkdir x\nsrun \\\n  $HERE/bin/flow.x \\\n  --size 9\necho done\n")
+    assert (found["program"].value, found["program"].line) == ("flow.x", 8)
+    assert (found["options"].line, found["options"].text) == (9, "--size 9")
+
+
+def test_the_command_line_and_variables_win_over_the_script() -> None:
+    found = of(f"{HEAD}srun ./flow.x\n", "-N2", env={"SBATCH_PARTITION": "gpu"})
+    assert (found["nodes"].value, found["nodes"].source, found["nodes"].line) == (2, COMMAND_LINE, None)
+    assert (found["partition"].value, found["partition"].source) == ("gpu", "SBATCH_PARTITION")
+
+
+def test_of_an_option_given_twice_the_line_that_counts_is_told() -> None:
+    assert of("#!/bin/sh\n#SBATCH -N 2\n#SBATCH -N 4\nsrun ./a\n#SBATCH -N 8\n")["nodes"].line == 3
+
+
+def test_what_is_unknown_has_no_line() -> None:
+    found = of("#!/bin/sh\n#SBATCH -N 2-4\n")
+    assert (found["program"], found["nodes"]) == (Understood("program", None), Understood("nodes", None))
+
+
+def test_a_program_that_this_release_reads_otherwise_is_looked_for_by_its_path() -> None:
+    assert of(f"{HEAD}# ./other\nsrun ./flow.x\nrun ./other\n", program="other", path="./other")["program"].line == 7
+    assert of(f"{HEAD}srun ./flow.x\n", program="other", path="./other")["program"].line is None
+
+
+def test_a_script_for_another_interpreter_is_itself_the_program() -> None:
+    assert of("#!/usr/bin/env python3\nimport flow\n")["program"].line == 1
+
+
+@pytest.mark.parametrize("text", ["", "\n", "#SBATCH", "\\\n" * 9, "'", "$((", "srun", "\x0c\x85\u2028"])
+def test_whatever_the_script_is_something_is_told(text: str) -> None:
+    assert "program" in of(text)
+
+
+def test_secrets_of_a_line_are_not_shown() -> None:
+    found = of(f"{HEAD}srun ./flow.x --password hunter2\n")
+    assert "hunter2" not in str(found) and found["program"].text == "srun ./flow.x --password ***"
+
+
+def test_a_long_line_is_cut() -> None:
+    assert of(f"{HEAD}srun ./flow.x {'--word ' * 50}\n")["program"].text.endswith(" ...")
+
+
+def test_rows_say_unknown_and_none_and_name_each_thing_once() -> None:
+    modules = [Understood("modules", "gcc", 3, "module load gcc mpi"), Understood("modules", "mpi", 3)]
+    assert list(understood_rows([Understood("program", None), *modules])) == [
+        ("program", "unknown", "", ""),
+        ("modules", "gcc", "line 3", "module load gcc mpi"),
+        ("", "mpi", "line 3", ""),
+    ]
+    assert list(understood_rows([Understood("modules", [])])) == [("modules", "none", "", "")]
+    assert list(understood_rows([Understood("nodes", 4, source=COMMAND_LINE)])) == [("nodes", "4", COMMAND_LINE, "")]
