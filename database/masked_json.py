@@ -22,10 +22,13 @@ from reprise.database.secret_names import Likely, likely
 from reprise.database.secret_programs import HABITS, NONE, Habits, habits_of_program
 from reprise.database.secret_shapes import REMEMBERED_LENGTH, looks_drawn
 
-_SKETCH = re.compile(r"[0-9A-Za-z+-]{32}")  # of matcher.submission.sketch
+_SKETCHED = ("script", "functions", "imports", "contents", "build_id")
+"""Metadata that holds sketches (matcher.submission.sketch), or a build-id: they look as if drawn by chance."""
+_SKETCH = re.compile(r"[0-9A-Za-z+-]{32}|[0-9a-f]{40}")
+_OWN = rf'"({_SKETCH.pattern})"'
+_SIDE = rf'(?:{_OWN}|""|null)'
 _SKETCHES = re.compile(
-    r'"script":"([0-9A-Za-z+-]{32})"'
-    r'|"left":(?:"([0-9A-Za-z+-]{32})"|""|null),"name":"script","right":(?:"([0-9A-Za-z+-]{32})"|""|null)'
+    rf'"(?:{"|".join(_SKETCHED)})":{_OWN}|"left":{_SIDE},"name":"(?:{"|".join(_SKETCHED)})","right":{_SIDE}'
 )
 
 
@@ -52,7 +55,7 @@ def may_hold_secret(json_text: str) -> bool:
     if "\\" in json_text:
         return True
     texts = set(json_text.split('"')[1::2])
-    if "script" in texts:
+    if not texts.isdisjoint(_SKETCHED):
         texts.difference_update(*_SKETCHES.findall(json_text))
     found = set(map(_suspicion, texts))
     return _CERTAIN in found or {_HINT, _DRAWN} <= found
@@ -85,9 +88,9 @@ def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
     own: dict[str, Any] = {}
     if isinstance(value.get("program"), str) and isinstance(value.get("options"), Mapping):
         own["options"] = _masked_json_options(value["options"], habits_of(value))
-        own["script"] = _masked_sketch(value.get("script"))
+        own.update({name: _masked_sketch(value[name]) for name in _SKETCHED if name in value})
     elif isinstance(value.get("name"), str) and "left" in value and "right" in value:
-        of_side = _masked_sketch if value["name"] == "script" else lambda side: _masked_json_options(side, habits)
+        of_side = _masked_sketch if value["name"] in _SKETCHED else lambda side: _masked_json_options(side, habits)
         own = {side: of_side(value[side]) for side in ("left", "right")}
     return {
         masked_key(key, NONE): own[key] if key in own else _masked_under(key, one, habits) for key, one in value.items()
@@ -95,7 +98,7 @@ def _masked_mapping(value: Mapping[str, Any], habits: Habits) -> dict[str, Any]:
 
 
 def _masked_sketch(value: Any) -> Any:
-    """A script's sketch, which looks as if drawn by chance, stays."""
+    """A sketch or a build-id stays."""
     return value if isinstance(value, str) and _SKETCH.fullmatch(value) else masked_json(value)
 
 

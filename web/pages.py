@@ -33,7 +33,7 @@ from reprise.web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staf
 
 router = APIRouter(include_in_schema=False)
 
-SKETCHED = "script"  # the field that models compare by a sketch
+SKETCHED = ("script", "functions", "imports", "contents", "build_id")  # parts that hold a sketch, or a hash
 SKETCH_SHOWN = 12  # characters
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]
@@ -176,8 +176,8 @@ def _decision(story: Story, one: Explained) -> dict[str, Any]:
 
 
 def _shown(step: explanation.Step) -> explanation.Step:
-    """A script's sketch by its beginning: nobody reads more of it than whether it is the same."""
-    if step.name != SKETCHED:
+    """A sketch by its beginning: nobody reads more of it than whether it is the same."""
+    if step.name not in SKETCHED:
         return step
     left, right = (text if len(text) <= SKETCH_SHOWN else f"{text[:SKETCH_SHOWN]}…" for text in (step.left, step.right))
     return dataclasses.replace(step, left=left, right=right)

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from functools import lru_cache
-from posixpath import join, normpath, splitext
 from typing import Any
 
 from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_file import is_script, placed_path
 
 
 class Kind(StrEnum):
@@ -40,19 +39,10 @@ def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 
 
-_SCRIPT = re.compile(r"\.[A-Za-z]\w*")
-
-
 def _executable(job: JobMetadata) -> str:
-    """Where the program lies; of a script also its first argument, which often says what it is to run.
-
-    What is named without a directory and is no script is found by the shell, anywhere.
-    """
-    path = job.path
-    is_script = _SCRIPT.fullmatch(splitext(path)[1]) is not None
-    if ("/" in path or is_script) and job.directory and not path.startswith(("/", "~", "$")):
-        path = normpath(join(job.directory, path))
-    return "/".join([path, *job.options.get("", ())[:1]]) if is_script else path
+    """Where the program lies; of a script also its first argument, which often says what it is to run."""
+    path = placed_path(job)
+    return "/".join([path, *job.options.get("", ())[:1]]) if is_script(job) else path
 
 
 FEATURES: dict[str, Feature] = {
@@ -77,4 +67,8 @@ FEATURES: dict[str, Feature] = {
     "modules": Feature(Kind.TEXT, lambda job, _: "/".join(job.modules)),
     "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
     "script": Feature(Kind.TEXT, lambda job, _: job.script),
+    "build_id": Feature(Kind.TEXT, lambda job, _: job.build_id),
+    "functions": Feature(Kind.TEXT, lambda job, _: job.functions),
+    "imports": Feature(Kind.TEXT, lambda job, _: job.imports),
+    "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
 }

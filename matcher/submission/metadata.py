@@ -28,7 +28,8 @@ class JobMetadata:
     is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" where Slurm is
     asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
     names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch),
-    `script_path` where that lies, absolute, for who tunes the job: it is not compared.
+    `script_path` where that lies, absolute, for who tunes the job: it is not compared. `build_id`, `functions`,
+    `imports` and `contents` say who the program is (matcher.submission.program_identity).
     """
 
     user: str
@@ -48,6 +49,10 @@ class JobMetadata:
     modules: tuple[str, ...] = ()
     script: str = ""
     script_path: str = ""
+    build_id: str = ""
+    functions: str = ""
+    imports: str = ""
+    contents: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary; `from_json` is its inverse."""

@@ -8,14 +8,12 @@ from libc.stdint cimport uint64_t
 
 def letters(list words, Py_ssize_t shuffles):
     cdef Py_ssize_t place, count = len(words) - 2
-    cdef uint64_t least, shuffle
     cdef uint64_t *sequences
     if count < 1:
         raise ValueError(f"{len(words)} words are no sequence of three")
     sequences = <uint64_t *>PyMem_Malloc(count * sizeof(uint64_t))
     if not sequences:
         raise MemoryError
-    found = []
     try:
         for place in range(count):
             sequences[place] = (
@@ -23,13 +21,27 @@ def letters(list words, Py_ssize_t shuffles):
                 + _mixed(<uint64_t>words[place + 1] * <uint64_t>0xC2B2AE3D27D4EB4F)
                 + _mixed(<uint64_t>words[place + 2] * <uint64_t>0x165667B19E3779F9)
             )
-        for shuffle in range(1, shuffles + 1):
-            least = <uint64_t>-1
-            for place in range(count):
-                least = min(least, _mixed(sequences[place] ^ (shuffle * <uint64_t>0xD6E8FEB86659FD93)))
-            found.append(_mixed(least) >> 58)
+        return _first_letters(sequences, count, shuffles)
     finally:
         PyMem_Free(sequences)
+
+
+def letters_of_set(const uint64_t[::1] items, Py_ssize_t shuffles):
+    if not items.shape[0]:
+        raise ValueError("no items are no set to sketch")
+    return _first_letters(&items[0], items.shape[0], shuffles)
+
+
+cdef list _first_letters(const uint64_t *items, Py_ssize_t count, Py_ssize_t shuffles):
+    """For each shuffle, six bits of the item that it puts first."""
+    cdef Py_ssize_t place
+    cdef uint64_t least, shuffle
+    found = []
+    for shuffle in range(1, shuffles + 1):
+        least = <uint64_t>-1
+        for place in range(count):
+            least = min(least, _mixed(items[place] ^ (shuffle * <uint64_t>0xD6E8FEB86659FD93)))
+        found.append(_mixed(least) >> 58)
     return found
 
 

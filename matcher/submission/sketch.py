@@ -16,6 +16,9 @@ import zlib
 from functools import lru_cache
 from itertools import islice
 
+import numpy as np
+import numpy.typing as npt
+
 from reprise.matcher.submission import minwise
 
 SIZE = 32
@@ -34,7 +37,22 @@ def sketch(script: str) -> str:
     if not words:
         return ""
     numbers = [_number(word) for word in words] + [0] * (SHINGLE - len(words))
-    return "".join([LETTERS[number] for number in minwise.letters(numbers, SIZE)])
+    return _text(minwise.letters(numbers, SIZE))
+
+
+def set_sketch(items: npt.NDArray[np.uint64]) -> str:
+    """Return the sketch of a set, given a number below 2**64 for each item; "" for an empty set."""
+    return _text(minwise.letters_of_set(items, SIZE)) if len(items) else ""
+
+
+def shared(similarity: float) -> float:
+    """Return the share of common items among all, 0 to 1, that two sketches of this `hamming` similarity stand for."""
+    by_chance = 1 / len(LETTERS)
+    return max(0.0, (similarity - by_chance) / (1 - by_chance))
+
+
+def _text(numbers: list[int]) -> str:
+    return "".join([LETTERS[number] for number in numbers])
 
 
 @lru_cache(maxsize=8192)  # scripts have most words in common

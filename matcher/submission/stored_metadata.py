@@ -18,7 +18,7 @@ VALUE_LIMIT = 768
 MODULES_LIMIT = 1_536
 """Bytes of JSON for the modules of metadata that are longer."""
 OPTIONS_LIMIT = 5_120
-"""The same for its options; with both, the texts (eleven) and the keys still fit STORED_LIMIT."""
+"""The same for its options; with both, the texts (eleven, and five sketches) and the keys still fit STORED_LIMIT."""
 OMITTED = "omitted_bytes"
 """The key under which stored metadata tells how many bytes of JSON were left out."""
 MARK = "..."

@@ -41,6 +41,10 @@ JOBS = st.builds(
     directory=st.sampled_from(NAMES),
     account=st.sampled_from(["a", "b", ""]),
     script=st.sampled_from(["", 32 * "x", 16 * "y" + 16 * "x", 31 * "x" + "é", "xy", 33 * "x"]),
+    build_id=st.sampled_from(["", 40 * "a", 39 * "a" + "b"]),
+    functions=st.sampled_from(["", 32 * "f", 31 * "f" + "g", "f"]),
+    imports=st.sampled_from(["", 32 * "i", 8 * "abcd"]),
+    contents=st.sampled_from(["", 32 * "c", 16 * "cd"]),
 )
 TIES = st.tuples(st.integers(0, 1).map(float), st.sampled_from([0.1, 0.2]))
 
@@ -58,6 +62,10 @@ def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Mod
         {"feature": "job_name", "comparer": "levenshtein"},
         {"feature": "directory", "comparer": "levenshtein", "clean": False},
         {"feature": "script", "comparer": "hamming"},
+        {"feature": "build_id", "comparer": "exact"},
+        {"feature": "functions", "comparer": "hamming"},
+        {"feature": "imports", "comparer": "hamming"},
+        {"feature": "contents", "comparer": "hamming"},
         {"feature": "path", "comparer": "soft-tfidf", "inner_threshold": 0.8},
         {"feature": "options", "comparer": "options"},
         {"feature": "nodes", "comparer": "ratio"},

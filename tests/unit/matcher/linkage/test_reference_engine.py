@@ -61,6 +61,10 @@ JOBS = st.builds(
     launcher=st.sampled_from(["", "srun", "mpirun"]),
     modules=st.lists(WORDS, max_size=3).map(tuple),
     script=st.sampled_from(["", "ab", "abc", "xbc", "abcd"]),
+    build_id=st.sampled_from(["", "a1", "b2"]),
+    functions=st.sampled_from(["", 32 * "f", 31 * "f" + "g", "f"]),
+    imports=st.sampled_from(["", 32 * "i", 8 * "abcd"]),
+    contents=st.sampled_from(["", 32 * "c", 16 * "cd"]),
 )
 
 
@@ -257,6 +261,10 @@ LOG_ODDS_PARTS: list[dict[str, Any]] = [
     {"feature": "option_keys", "comparer": "options", "curve": [[0, -1], [1, 2]]},
     {"feature": "executable", "comparer": "soft-tfidf", "digits": False, "curve": [[0, -1], [0.5, 0], [1, 2]]},
     {"feature": "script", "comparer": "hamming", "curve": [[0, -1], [0.5, 0], [1, 2]], "unknown": -1},
+    {"feature": "build_id", "comparer": "exact", "curve": [[0, -1], [1, 4]]},
+    {"feature": "functions", "comparer": "hamming", "curve": [[0, -2], [0.5, 0], [1, 3]], "unknown": 0.5},
+    {"feature": "imports", "comparer": "hamming", "curve": [[0, -1], [1, 1]]},
+    {"feature": "contents", "comparer": "hamming", "curve": [[0, -2], [0.3, 1], [1, 2]], "unknown": -0.5},
     {"feature": "nodes", "comparer": "ratio", "curve": [[0, -2], [0.5, 0], [1, 2]], "unknown": -0.5},
     {"feature": "tasks", "comparer": "absolute", "maximum": 5000, "curve": [[0, -1], [1, 2]]},
     {"feature": "tasks_per_node", "comparer": "circular", "period": 7, "curve": [[0, -1], [1, 1]], "unknown": 0.25},

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An executable's own words: its build-id, the names that it defines and shares with libraries, and its texts.
+
+The names are those of global functions and variables and of source files: a compiler keeps them whatever it is told,
+while it makes and removes local functions and instances of templates. Of ten programs, each built with -O0, -O2 and
+-O3 -march=native, any two builds had at least 0.96 of these names in common, and as little as 0.13 of all functions'.
+
+Only what is needed is read, by offsets that may be any: each is checked against the file, and every table is cut at a
+number of entries. Numbers of items are those of `name_numbers`.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError
+from reprise.matcher.identity.name_numbers import name_numbers
+
+MAGIC = b"\x7fELF"
+SECTIONS = 4096  # that are looked at; executables have some 40
+TABLE_BYTES = 6 << 20  # of a table of symbols or names that are read: 260,000 symbols
+TEXT_BYTES = 1 << 20  # of constants that are read
+NOTE_BYTES = 4096
+NEEDED = 1024  # entries of the dynamic section
+
+SYMTAB, STRTAB, DYNAMIC, NOTE, DYNSYM = 2, 3, 6, 7, 11  # types of sections
+VARIABLE, FUNCTION, SOURCE_FILE, INDIRECT_FUNCTION = 1, 2, 4, 10  # types of symbols
+GLOBAL = 1  # how a symbol is bound
+NEEDED_TAG = 1
+BUILD_ID = 3  # type of a note of "GNU"
+
+_TEXT = re.compile(rb"[\t\n\r\x20-\x7e]{6,}(?=\0)")
+_OF_THE_TOOLCHAIN = b"""
+_init _fini _start main __libc_csu_init __libc_csu_fini __do_global_dtors_aux deregister_tm_clones register_tm_clones
+frame_dummy _dl_relocate_static_pie __stack_chk_fail __stack_chk_fail_local __cxa_finalize __gmon_start__
+_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __libc_start_main atexit call_weak_fn _IO_stdin_used
+__dso_handle __TMC_END__
+stdin stdout stderr optarg optind opterr optopt environ __environ crtstuff Scrt1 crt1 crti crtn abi-note init
+"""
+
+Items = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Executable:
+    """`names` are of what it defines, `imports` of the libraries that it needs and of what they and it give each other,
+    `texts` are its constants."""
+
+    build_id: str
+    names: Items
+    imports: Items
+    texts: Items
+
+
+@dataclass(frozen=True)
+class _Section:
+    kind: int
+    start: int
+    size: int
+    link: int
+    info: int
+    name: bytes
+
+
+def read_executable(file: BoundedFile) -> Executable:
+    """Read an ELF file of 32 or 64 bits in either byte order. Raises NotIdentifiedError where it is malformed."""
+    header = file.read(0, 64)
+    if len(header) < 52 or header[:4] != MAGIC or header[4] not in (1, 2) or header[5] not in (1, 2):
+        raise NotIdentifiedError("it is no ELF file")
+    layout = _Layout("<" if header[5] == 1 else ">", wide=header[4] == 2)
+    sections = _sections(file, layout, header)
+    own, _ = _symbols(file, layout, sections, SYMTAB)
+    _, shared = _symbols(file, layout, sections, DYNSYM)
+    return Executable(
+        build_id=_build_id(file, layout, sections),
+        names=_distinct(own),
+        imports=_distinct(np.concatenate([shared, _libraries(file, layout, sections)])),
+        texts=_texts(file, sections),
+    )
+
+
+class _Layout:
+    """How this file's numbers lie."""
+
+    def __init__(self, order: str, *, wide: bool) -> None:
+        self.order = order
+        self.wide = wide
+        self.section = struct.Struct(f"{order}{'IIQQQQIIQQ' if wide else 'IIIIIIIIII'}")
+        word = "u8" if wide else "u4"
+        sides = [("value", order + word), ("size", order + word)]
+        rest = [("info", "u1"), ("other", "u1"), ("section", order + "u2")]
+        self.symbol = np.dtype([("name", order + "u4"), *((rest + sides) if wide else (sides + rest))])
+        self.dynamic = np.dtype([("tag", order + word), ("value", order + word)])
+
+    def places(self, header: bytes) -> tuple[int, int, int, int]:
+        """Where the sections' headers begin, the size of one, their number, and which holds their names."""
+        start = struct.unpack_from(self.order + ("Q" if self.wide else "I"), header, 40 if self.wide else 32)[0]
+        size, count, names = struct.unpack_from(self.order + "HHH", header, 58 if self.wide else 46)
+        return start, size, count, names
+
+
+def _sections(file: BoundedFile, layout: _Layout, header: bytes) -> list[_Section]:
+    start, size, count, names_at = layout.places(header)
+    if size != layout.section.size:
+        return []
+    table = file.read(start, min(count, SECTIONS) * size)
+    rows = list(layout.section.iter_unpack(table[: len(table) // size * size]))
+    names = file.read(rows[names_at][4], min(rows[names_at][5], 1 << 16)) if names_at < len(rows) else b""
+    return [
+        _Section(kind, at, length, link, info, names[name:].partition(b"\0")[0][:64] if name < len(names) else b"")
+        for name, kind, _, _, at, length, link, info, _, _ in rows
+    ]
+
+
+def _of_kind(sections: list[_Section], kind: int) -> _Section | None:
+    return next((section for section in sections if section.kind == kind), None)
+
+
+def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind: int) -> tuple[Items, Items]:
+    """The names of a table that identify a program, and all of its names; none where there is no such table."""
+    table = _of_kind(sections, kind)
+    if table is None or table.link >= len(sections):
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    data = file.read(table.start, min(table.size, TABLE_BYTES))
+    symbols = np.frombuffer(data, layout.symbol, len(data) // layout.symbol.itemsize)
+    names = sections[table.link]
+    texts = file.read(names.start, min(names.size, TABLE_BYTES))
+    kinds, binding = symbols["info"] & 15, symbols["info"] >> 4
+    is_own = np.isin(kinds, (VARIABLE, FUNCTION, INDIRECT_FUNCTION)) & (binding == GLOBAL) & (symbols["section"] != 0)
+    starts = symbols["name"].astype(np.uint32)
+    return name_numbers(texts, starts[is_own | (kinds == SOURCE_FILE)]), name_numbers(texts, starts)
+
+
+def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> Items:
+    """The needed libraries without their versions: `libhdf5.so.103` is `libhdf5`."""
+    table = _of_kind(sections, DYNAMIC)
+    if table is None or table.link >= len(sections):
+        return np.empty(0, np.uint64)
+    data = file.read(table.start, min(table.size, NEEDED * layout.dynamic.itemsize))
+    entries = np.frombuffer(data, layout.dynamic, len(data) // layout.dynamic.itemsize)
+    names = sections[table.link]
+    texts = file.read(names.start, min(names.size, TABLE_BYTES))
+    starts = entries["value"][entries["tag"] == NEEDED_TAG]
+    return name_numbers(texts, starts[starts < len(texts)].astype(np.uint32))
+
+
+def _build_id(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> str:
+    for section in sections:
+        if section.kind != NOTE:
+            continue
+        notes = file.read(section.start, min(section.size, NOTE_BYTES))
+        if len(notes) < 16:
+            continue
+        name, size, kind = struct.unpack_from(layout.order + "III", notes)
+        if kind == BUILD_ID and name == 4 and notes[12:16] == b"GNU\0" and 8 <= size <= 32:
+            return notes[16 : 16 + size].hex()
+    return ""
+
+
+def _texts(file: BoundedFile, sections: list[_Section]) -> Items:
+    """Its text constants, which stay the same whatever the compiler is told; blanks at their ends do not count."""
+    constants = next((section for section in sections if section.name == b".rodata"), None)
+    if constants is None:
+        return np.empty(0, np.uint64)
+    data = file.read(constants.start, min(constants.size, TEXT_BYTES))
+    found = {zlib.crc32(text.strip()) for text in _TEXT.findall(data)}
+    return np.array(sorted(found), np.uint64)
+
+
+def _distinct(names: Items) -> Items:
+    return np.setdiff1d(names, _ignored())
+
+
+def _ignored() -> Items:
+    table = b"\0".join(_OF_THE_TOOLCHAIN.split()) + b"\0"
+    starts = [0, *(place + 1 for place, letter in enumerate(table[:-1]) if not letter)]
+    return name_numbers(table, np.array(starts, np.uint32))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identify a program by its file, and remember files that have not changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError, Version, opened
+from reprise.matcher.identity.elf_file import MAGIC, read_executable
+from reprise.matcher.identity.script_file import SCRIPT_BYTES, read_script
+from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity
+from reprise.matcher.submission.sketch import set_sketch
+
+log = logging.getLogger(__name__)
+
+BUDGET = 24 << 20
+"""Bytes read of one file at most: three tables of symbols with their names, and its constants."""
+FEWEST = 4
+"""Items of which a sketch is made. `main.c` alone is in the programs of many."""
+MOST = 4096
+"""Items of which a sketch is made: those with the lowest numbers, the same of every build."""
+REMEMBERED = 4096
+"""Files whose identity is kept: 1 KiB each."""
+
+
+class Identifier:
+    """Identifies files. Any thread may ask."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._known: OrderedDict[Version, ProgramIdentity] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def identify(self, path: str, deadline: float) -> ProgramIdentity:
+        """Return the identity of the program at an absolute path, UNKNOWN where it cannot be read.
+
+        Nothing is begun after `deadline` (of time.monotonic), but a file system that hangs holds the thread.
+        """
+        try:
+            with opened(path, BUDGET, deadline) as file:
+                found = self._known.get(file.version)
+                if found is None:
+                    found = identity_of(file)
+                    self._remember(file.version, found)
+                return found
+        except (OSError, ValueError, NotIdentifiedError) as error:  # ValueError: a NUL in the path
+            log.debug("%s is not identified: %s", path, error)
+            return UNKNOWN
+
+    def _remember(self, version: Version, found: ProgramIdentity) -> None:
+        with self._changing:
+            self._known[version] = found
+            while len(self._known) > self._remembered:
+                self._known.popitem(last=False)
+
+
+def identity_of(file: BoundedFile) -> ProgramIdentity:
+    """Read who an executable or a script is; UNKNOWN of any other file. Raises NotIdentifiedError or OSError."""
+    beginning = file.read(0, 512)
+    if beginning.startswith(MAGIC):
+        found = read_executable(file)
+        return ProgramIdentity(
+            build_id=found.build_id,
+            functions=_sketch(found.names),
+            imports=_sketch(found.imports),
+            contents=_sketch(found.texts),
+        )
+    if not beginning or b"\0" in beginning:
+        return UNKNOWN
+    script = read_script(file.read(0, SCRIPT_BYTES).decode(errors="replace"))
+    return ProgramIdentity("", _sketch(script.functions), _sketch(script.imports), script.contents)
+
+
+def _sketch(items: npt.NDArray[np.uint64]) -> str:
+    return "" if len(items) < FEWEST else set_sketch(np.unique(items)[:MOST])

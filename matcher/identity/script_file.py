@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A script's own words: the functions that it defines and what it imports, in the languages that jobs are written in.
+
+Lines are read by patterns, not parsed: Python, R, Julia, shell and Perl have few ways to say either.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from reprise.matcher.submission.sketch import sketch
+
+SCRIPT_BYTES = 1 << 18  # that are read; a longer script is known by its beginning
+
+_FUNCTIONS = re.compile(
+    r"^[ \t]*(?:(?:async[ \t]+)?def|class|function|sub|struct|mutable[ \t]+struct|macro)[ \t]+([A-Za-z_][\w.!:]*)"
+    r"|^[ \t]*([A-Za-z_][\w.]*)[ \t]*(?:<-|=)[ \t]*function\b"
+    r"|^[ \t]*([A-Za-z_]\w*)[ \t]*\([ \t]*\)[ \t]*\{",
+    re.MULTILINE,
+)
+_IMPORTS = re.compile(
+    r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import\b"
+    r"|^[ \t]*(?:import|using|use|require|source|\.)[ \t]+([\w./:, \t]+)"
+    r"|\b(?:library|require|requireNamespace|include|source)[ \t]*\([ \t]*[\"']?([\w./]+)",
+    re.MULTILINE,
+)
+_MODULE = re.compile(r"[\w./:]+")
+
+
+@dataclass(frozen=True)
+class ScriptFile:
+    """`functions` and `imports` are numbers that stand for names, `contents` is the sketch of the words."""
+
+    functions: npt.NDArray[np.uint64]
+    imports: npt.NDArray[np.uint64]
+    contents: str
+
+
+def read_script(text: str) -> ScriptFile:
+    """Read a script, whatever its language."""
+    functions = {name for found in _FUNCTIONS.findall(text) for name in found if name}
+    imports = {module for found in _IMPORTS.findall(text) for names in found for module in _modules(names)}
+    return ScriptFile(_numbers(functions), _numbers(imports), sketch(text))
+
+
+def _modules(names: str) -> list[str]:
+    """The modules of `numpy as np, scipy.linalg`, each by what it is a part of."""
+    listed = (_MODULE.match(name.strip()) for name in names.split(","))
+    return [found.group().partition(".")[0] or found.group() for found in listed if found]
+
+
+def _numbers(names: set[str]) -> npt.NDArray[np.uint64]:
+    return np.array(sorted(zlib.crc32(name.encode(errors="replace")) for name in names), np.uint64)
