@@ -68,7 +68,7 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
             build_id=found.build_id,
             functions=_sketch(found.names),
             imports=_sketch(found.imports),
-            contents=_sketch(found.texts),
+            contents=_sketch(found.words),
         )
     if not beginning or b"\0" in beginning:
         return UNKNOWN

@@ -11,8 +11,8 @@ class ProgramIdentity:
     """A program's file in parts from which nothing but their likeness can be read; "" is unknown.
 
     `build_id` is the linker's, in hexadecimal digits. The others are sketches (matcher.submission.sketch):
-    `functions` of the names of what the file defines, `imports` of what it uses of others, `contents` of its text
-    constants or, for a script, of its words.
+    `functions` of the names of what the file defines, `imports` of what it uses of others, `contents` of the words
+    of its text constants or, for a script, of its own.
     """
 
     build_id: str = ""

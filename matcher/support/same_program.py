@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise.matcher.submission.sketch import shared
 
-_WHAT = {"functions": "function names", "contents": "text", "imports": "what it uses of libraries and modules"}
+_WHAT = {"functions": "function names", "contents": "words", "imports": "what it uses of libraries and modules"}
 """What the parts of a program's identity are shares of, the weightiest first."""
 REBUILT = 0.8
 """Share of common names from which two programs count as builds of one: builds measured had 0.9 or more, strangers

@@ -15,11 +15,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reprise.matcher.identity.bounded_file import NotIdentifiedError, opened
-from reprise.matcher.identity.elf_file import DYNAMIC, DYNSYM, NOTE, STRTAB, SYMTAB, Executable, read_executable
+from reprise.matcher.identity.elf_file import (
+    DYNAMIC,
+    DYNSYM,
+    NOTE,
+    STRTAB,
+    SYMTAB,
+    TEXT_BYTES,
+    Executable,
+    read_executable,
+)
 from reprise.matcher.identity.name_numbers import name_numbers
 
 GLOBAL_FUNCTION, LOCAL_FUNCTION, WEAK_FUNCTION, SOURCE_FILE, IMPORT = 0x12, 0x02, 0x22, 0x04, 0x10
 BUILD_ID = bytes(range(20))
+CONSTANTS = b"usage: solver FILE\n\0\0abc\0residual %g\0"
 LAYOUTS = [(order, wide) for order in "<>" for wide in (True, False)]
 
 
@@ -34,7 +44,7 @@ def numbers(*names: str) -> set[int]:
     return set(name_numbers(table, starts).tolist())
 
 
-def elf(order: str, wide: bool) -> bytes:
+def elf(order: str, wide: bool, constants: bytes = CONSTANTS) -> bytes:
     """An ELF file with symbols of all kinds, a needed library, a build-id and constants."""
     names = b"\0solve\0helper\0inline_one\0solver.c\0MPI_Send@MPI_4\0libhdf5.so.103\0"
 
@@ -57,7 +67,7 @@ def elf(order: str, wide: bool) -> bytes:
         (DYNSYM, symbol("MPI_Send", IMPORT, 0), 1, 0),
         (DYNAMIC, needed, 1, 0),
         (NOTE, note, 0, 0),
-        (1, b"usage: solver FILE\n\0\0abc\0residual %g\0", 0, 1),
+        (1, constants, 0, 1),
         (STRTAB, section_names, 0, 0),
     ]
     size = 64 if wide else 52
@@ -83,11 +93,12 @@ def test_a_file_of_any_width_and_byte_order_is_read(order: str, wide: bool, tmp_
     assert found.build_id == BUILD_ID.hex()
     assert set(found.names.tolist()) == numbers("solve", "solver")
     assert set(found.imports.tolist()) == numbers("MPI_Send", "libhdf5")
-    assert len(found.texts) == 2
+    assert len(found.words) == 4
 
 
 @given(st.sampled_from(LAYOUTS), st.integers(0, 1500), st.binary(max_size=8), st.integers(0, 1500))
 @example(("<", True), 40, b"\xff" * 8, 1500)
+@example(("<", True), 0, b"", 52)
 @settings(deadline=None)
 def test_a_damaged_file_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, layout: tuple[str, bool], at: int, what: bytes, end: int
@@ -124,7 +135,7 @@ int main(int argc, char **argv) {
 """
 
 
-def test_names_and_texts_stay_over_builds(tmp_path: Path) -> None:
+def test_names_and_words_stay_over_builds(tmp_path: Path) -> None:
     (tmp_path / "model.c").write_text(SOURCE)
     builds = []
     for number, flags in enumerate((["-O0"], ["-O3", "-march=native"], ["-O2", "-g", "-D_FORTIFY_SOURCE=2"])):
@@ -133,9 +144,18 @@ def test_names_and_texts_stay_over_builds(tmp_path: Path) -> None:
         builds.append(read(program))
     for one in builds:
         assert set(one.names.tolist()) == numbers("tolerance", "advance", "report", "usage", "model.c")
-        assert set(one.texts.tolist()) == set(builds[0].texts.tolist())
+        assert one.words.tolist() == builds[0].words.tolist()
     assert len({one.build_id for one in builds}) == 3
     subprocess.run(["strip", program], check=True)
     stripped = read(program)
     assert not len(stripped.names)
-    assert (stripped.build_id, *stripped.imports, *stripped.texts) == (one.build_id, *one.imports, *one.texts)
+    assert (stripped.build_id, *stripped.imports, *stripped.words) == (one.build_id, *one.imports, *one.words)
+
+
+def test_constants_of_any_kind_are_read_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    for constants in (b"a" * TEXT_BYTES, b"a b\t" * (TEXT_BYTES // 4), b"abcdef\0" * (TEXT_BYTES // 7)):
+        path.write_bytes(elf("<", True, constants))
+        begun = time.process_time()
+        read(path)
+        assert time.process_time() - begun < 1

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a program is recognised when nothing but its file tells who it is.
+
+    python -m bench.recognition.masked_names [--fit]
+
+Builds `PROGRAMS` from source in five ways each (`BUILDS`). Program, path, job name and directory are masked: a job has
+a user, a size, and the identity of its file. Each build in turn is of the tuned jobs, and the four others ask, as do
+`OTHERS` executables of this host. The model is `site`, with `identity_field.toml` where it has no such field. The last
+line is a JSON object: `masked_names_recall` is the share of builds that match their own program, `masked_names_false`
+the number of others that match any. `--fit` prints, for each part, how many pairs of one program and of two have each
+similarity, and the bits that follow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from reprise.matcher.identity.elf_file import MAGIC
+from reprise.matcher.identity.identify import Identifier
+from reprise.matcher.linkage import Engine, LinkableRecord, Model
+from reprise.matcher.linkage.comparers import hamming
+from reprise.matcher.linkage.linkage_model import presets
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_identity import ProgramIdentity
+
+ROOT = Path(__file__).parents[2]
+FIELD = Path(__file__).with_name("identity_field.toml")
+SOURCES = ("accelerators", "bench", "demo", "tuner/programs")
+PROGRAMS = {
+    "cg": "bench/apps/cg.c",
+    "ft": "bench/apps/ft.c",
+    "mpiio": "bench/mpiio/mpiio.c",
+    "fakeapp": "bench/fakeapp/fakeapp.c",
+    "reprise-collbench": "tuner/programs/collbench/collbench.c",
+    "reprise-rulesprobe": "tuner/programs/collbench/rulesprobe.c",
+    "solver": "demo/solver.c",
+}
+"""Programs, each with the source that is edited. Some share sources: cg and ft, mpiio and fakeapp, the last but one."""
+BUILDS = {"O0": "-O0", "O2": "-O2", "O3": "-O3 -march=native", "edited": "-O2", "stripped": "-O1"}
+EDIT = '\nint one_more_step(int n);\nint one_more_step(int n) { return printf("one more step after %d\\n", n); }\n'
+OTHERS = 200
+WAIT_S = 10.0  # the bench measures likeness, not time
+
+Builds = dict[tuple[str, str], ProgramIdentity]
+
+
+def built(work: Path) -> Builds:
+    """Build all programs in all ways, and identify them."""
+    identifier, found = Identifier(), {}
+    for build, flags in BUILDS.items():
+        tree = work / build
+        for folder in SOURCES:
+            shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("build", "*.py", "landscapes"))
+        for program, source in PROGRAMS.items():
+            file = tree / source
+            if build == "edited":
+                file.write_text(file.read_text() + EDIT)
+            output = work / f"{build}-programs"
+            made = str(output / program)
+            command = ["make", "-s", "-C", str(file.parent), f"BUILD={output}", f"CFLAGS={flags} -w", made]
+            subprocess.run(command, check=True, stdout=sys.stderr)
+            if build == "stripped":
+                subprocess.run(["strip", made], check=True)
+            found[program, build] = identifier.identify(made, time.monotonic() + WAIT_S)
+    return found
+
+
+def others() -> dict[str, ProgramIdentity]:
+    """Executables of this host, evenly spaced in the order of their names."""
+    files = [file for file in sorted(Path("/usr/bin").iterdir()) if not file.is_symlink() and _is_elf(file)]
+    chosen = [files[number * len(files) // OTHERS] for number in range(OTHERS)] if len(files) > OTHERS else files
+    identifier = Identifier()
+    return {file.name: identifier.identify(str(file), time.monotonic() + WAIT_S) for file in chosen}
+
+
+def _is_elf(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(4) == MAGIC
+    except OSError:
+        return False
+
+
+def model() -> Model:
+    """The model `site`, which compares identities here if not by itself."""
+    data = tomllib.loads(presets()["site"].read_text())
+    if not any(part["feature"] == "functions" for field in data["fields"] for part in field["parts"]):
+        data["fields"] += tomllib.loads(FIELD.read_text())["fields"]
+    return Model.model_validate(data)
+
+
+def job(identity: ProgramIdentity) -> JobMetadata:
+    """A job of which no name is known."""
+    return JobMetadata("alice", nodes=4, tasks=16, tasks_per_node=4, submit_time=1.7e9, **asdict(identity))
+
+
+def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[str, Any]:
+    """Link every build, and every stranger, to the programs as they are built in each way in turn."""
+    asked = right = wrong = 0
+    false: Counter[str] = Counter()
+    missed: list[str] = []
+    programs = list(PROGRAMS)
+    for tuned in BUILDS:
+        records = [
+            LinkableRecord(number, job(builds[program, tuned]), 0.0, 0.1) for number, program in enumerate(programs)
+        ]
+        engine = Engine(model(), records, cluster_nodes=64, timezone="UTC")
+        for (program, build), identity in builds.items():
+            if build == tuned:
+                continue
+            matched = _matched(engine, identity)
+            asked += 1
+            right += matched is not None and programs[matched] == program
+            wrong += matched is not None and programs[matched] != program
+            if matched is None:
+                missed.append(f"{program} {tuned} {build}")
+        false.update(name for name, identity in strangers.items() if _matched(engine, identity) is not None)
+    return {
+        "masked_names_recall": round(right / asked, 4),
+        "masked_names_confused": round(wrong / asked, 4),
+        "masked_names_false": len(false),
+        "asked": asked,
+        "others": len(strangers),
+        "missed": missed,
+        "false": sorted(false),
+    }
+
+
+def _matched(engine: Engine, identity: ProgramIdentity) -> int | None:
+    linkage = engine.link(job(identity), k=1)
+    best = linkage.best
+    return best.record.id if best and best.score >= linkage.threshold else None
+
+
+def fit(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> Iterator[str]:
+    """The pairs of one program and of two by similarity, in tenths, and the bits of their shares."""
+    everything = [*(("", *key, one) for key, one in builds.items()), *(("*", n, "", o) for n, o in strangers.items())]
+    for part in ("functions", "imports", "contents"):
+        same: Counter[int] = Counter()
+        different: Counter[int] = Counter()
+        for (_, one, _, left), (_, other, _, right) in combinations(everything, 2):
+            values = getattr(left, part), getattr(right, part)
+            if all(values):
+                (same if one == other else different)[min(9, int(10 * hamming(*values)))] += 1
+        for tenth in range(10):
+            shares = [(count[tenth] + 0.5) / (count.total() + 5) for count in (same, different)]
+            bits = math.log2(shares[0] / shares[1])
+            yield f"{part} {tenth / 10:.1f} same {same[tenth]} different {different[tenth]} bits {bits:+.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--fit", action="store_true", help="print what the field's curves are fitted to")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        builds = built(Path(work))
+    strangers = others()
+    if arguments.fit:
+        for line in fit(builds, strangers):
+            print(line)  # noqa: T201
+    print(json.dumps(measure(builds, strangers)))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
