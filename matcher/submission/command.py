@@ -4,66 +4,139 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from posixpath import basename
 from typing import NamedTuple
 
 from reprise.matcher.submission import interpreters
+from reprise.matcher.submission.engines import ENGINES, Input, file_in_code, runs
 from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
 from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
 from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.matcher.submission.submitted import TEXT_LIMIT
+from reprise.matcher.submission.unnamed_wrappers import wrapped
 from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.work_limit import Work
-from reprise.matcher.submission.wrappers import RUNNERS, WRAPPERS, Runner
+from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS, Runner
 
+_NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
+_UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]")
+_LETTER = re.compile(r"[^\W\d_]")
+_ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
+"""A command with one of these for its only argument tells of itself."""
 _COMMANDS = frozenset(LAUNCHERS) | frozenset(WRAPPERS) | frozenset(RUNNERS) | frozenset(interpreters.INTERPRETERS)
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
+_FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
 # What an unknown variable is by its name, where it stands before a program: options of the launcher or wrapper, or
 # itself a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
+_SITE_LAUNCHER = re.compile(r"\w+[-_](mpirun|mpiexec|srun)\Z")  # a site's own, such as `site-mpirun`
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
 
 
 class Invocation(NamedTuple):
-    """What a command starts. `tasks` is what the launcher was told, None where it was not; `code` is what a shell is
-    given to run, "" where the command starts none or gives it a file."""
+    """What a command starts. `path` is "" where that cannot be seen. `tasks` is what the launcher was told, None where
+    it was not; `code` is what a shell is given to run, on its command line or in a file that the script has written."""
 
     path: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     launcher: str = ""
     tasks: int | None = None
     code: str = ""
 
 
-def resolve(argv: list[str], work: Work, stdin: str) -> Invocation | None:
-    """Look through launchers, wrappers and interpreters at what a command starts; None where it starts nothing."""
+class _Step(NamedTuple):
+    """One layer taken off a command: `argv` is what is left. Without it, `code` is run by a shell, or what is run
+    cannot be seen, or nothing is run (`runs_nothing`)."""
+
+    argv: list[str]
+    launcher: str = ""
+    tasks: int | None = None
+    code: str = ""
+    runs_nothing: bool = False
+
+
+def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
+    """Look through launchers, wrappers, engines and interpreters at what a command starts; None where it starts
+    nothing that may be the job's program. `files` are those that the script has written, by their base names."""
     launcher, tasks = "", None
     while argv:
         work.spend(2 + len(argv) // 8)
-        name = _name(argv)
-        if name in LAUNCHERS:
-            launcher = LAUNCHERS[name].called
-            told, argv = _after_srun(argv) if launcher == "srun" else _after_launcher(argv, LAUNCHERS[name])
-            tasks = told or tasks
-        elif name in RUNNERS and (inside := _in_runner(argv, RUNNERS[name])):
-            argv = inside
-        elif name in WRAPPERS:
-            argv = _after_wrapper(argv, *WRAPPERS[name])
-        elif argv[1:] and _unknown(argv[0]) and _name(argv[1:]) in LAUNCHERS:
-            argv = argv[1:]  # `$TIMER mpirun ...`
-        else:
-            break
-    if not argv or not argv[0] or not argv[0].isprintable() or (not launcher and argv[0] in PREPARATION):
+        step = _step(argv, given)
+        if not step:
+            return _invocation(argv, launcher, tasks, files)
+        if step.runs_nothing:
+            return None
+        argv, launcher, tasks = step.argv, step.launcher or launcher, step.tasks or tasks
+        if not argv:
+            return Invocation("", (), launcher, tasks, step.code)
+    return None
+
+
+def _step(argv: list[str], given: Input) -> _Step | None:
+    """Take one layer off; None where the first word is the program."""
+    if not argv[0] or not argv[0].isprintable() or (len(argv) == 2 and argv[1] in _ASKS):
+        return _Step([], runs_nothing=True)
+    name = _name(argv)
+    if name in LAUNCHERS:
+        called = LAUNCHERS[name].called
+        told, rest = _after_srun(argv) if called == "srun" else _after_launcher(argv, LAUNCHERS[name])
+        return _Step(rest, called, told, runs_nothing=not rest)
+    if name in RUNNERS and (inside := _in_runner(argv, RUNNERS[name])):
+        return _Step(inside)
+    if name in WRAPPERS:
+        rest = _after_wrapper(argv, *WRAPPERS[name])
+        if name in REPEATERS:
+            return _repeated(rest)
+        return _Step(rest, runs_nothing=not rest)
+    if argv[1:] and _unknown(argv[0]) and _name(argv[1:]) in LAUNCHERS:
+        return _Step(argv[1:])  # `$TIMER mpirun ...`
+    if name in ENGINES:
+        ran = runs(name, argv, given)
+        return None if ran == argv else _Step(ran or [], runs_nothing=ran is None)
+    interpreter = "python" if interpreters.PYTHON.match(name) else name
+    if interpreter in interpreters.INTERPRETERS:
+        return _interpreted(interpreter, argv, given)
+    inside = wrapped(argv)
+    return _Step(inside) if inside else None
+
+
+def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mapping[str, str]) -> Invocation | None:
+    """The program at last. A name that is not known, unlike a directory that is not, leaves the program unknown."""
+    path = argv[0]
+    name = basename(path)
+    if path in PREPARATION or not name:
         return None
-    code, argv = _interpreted(argv, stdin)
+    code = files.get(name, "")
+    if code and not is_shell_script(code):
+        code = ""
+    if _UNSEEN_NAME.search(name):
+        return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
+    if not _NAME.match(name) or not _LETTER.search(name):
+        return None  # no command, but a piece of something that was not understood
     arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
-    return Invocation(argv[0], tuple(arguments), launcher, tasks, code)
+    return Invocation(path, tuple(arguments), launcher, tasks, code)
+
+
+def is_shell_script(text: str) -> bool:
+    """Whether the text's first line names a shell, or no interpreter at all."""
+    first = text.lstrip()[:_FIRST_LINE].partition("\n")[0]
+    return not first.startswith("#!") or any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
+
+
+def _repeated(argv: list[str]) -> _Step:
+    """What `parallel` or `xargs` runs again and again: a command, or one word that is a line of shell."""
+    if not argv or argv[0].startswith(":::"):
+        return _Step([], runs_nothing=False)
+    if " " in argv[0].strip() or (argv[1:2] and argv[1].startswith(":::")):
+        return _Step([], code=argv[0])
+    return _Step(argv)
 
 
 def _unknown(word: str) -> re.Match[str] | None:
@@ -73,22 +146,27 @@ def _unknown(word: str) -> re.Match[str] | None:
 
 def _name(argv: Sequence[str]) -> str:
     """The command's name; of `$MPIRUN`, which is not known, the launcher that it says it is."""
+    name = basename(argv[0])
+    if name in LAUNCHERS:
+        return name
     unknown = _unknown(argv[0])
-    says = _LAUNCHER_NAME.match(unknown["name"] or unknown["braced"] or "") if unknown else None
-    return says.group(1).lower() if says else basename(argv[0])
+    says = _LAUNCHER_NAME.match(unknown["name"] or unknown["braced"] or "") if unknown else _SITE_LAUNCHER.match(name)
+    return says.group(1).lower() if says else name
 
 
-def _interpreted(argv: list[str], stdin: str) -> tuple[str, list[str]]:
-    """(code for a shell, program and its arguments) of a command that may start an interpreter."""
-    interpreter = "python" if interpreters.PYTHON.match(basename(argv[0])) else basename(argv[0])
-    if interpreter not in interpreters.INTERPRETERS:
-        return "", argv
-    code, argv = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
-    if interpreter == "python" and argv[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
-        code, argv = _after_interpreter(argv[0], argv, interpreters.PYTHON_RUNNERS[argv[0]])
-    if interpreter in interpreters.SHELLS and basename(argv[0]) == interpreter:
-        code = code or stdin
-    return code, argv
+def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
+    """What an interpreter is given: code for a shell, a script, or what cannot be seen."""
+    code, rest = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
+    if interpreter == "python" and rest and rest[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
+        code, rest = _after_interpreter(rest[0], rest, interpreters.PYTHON_RUNNERS[rest[0]])
+    if not rest and not code:
+        code, rest = given.text, [given.file] if given.file and not given.text else []
+    if rest:
+        return _Step(rest)
+    if interpreter in interpreters.SHELLS:
+        return _Step([], code=code)
+    file = file_in_code(code)
+    return _Step([file] if file else [])
 
 
 def _after_srun(argv: Sequence[str]) -> tuple[int | None, list[str]]:
@@ -166,7 +244,7 @@ def _after_wrapper(argv: Sequence[str], own_words: int, with_value: frozenset[st
 
 
 def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -> tuple[str, list[str]]:
-    """(code on the command line, program and its arguments); the interpreter itself where it is given no script."""
+    """(code on the command line, the script and its arguments), one of them empty, or both."""
     position = 1
     while position < len(argv) and argv[position][:1] in ("-", "+") and len(argv[position]) > 1:
         word = argv[position]
@@ -174,17 +252,19 @@ def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -
             position += 1
             break
         if word == interpreters.PROGRAM_OPTIONS.get(name):
-            return "", argv[position + 1 :] or argv
-        if name in interpreters.SHELLS and word[0] == "-" and word[1] != "-" and "c" in word[1:]:
-            return "".join(argv[position + 1 : position + 2]), argv[:1]
-        if word == interpreters.CODE_OPTIONS.get(name):
-            return "", argv[:1] + argv[position + 2 :]
-        if name in interpreters.SHELLS and word == "-s":
-            return "", argv[:1] + argv[position + 1 :]
+            return "", argv[position + 1 :]
+        is_shells = name in interpreters.SHELLS and word[0] == "-" and word[1] != "-"
+        if is_shells and "c" in word[1:]:
+            return "".join(argv[position + 1 : position + 2]), []
+        code_option = interpreters.CODE_OPTIONS.get(name)
+        if word == code_option:
+            return " ".join(code for option, code in pairwise(argv) if option == code_option), []
+        if is_shells and word == "-s":
+            return "", []
         position += 2 if word in with_value else 1
     if argv[position : position + 1] == ["-"]:  # the script comes on standard input
-        return "", argv[:1] + argv[position:]
-    return "", argv[position:] or argv[:1]
+        return "", []
+    return "", argv[position:]
 
 
 def _after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:

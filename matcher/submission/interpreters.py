@@ -5,15 +5,7 @@ from __future__ import annotations
 
 import re
 
-_TORCHRUN_NAMES = """
-nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf max-restarts monitor-interval start-method role
-log-dir redirects tee local-ranks-filter node-rank master-addr master-port local-addr logs-specs
-"""
-_TORCHRUN = frozenset(f"--{name}" for word in _TORCHRUN_NAMES.split() for name in (word, word.replace("-", "_"))) | {
-    "-r",
-    "-t",
-}
-PYTHON = re.compile(r"(i?python|pypy)[0-9.]*\Z")
+PYTHON = re.compile(r"(?:i?python|pypy|pythonw)[0-9.]*(?:-mpi)?\Z")
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),
@@ -31,11 +23,12 @@ INTERPRETERS: dict[str, frozenset[str]] = {
     ),
     "lua": frozenset({"-l"}),
     "node": frozenset({"-r", "--require"}),
-    "torchrun": _TORCHRUN,
-    "deepspeed": frozenset(
-        {"-H", "--hostfile", "-i", "--include", "-e", "--exclude", "--num_nodes", "--num_gpus", "--master_port"}
-        | {"--master_addr", "--launcher", "--launcher_args"}
+    **dict.fromkeys(("csh", "tcsh"), frozenset()),
+    **dict.fromkeys(("pvbatch", "pvpython"), frozenset({"--mpi-lib"})),
+    **dict.fromkeys(
+        ("sage", "mono", "dotnet", "tclsh", "expect", "php", "groovy", "scala", "gap", "maple"), frozenset()
     ),
+    **dict.fromkeys(("nrniv", "special"), frozenset({"-NSTACK", "-NFRAME", "-dll", "-c"})),
 }
 # Modules that run another program, `python -m mpi4py script.py`: to their options that take a word.
 PYTHON_RUNNERS: dict[str, frozenset[str]] = {
@@ -45,11 +38,10 @@ PYTHON_RUNNERS: dict[str, frozenset[str]] = {
     "trace": frozenset({"-f", "--file", "-C", "--coverdir", "--ignore-module", "--ignore-dir"}),
     "scalene": frozenset({"--outfile"}),
     "memory_profiler": frozenset({"-o"}),
-    **dict.fromkeys(("torch.distributed.run", "torch.distributed.launch"), _TORCHRUN),
 }
 SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh"})
 # After these the program is not a file: `python -m module`, `java -jar file`.
-PROGRAM_OPTIONS = {"python": "-m", "java": "-jar", "torchrun": "-m"} | dict.fromkeys(PYTHON_RUNNERS, "-m")
+PROGRAM_OPTIONS = {"python": "-m", "java": "-jar"} | dict.fromkeys(PYTHON_RUNNERS, "-m")
 # After these comes code: the program is the interpreter (of a shell: what its code runs).
 CODE_OPTIONS = {
     **{"python": "-c", "perl": "-e", "ruby": "-e", "julia": "-e", "Rscript": "-e", "node": "-e", "lua": "-e"},

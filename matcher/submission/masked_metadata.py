@@ -21,8 +21,8 @@ def masked(metadata: JobMetadata) -> JobMetadata:
     options = masked_options(metadata.options, habits_of_program(metadata.program))
     if options != metadata.options:
         changes["options"] = options
-    if metadata.modules:
-        modules = tuple(map(masked_text, metadata.modules))
-        if modules != metadata.modules:
-            changes["modules"] = modules
+    for name in ("modules", "programs"):
+        texts = tuple(map(masked_text, values[name]))
+        if texts != values[name]:
+            changes[name] = texts
     return dataclasses.replace(metadata, **changes) if changes else metadata

@@ -22,9 +22,10 @@ NOT_QUICK = (msgspec.MsgspecError, RecursionError, TypeError, ValueError)
 class JobMetadata:
     """A job's a-priori metadata. None, or an empty string, means unknown; unknown is never guessed.
 
-    `submit_time` is in Unix seconds (UTC). `program` is the base name of the first program that the script launches,
-    `path` its path as written (after variable expansion where the script itself sets the variable), `options` its
-    options: key (with dashes stripped) to the tuple of its values; positional arguments are under "". `launcher`
+    `submit_time` is in Unix seconds (UTC). `program` is the base name of the program that does the job's work, `path`
+    its path as written (after variable expansion where the script itself sets the variable), `options` its options: key
+    (with dashes stripped) to the tuple of its values; positional arguments are under "". `programs` are the base names
+    of all programs that the job is seen to start, utilities left out, in order (matcher.submission.program). `launcher`
     is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" where Slurm is
     asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
     names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch),
@@ -53,11 +54,12 @@ class JobMetadata:
     functions: str = ""
     imports: str = ""
     contents: str = ""
+    programs: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary; `from_json` is its inverse."""
         options = {key: list(values) for key, values in self.options.items()}
-        return {**vars(self), "options": options, "modules": list(self.modules)}
+        return {**vars(self), "options": options, "modules": list(self.modules), "programs": list(self.programs)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:

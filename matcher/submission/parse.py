@@ -43,6 +43,13 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "partition": ("SLURM_JOB_PARTITION",),
     },
 }
+# Options with which a job may have several nodes though it names no number of them, and sbatch's variables for them.
+_SPREADING_NAMES = """
+nodes ntasks-per-node gpus gpus-per-task gpus-per-socket nodefile nodelist ntasks-per-gpu ntasks-per-tres
+ntasks-per-socket spread-job tres-per-task extra-node-info
+"""
+_SPREADING = frozenset(_SPREADING_NAMES.split())
+_SPREADING_VARIABLES = frozenset({"SBATCH_GPUS", "SBATCH_GPUS_PER_TASK", "SBATCH_SPREAD_JOB"})
 # How tasks are placed (`JobMetadata.placement`), by the first word of `--distribution`.
 PLACEMENTS = {"block": "core", "cyclic": "node"}
 
@@ -57,7 +64,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     script = read_contents(submission, given)
     options = {**script.directives, **_from_environment(submission), **given.values}
     program = script.program
-    nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts())
+    nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts(), _is_one_node(submission, options))
     arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
     return JobMetadata(
         user=user,
@@ -77,6 +84,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         modules=tuple(name[:TEXT_LIMIT] for name in script.modules),
         script=script.sketch,
         script_path=_script_path(submission, given),
+        programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
     )
 
 
@@ -125,20 +133,39 @@ def _script_path(submission: Submission, given: Parsed) -> str:
     return path if isabs(path) and len(path) <= TEXT_LIMIT else ""
 
 
-def _size(options: Mapping[str, str], program: Program, facts: JobFacts) -> tuple[int | None, int | None, int | None]:
+def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
+    """Whether Slurm's defaults apply, one node and one task, unless `--ntasks` asks for more.
+
+    Only where all options are seen, and none may take more nodes.
+    """
+    is_seen = submission.command == "salloc" or (
+        submission.command == "sbatch" and (submission.script is not None or "wrap" in options)
+    )
+    return is_seen and not _SPREADING.intersection(options) and not _SPREADING_VARIABLES.intersection(submission.env)
+
+
+def _size(
+    options: Mapping[str, str], program: Program, facts: JobFacts, is_one_node: bool
+) -> tuple[int | None, int | None, int | None]:
     """(nodes, tasks, tasks per node), each None unless it is certain.
 
-    Where Slurm is told no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks.
+    Where Slurm is told no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and gives one
+    node and one task where it is told neither (`is_one_node`), which a launcher that starts more tasks makes doubtful.
     """
     nodes = node_count(options.get("nodes", ""))
     tasks = positive(options.get("ntasks", ""))
     per_node = positive(options.get("ntasks-per-node", ""))
     if nodes and tasks:
         nodes = min(nodes, tasks)
+    is_default = is_one_node and "ntasks" not in options and (program.tasks or 1) == 1
+    if not nodes and (is_default or (is_one_node and tasks == 1)):
+        nodes = 1
     nodes = facts.nodes or nodes
     if not tasks and nodes and per_node:
         tasks = nodes * per_node
     tasks = facts.tasks or tasks or program.tasks
+    if not tasks and is_default:
+        tasks = 1
     if nodes and tasks:
         even = tasks // nodes if tasks % nodes == 0 else None
         per_node = even if per_node in (None, even) else None

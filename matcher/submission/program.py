@@ -1,80 +1,150 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program that a job runs, chosen among the commands that its script starts.
 
-The program is the first one started through a launcher that is not a mere utility (`srun hostname`). Without any: the
-first command that is neither a shell builtin, nor prepares the job, nor is a utility; then the first launched utility;
-then the first utility.
+What is started through a launcher comes before what is not, work before what prepares it or looks at its results, and
+utilities come last. Of equals, the one that is told the most tasks; then the first. What is started and cannot be seen
+takes part: where it is the likeliest, the program is unknown.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from posixpath import basename
 
 from reprise.matcher.submission.interpreters import INTERPRETERS, PYTHON
+from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_execution import Started
-from reprise.matcher.submission.utilities import UTILITIES
+from reprise.matcher.submission.side_work import SITE_TOOL, Side, side
+from reprise.matcher.submission.utilities import ERRANDS, NEVER, UTILITIES
 from reprise.matcher.submission.work_limit import OutOfWorkError
+
+PROGRAMS_LIMIT = 16
+"""Names that are kept of the programs that one job starts; pipelines of more are told apart by these."""
 
 
 class Rank(IntEnum):
     """How likely a command is the job's program; lower is better."""
 
     LAUNCHED = 0
-    DIRECT = 1
-    LAUNCHED_UTILITY = 2
-    UTILITY = 3
+    LAUNCHED_PERHAPS = 1
+    LAUNCHED_UNSEEN = 2
+    DIRECT = 3
+    DIRECT_PERHAPS = 4
+    LAUNCHED_PREPARES = 5
+    UNSEEN = 6
+    PREPARES = 7
+    LAUNCHED_UTILITY = 8
+    UTILITY = 9
+    ERRAND = 10
+    NEVER = 11
+
+
+_RANKS = {
+    (True, Side.WORK): Rank.LAUNCHED,
+    (True, Side.PERHAPS): Rank.LAUNCHED_PERHAPS,
+    (True, Side.PREPARES): Rank.LAUNCHED_PREPARES,
+    (False, Side.WORK): Rank.DIRECT,
+    (False, Side.PERHAPS): Rank.DIRECT_PERHAPS,
+    (False, Side.PREPARES): Rank.PREPARES,
+}
 
 
 @dataclass(frozen=True)
 class Program:
-    """`arguments` are those of the program; `tasks` is what the launcher was told, None where it was not."""
+    """`path` is "" where it is unknown. `arguments` are those of the program; `tasks` is what the launcher was told,
+    None where it was not."""
 
     path: str = ""
     arguments: tuple[str, ...] = ()
     launcher: str = ""
     tasks: int | None = None
-    rank: Rank = Rank.UTILITY
+    rank: Rank = Rank.NEVER
 
     @property
     def name(self) -> str:
         return basename(self.path)
 
 
-def program_of(started: Iterable[Started]) -> Program:
-    """The program among the commands, which are read up to it; empty where there is none, or where the work does not
-    suffice to find it."""
-    with contextlib.suppress(OutOfWorkError):
-        return _best(started) or Program()
-    return Program()
+@dataclass
+class Programs:
+    """What a job starts: its `main` program, the base names of all that are known and no utilities, in order, and the
+    modules that were loaded when the main one is started."""
+
+    main: Program = field(default_factory=Program)
+    names: list[str] = field(default_factory=list)
+    modules: tuple[str, ...] = ()
+
+    def add(self, program: Program, modules: Modules) -> None:
+        """Take note of one command."""
+        if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
+            self.names.append(program.name)
+            del self.names[PROGRAMS_LIMIT:]
+        if program.rank is Rank.ERRAND and self.main.rank is Rank.ERRAND and self.main.name != program.name:
+            self.main = replace(self.main, path="", arguments=())  # several errands, and none is the work
+        elif _is_before(program, self.main):
+            self.main, self.modules = program, tuple(modules.loaded)
 
 
-def _best(started: Iterable[Started]) -> Program | None:
-    best = None
-    for invocation, inside in started:
-        found = _best(inside) if inside else None  # what a shell is given to run, rather than the shell
-        path, arguments = (found.path, found.arguments) if found else (invocation.path, invocation.arguments)
-        launcher = invocation.launcher or (found.launcher if found else "")
-        tasks = invocation.tasks or (found.tasks if found else None)
-        rank = _rank(path, launcher)
-        if best is None or rank < best.rank:
-            best = Program(path, arguments, launcher, tasks, rank)
-            if rank is Rank.LAUNCHED:
-                break
-    return best
+def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
+    """What the commands start. Where the work does not suffice to read all, the main program is known only if a
+    launcher starts it, or no other was seen."""
+    found = Programs()
+    try:
+        for command in started:
+            for program in _programs(command):
+                found.add(program, modules)
+    except OutOfWorkError:
+        if found.main.rank > Rank.LAUNCHED_PERHAPS and (found.main.rank > Rank.DIRECT or found.names[1:]):
+            found = Programs(names=found.names)
+    if found.main.rank is Rank.NEVER:
+        found.main = Program()
+    if not found.main.path and not found.modules:
+        found.modules = tuple(modules.loaded)
+    return found
 
 
-def _rank(path: str, launcher: str) -> Rank:
+def _programs(command: Started) -> Iterable[Program]:
+    """The programs that a command starts: one, or those of the code that it gives to a shell."""
+    invocation, inside = command
+    nothing = True
+    for one in inside or ():
+        for program in _programs(one):
+            nothing = False
+            launcher = invocation.launcher or program.launcher
+            tasks = invocation.tasks or program.tasks
+            rank = program.rank
+            if invocation.launcher and not program.launcher and rank is not Rank.NEVER:
+                rank = _rank(program.path, program.arguments, launcher)
+            yield replace(program, launcher=launcher, tasks=tasks, rank=rank)
+    path, arguments, launcher, tasks, _ = invocation
+    if inside is None or (nothing and path):
+        yield Program(path, arguments, launcher, tasks, _rank(path, arguments, launcher))
+
+
+def _is_before(one: Program, other: Program) -> bool:
+    if one.rank is other.rank <= Rank.LAUNCHED_PERHAPS and one.name != other.name:
+        return (one.tasks or 0) > (other.tasks or 0) > 0
+    return one.rank < other.rank
+
+
+def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
+    if not path:
+        return Rank.LAUNCHED_UNSEEN if launcher else Rank.UNSEEN
     if _is_utility(path):
-        return Rank.LAUNCHED_UTILITY if launcher else Rank.UTILITY
-    return Rank.LAUNCHED if launcher else Rank.DIRECT
+        if basename(path) in NEVER:
+            return Rank.NEVER
+        if launcher:
+            return Rank.LAUNCHED_UTILITY
+        return Rank.ERRAND if basename(path) in ERRANDS else Rank.UTILITY
+    if not launcher and SITE_TOOL.match(path):
+        return Rank.NEVER
+    return _RANKS[bool(launcher), side(path, arguments)]
 
 
 def _is_utility(path: str) -> bool:
-    """Interpreters without a script are utilities too: `python -c "import torch"`. `./sort` is the user's own."""
+    """Whether a command is a mere utility, or an interpreter with no script. `./sort` is the user's own."""
     name = basename(path)
     known = name in UTILITIES or name in INTERPRETERS or PYTHON.match(name)
     return bool(known) and ("/" not in path or path.startswith("/"))

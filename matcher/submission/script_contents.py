@@ -14,7 +14,7 @@ from reprise.matcher.submission.command import Invocation
 from reprise.matcher.submission.directives import read_directives
 from reprise.matcher.submission.interpreters import SHELLS
 from reprise.matcher.submission.loaded_modules import Modules
-from reprise.matcher.submission.program import Program, program_of
+from reprise.matcher.submission.program import Program, programs_of
 from reprise.matcher.submission.script_execution import NESTING, Started, started, started_by
 from reprise.matcher.submission.shell_variables import Expanded, Variables
 from reprise.matcher.submission.sketch import sketch
@@ -23,6 +23,9 @@ from reprise.matcher.submission.submitted import ARGV_LIMIT, SCRIPT_LIMIT, Submi
 from reprise.matcher.submission.work_limit import Work
 
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
+_NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
+"""What Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
+_HEADER = 2_048  # characters in which that line stands
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
 """People submit the same script again and again, and reading it is a fifth of a decision: so many are remembered, but
@@ -35,6 +38,7 @@ class Contents:
 
     directives: Mapping[str, str]
     program: Program
+    programs: tuple[str, ...]
     modules: tuple[str, ...]
     sketch: str
 
@@ -82,22 +86,25 @@ def _characters(source: _Source) -> int:
 def _remembered(source: _Source) -> Contents | None:
     """None where variables have made long words out of a short script: that is not kept."""
     script = _read(source)
-    is_short = sum(map(len, (*script.program.arguments, *script.modules))) <= REMEMBERED_LIMIT
+    is_short = sum(map(len, (*script.program.arguments, *script.programs, *script.modules))) <= REMEMBERED_LIMIT
     return script if is_short else None
 
 
 def _read(source: _Source) -> Contents:
     work, modules = Work(), Modules()
     directives = read_directives(source.text, work) if source.path is not None else {}
-    commands = _started(source, work, modules)
-    return Contents(directives, program_of(commands), tuple(modules.loaded), sketch(source.text))
+    found = programs_of(_started(source, work, modules), modules)
+    return Contents(directives, found.main, tuple(found.names), found.modules, sketch(source.text))
 
 
 def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]:
     """The commands of a shell script. A script for another interpreter is itself the only one."""
     interpreter = _interpreter(source.text)
     if interpreter and interpreter not in SHELLS and source.path is not None:
-        yield Started(Invocation(source.path, source.arguments or ()), ())
+        yield Started(Invocation(source.path, source.arguments or ()))
+        return
+    if task := _NEXTFLOW_TASK.search(source.text[:_HEADER]):
+        yield Started(Invocation(task.group(1)))
         return
     variables = Variables({"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}, work)
     if source.command is None:

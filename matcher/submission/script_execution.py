@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reprise.matcher.submission import loaded_modules
 from reprise.matcher.submission.command import Invocation, resolve
+from reprise.matcher.submission.engines import Input
 from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_functions import Functions
 from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
@@ -27,7 +28,7 @@ class Started(NamedTuple):
     some: they are read as they are asked for."""
 
     invocation: Invocation
-    inside: Iterable[Started]
+    inside: Iterable[Started] | None = None
 
 
 def started(
@@ -52,9 +53,15 @@ def started(
 
 
 def started_by(command: Expanded, variables: Variables) -> Started | None:
-    """What one command starts, if anything. Code that it gives to a shell is read by a shell of its own."""
-    invocation = resolve(command.argv[:WORD_LIMIT], variables.work, command.stdin)
-    if not invocation:
-        return None
-    code = invocation.code if command.nesting else ""
-    return Started(invocation, started(code, variables, Modules(), None, command.nesting - 1) if code else ())
+    """What one command starts, if anything. Code that it gives to a shell is read by a shell of its own, as is a script
+    that a here-document has written."""
+    given = Input(command.input_file, command.stdin)
+    invocation = resolve(command.argv[:WORD_LIMIT], variables.work, given, variables.files)
+    if not invocation or not invocation.code:
+        return Started(invocation) if invocation else None
+    if not command.nesting:
+        return Started(invocation, ())
+    shell = variables.of_child()
+    return Started(
+        invocation, started(invocation.code, shell, Modules(), invocation.arguments or None, command.nesting - 1)
+    )

@@ -34,7 +34,7 @@ _BLANK_LINES = re.compile(r"(?:[ \t\r\f\v\n]*\n|[ \t\r\f\v]*+#[^\n]*+\n){1,512}"
 _TO_OPERATOR = re.compile(r"[^\n;&|()<>'\"\\$`#]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(
-    r"([A-Za-z_][A-Za-z0-9_]*+(?:\[[^][{}()`\"'\\]{1,64}\])?|[0-9]++|[@*#])(?:(:?[-=+?]|%%?|##?|//?|\^\^?|,,?|:)(.*))?\Z",
+    r"([A-Za-z_][A-Za-z0-9_]*+(?:\[(?:[^][{}()`\"'\\]|\$\{\w{1,32}\}){1,64}\])?|[0-9]++|[@*#])(?:(:?[-=+?]|%%?|##?|//?|\^\^?|,,?|:)(.*))?\Z",
     re.DOTALL,
 )
 _WHICH = re.compile(r"\s*+(?:which|command\s++-v|type\s++-[pP])\s++([\w./+-]++)\s*+\Z")
@@ -72,13 +72,16 @@ Word = tuple[Piece, ...]
 @dataclass(slots=True)
 class Command:
     """A simple command: its words, redirections left out. `defines_function`: `name()`, its body follows.
-    `here_document` is what stands on its standard input, where the script says so at the line's end; `characters` is
-    how long the words are in the script."""
+    `here_document` is what stands on its standard input, where the script says so at the line's end; `input` and
+    `output` are the files that its standard input comes from and its standard output goes to. `characters` is how long
+    the words are in the script."""
 
     words: list[Word] = field(default_factory=list)
     characters: int = 0
     defines_function: bool = False
     here_document: str = ""
+    input: Word = ()
+    output: Word = ()
 
 
 def as_written(word: Word) -> str:
@@ -196,9 +199,13 @@ class _Scanner:
         if self.text.startswith("(", self.at):  # process substitution, as in `< <(command)`
             self._word()
         elif self.at < len(self.text) and self.text[self.at] not in "\n;&|)<>":
-            target = as_written(self._word())
+            target = self._word()
             if operator in ("<<", "<<-"):
-                self.here_documents.append((self.command, target, operator == "<<-"))
+                self.here_documents.append((self.command, as_written(target), operator == "<<-"))
+            elif operator == "<":
+                self.command.input = target
+            elif operator in (">", ">|", ">>") and redirection.group()[0] not in "023456789":
+                self.command.output = target
 
     def _read_here_documents(self) -> None:
         for command, delimiter, tabs in self.here_documents:

@@ -31,6 +31,8 @@ from reprise.matcher.submission.wrappers import RUNNERS
 _FIELD = re.compile(r"(?:\$\((?:[^()]++|\([^()]*+\))*\)|`[^`]*+`|\$\{[^{}]*+\}|\S)+")
 VALUE_LIMIT = 4096
 """Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
+FILES_LIMIT = 16
+"""Files written by here-documents that are kept; scripts write one or two that they run."""
 _CHARACTERS_PER_STEP = 8
 """Of a value that is split into fields, or an array: a field may be as short as two characters."""
 _MASKING = 4
@@ -44,18 +46,19 @@ _WITHOUT_EFFECT = (
     - RUNNERS.keys()
     - _DECLARATIONS
     - _READERS
-    - {":", "eval", "unset", "printf", "shift", "let", *loaded_modules.COMMANDS}
+    - {":", "eval", "unset", "printf", "shift", "let", "set", "setenv", *loaded_modules.COMMANDS}
 )
 _CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
 
 
 class Expanded(NamedTuple):
-    """A command whose variables are filled in. `stdin` is its here-document; `nesting` says how many levels of
-    functions and of code may still be followed from there."""
+    """A command whose variables are filled in. `stdin` is its here-document, `input_file` the file that its standard
+    input comes from; `nesting` says how many levels of functions and of code may still be followed from there."""
 
     argv: list[str]
     stdin: str
     nesting: int
+    input_file: str = ""
 
 
 @dataclass
@@ -65,6 +68,13 @@ class Variables:
     values: dict[str, str] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     arrays: dict[str, list[str]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    """The files that the script writes here-documents to, by their base names."""
+
+    def of_child(self) -> Variables:
+        """Those of a shell that is started here: what it sets is not known outside."""
+        self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
+        return Variables(dict(self.values), self.work, dict(self.arrays), self.files)
 
     def expanded(
         self,
@@ -106,8 +116,17 @@ class Variables:
                 if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
                     code = " ".join(argv[1:WORD_LIMIT])
                     yield from self._followed(functions.outside(commands(code, self.work)), functions, nesting - 1)
+            elif name in ("cat", "tee") and command.here_document:
+                self._keep_file(argv, command)
             else:
-                yield Expanded(argv, command.here_document, nesting)
+                yield Expanded(argv, command.here_document, nesting, "".join(self._expand(command.input)))
+
+    def _keep_file(self, argv: Sequence[str], command: Command) -> None:
+        """Take note of what `cat > FILE <<END` or `tee FILE <<END` writes."""
+        written = self._expand(command.output) or [word for word in argv[1:] if not word.startswith("-")]
+        if written and len(self.files) < FILES_LIMIT:
+            self.work.spend(2, len(command.here_document))
+            self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
 
     def _words_of(self, command: Command) -> list[str]:
         """The words of one command, after taking note of what it sets."""
@@ -143,6 +162,8 @@ class Variables:
         if name in _DECLARATIONS:
             for word in words[1:]:
                 self._assign(word)
+        elif name in ("set", "setenv"):
+            self._set_as_csh(name, argv)
         elif name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
             for variable in argv[1:]:
                 self._unset(variable)
@@ -153,6 +174,19 @@ class Variables:
                 self._unset(found.group(1) or found.group(2))
         elif name == "shift":
             self._shift(positive("".join(argv[1:2])) or 1)
+
+    def _set_as_csh(self, name: str, argv: Sequence[str]) -> None:
+        """`set NAME = VALUE`, `set NAME=VALUE` and `setenv NAME VALUE` of csh; `set -e` sets nothing."""
+        variable, equals, value = "".join(argv[1:2]).partition("=")
+        if name == "setenv":
+            value = "".join(argv[2:3])
+        elif not equals and argv[2:3] == ["="]:
+            value = "".join(argv[3:4])
+        elif not equals:
+            return
+        if variable.isidentifier() and not value.startswith("("):
+            self._unset(variable)
+            self._set(variable, value)
 
     @contextlib.contextmanager
     def _called_with(self, arguments: Sequence[str]) -> Iterator[None]:
@@ -296,10 +330,12 @@ class Variables:
         return "".join(self._value(one) for one in piece.operand)
 
     def _element(self, variable: str) -> str | None:
-        """One element of an array, `NAME[2]` or `NAME[I]`, where the index is known."""
+        """One element of an array, `A[2]` or `A[I]`; the first where each task of a job array has its own."""
         name, _, index = variable[:-1].partition("[")
         elements = self.arrays.get(name)
         index = self.values.get(index.lstrip("$"), index)
+        if elements and "SLURM_ARRAY_TASK_ID" in index and "SLURM_ARRAY_TASK_ID" not in self.values:
+            return elements[0]
         if elements is None or not re.fullmatch(r"[0-9]{1,6}", index) or int(index) >= len(elements):
             return None
         return elements[int(index)]

@@ -17,8 +17,11 @@ VALUE_LIMIT = 768
 """Bytes of JSON for one text in metadata that are longer, and for one value that a decision shows of a comparison."""
 MODULES_LIMIT = 1_536
 """Bytes of JSON for the modules of metadata that are longer."""
+PROGRAMS_LIMIT = 512
+"""The same for the names of all programs that the job starts."""
 OPTIONS_LIMIT = 5_120
-"""The same for its options; with both, the texts (eleven, and five sketches) and the keys still fit STORED_LIMIT."""
+"""The same for its options; with all three, the texts (eleven, and five sketches) and the keys still fit
+STORED_LIMIT."""
 OMITTED = "omitted_bytes"
 """The key under which stored metadata tells how many bytes of JSON were left out."""
 MARK = "..."
@@ -30,15 +33,17 @@ def stored(job: JobMetadata) -> dict[str, Any]:
     """The job as JSON of at most STORED_LIMIT bytes. Its secrets are masked before: what is cut can
     no longer be told as one."""
     data = job.to_json()
-    texts = sum(len(value) for value in data.values() if isinstance(value, str)) + sum(map(len, job.modules))
+    texts = sum(len(value) for value in data.values() if isinstance(value, str))
+    texts += sum(map(len, (*job.modules, *job.programs)))
     words = sum(len(key) + sum(map(len, values)) + 8 * len(values) for key, values in job.options.items())
-    if ESCAPED * (texts + words) + 8 * len(job.modules) + 512 <= STORED_LIMIT:  # as nearly always
+    if ESCAPED * (texts + words) + 8 * (len(job.modules) + len(job.programs)) + 512 <= STORED_LIMIT:  # as nearly always
         return data
     whole = _bytes(data)
     if whole <= STORED_LIMIT:
         return data
     shorter = {key: _cut(value) if isinstance(value, str) else value for key, value in data.items()}
     shorter["modules"] = list(_first(data["modules"], MODULES_LIMIT))
+    shorter["programs"] = list(_first(data["programs"], PROGRAMS_LIMIT))
     shorter["options"] = first_options(data["options"], OPTIONS_LIMIT)
     return {**shorter, OMITTED: whole - _bytes(shorter)}
 

@@ -11,6 +11,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+REPEATERS = frozenset({"parallel", "xargs"})
+"""Wrappers that run their command once for each of many words."""
 # Wrapper's name to (words of its own before the command, options that take a word).
 WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
     name: (own, _words(options))
@@ -67,9 +69,27 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
         (
             "parallel",
             0,
-            "-j --jobs -P --max-procs --joblog --delay --timeout "
+            "-j --jobs -P --max-procs --joblog --delay --timeout --env --memfree --load --halt -I -C -L "
             "-a --arg-file --colsep -n -N --results --retries --sshlogin -S --tmpdir --workdir --wd",
         ),
+        ("xargs", 0, "-n --max-args -P --max-procs -I -L -d --delimiter -a --arg-file -s -E"),
+        ("nvprof", 0, "-o --export-profile --log-file -m --metrics -e --events -f --kernels --devices -t --timeout"),
+        ("remora", 0, ""),
+        ("psrecord", 0, "--log --plot --interval --duration"),
+        ("proxychains4", 0, "-f"),
+        ("srun-wrapper", 0, ""),
+        ("aps", 0, "-r"),
+        ("advixe-cl", 0, "-collect -project-dir"),
+        ("amplxe-cl", 0, "-collect -r -result-dir -knob"),
+        ("map", 0, "-o --output -n"),
+        ("ddt", 0, "-n"),
+        ("perf-report", 0, "-o --output -n"),
+        ("hpcstruct", 0, "-o"),
+        ("pat_run", 0, "-o"),
+        ("erun", 0, ""),
+        ("dumb-init", 0, ""),
+        ("tini", 0, ""),
+        ("sudo", 0, "-u -g"),
         ("shifter", 0, "-i --image -V --volume -m --module -w --workdir -e --env --env-file"),
         ("ch-run", 1, "-b --bind -c --cd -g --gid -u --uid --feature"),
     )
@@ -138,15 +158,5 @@ RUNNERS = {
     ),
     "coverage": Runner(
         {"run": 0}, frozenset(), frozenset({"--source", "--rcfile", "--include", "--omit", "--data-file"})
-    ),
-    "accelerate": Runner(
-        {"launch": 0},
-        frozenset(),
-        _words(
-            """
---config_file --num_processes --num_machines --machine_rank --main_process_ip --main_process_port --mixed_precision
---gpu_ids --num_cpu_threads_per_process --dynamo_backend --rdzv_backend
-"""
-        ),
     ),
 }

@@ -46,7 +46,8 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize("form", forms("Masked"))
 def test_a_form_is_masked(form: str) -> None:
     job = submitted(form)
-    assert found(form) or found(stored(job)) or "$" in form or "set --" in form, "the secret got there"
+    nothing_kept = not job.program  # as of `wandb login`, which is no job's work
+    assert found(form) or found(stored(job)) or "$" in form or "set --" in form or nothing_kept, "the secret got there"
     assert not found(stored(masked(job)))
     assert masked(masked(job)) == masked(job)
     as_stored = masked_json(job.to_json())

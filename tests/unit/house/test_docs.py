@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from reprise.cli.main import reprise
-from reprise.matcher.submission import interpreters, launchers, wrappers
+from reprise.matcher.submission import engines, interpreters, launchers, wrappers
 from reprise.matcher.submission.work_limit import WORK_LIMIT
 from reprise.tuner.definition.campaign_definition import check
 from tests.places import ROOT
@@ -79,4 +79,5 @@ def test_the_page_on_linkage_lists_what_is_looked_through() -> None:
         },
         "interpreters": set(interpreters.INTERPRETERS),
         "modules of `python -m`": set(interpreters.PYTHON_RUNNERS),
+        "engines": set(engines.ENGINES),
     }

@@ -55,7 +55,7 @@ LONG: Sequence[Sequence[str]] = [
     ["./a", *("x" * 1000 for _ in range(250))],
     ["./a", *('"\\' * 500 for _ in range(250))],
     ["./a", *("\U0001f600" * 250 for _ in range(250))],
-    ["./" + "a/" * 500, *(f"-{number}{'k' * 1000}" for number in range(250))],
+    ["./" + "a/" * 500 + "a", *(f"-{number}{'k' * 1000}" for number in range(250))],
     ["-J", "\x01" * 1024, "-D", "/" + "é" * 1000, "-A", "\x02" * 1024, "-p", "\x03" * 1024, "./a" + "\x7f" * 1000],
 ]
 

@@ -43,7 +43,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_script() -
 
 def test_sbatch_does_not_read_what_an_enclosing_job_has_set() -> None:
     job = sbatch(env={"SLURM_JOB_NAME": "outer", "SLURM_NTASKS": "8", "SLURM_JOB_NUM_NODES": "4"})
-    assert (job.job_name, job.nodes, job.tasks) == ("run.sh", None, None)
+    assert (job.job_name, job.nodes, job.tasks) == ("run.sh", 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,11 @@ def submission(script: Path, how: dict[str, Any]) -> Submission:
 
 
 def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
+    """The metadata that is stated; without `programs`, the program is the only one."""
     path = fields.get("path", "")
-    given = {"job_name": script.name, "program": path.rpartition("/")[2], "directory": DIRECTORY, **fields}
+    program = fields.get("program", path.rpartition("/")[2])
+    only = [program] if program else []
+    given = {"job_name": script.name, "program": program, "programs": only, "directory": DIRECTORY, **fields}
     return JobMetadata.from_json({"user": "ada", **given})
 
 

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that run what they are given: workflow engines, mathematical languages, launchers of Python.
+
+The job's program is what they run. Each reader returns that with its arguments, [] where it cannot be seen, the command
+itself where it is the program after all, and None where the command does none of the job's work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Input(NamedTuple):
+    """A command's standard input: the file that it comes from, or the here-document that it is."""
+
+    file: str = ""
+    text: str = ""
+
+
+Reader = Callable[[Sequence[str], Input], list[str] | None]
+
+_CODE_LIMIT = 2_048
+"""Characters of a line of code that are read; they name what is called near their beginning."""
+_STATEMENT = re.compile(r"[\n;]|,(?![^()]*\))")
+_FILE_IN_CODE = re.compile(
+    r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
+)
+_CALL = re.compile(r"\s*(?:try\s+)?(?:\[?[\w., ~]+\]?\s*=(?!=)\s*)?(?:run\s+)?([A-Za-z][\w./]*)\s*(\(|[^=\s(]|$)?")
+_PREPARES_CODE = re.compile(
+    r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
+    r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|getenv|setenv|str2num|str2double|pwd|ver|"
+    r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
+    r"restoredefaultpath|pctRunOnAll|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|true|false|ans|err|ME)\Z"
+)
+_BUILDS = "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib help"
+_BUILD_TARGETS = frozenset(_BUILDS.split())
+
+
+def _script(*endings: str) -> Reader:
+    """Reader of a command that is given a file with one of these endings."""
+
+    def read(argv: Sequence[str], _: Input) -> list[str]:
+        for position, word in enumerate(argv[1:], start=1):
+            if word.endswith(endings) and word[0] != "-":
+                return list(argv[position:])
+        return []
+
+    return read
+
+
+def _service(_argv: Sequence[str], _given: Input) -> None:
+    """What stands beside the work: a scheduler, a worker, a page to look at."""
+
+
+def _value(argv: Sequence[str], *names: str) -> str:
+    """The value of the first of these options that is given."""
+    for position, word in enumerate(argv[1:], start=1):
+        name, equals, value = word.partition("=")
+        if name in names:
+            return value if equals else "".join(argv[position + 1 : position + 2])
+        short = word[:2]
+        if short in names and len(word) > 2 and word[1] != "-":
+            return word[2:]
+    return ""
+
+
+def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
+    if "--unlock" in argv or "--version" in argv:
+        return None
+    rule = _value(argv, "--allowed-rules")  # one job of a workflow that is running elsewhere
+    file = rule or _value(argv, "-s", "--snakefile")
+    return [file] if file else []
+
+
+def _nextflow(argv: Sequence[str], given: Input) -> list[str] | None:
+    if "run" not in argv:
+        is_about = argv[1:2] and argv[1] in ("pull", "clean", "log", "info", "-version", "-v", "drop")
+        return None if is_about else _script(".nf")(argv, given)
+    after = list(argv[argv.index("run") + 1 :])
+    if after and after[0][:1] != "-":
+        return after if re.search(r"\w", after[0].rpartition("/")[2]) else []
+    return _script(".nf")(["", *after], Input())
+
+
+def file_in_code(code: str) -> str:
+    """The script that a line of code runs: `source('fit.R')`, `include("sim.jl")`, `run('/x/main.m')`; else ""."""
+    found = _FILE_IN_CODE.search(code[:_CODE_LIMIT])
+    return found.group(1).strip() if found else ""
+
+
+def _matlab_code(code: str) -> list[str]:
+    """What a line of MATLAB calls or runs: its first call that prepares nothing."""
+    if file := file_in_code(code):
+        return [file]
+    code = code[:_CODE_LIMIT]
+    for statement in _STATEMENT.split(code):
+        call = _CALL.match(statement)
+        if call and not _PREPARES_CODE.match(call.group(1)):
+            name = call.group(1)
+            return [] if "$" in statement[call.start(1) : call.end(1) + 1] else [name]
+    return []
+
+
+def _matlab(argv: Sequence[str], given: Input) -> list[str] | None:
+    code = _value(argv, "-r", "-batch", "--batch", "--eval", "-eval")
+    if code or given.text:
+        return _matlab_code(code or given.text)
+    if given.file:
+        return [given.file]
+    return _script(".m")(argv, given)
+
+
+def _r(argv: Sequence[str], given: Input) -> list[str] | None:
+    if argv[1:2] == ["CMD"]:
+        if argv[2:3] != ["BATCH"]:
+            return None
+        files = [word for word in argv[3:] if not word.startswith("-")]
+        return files[:1]
+    file = _value(argv, "-f", "--file")
+    if file or given.file:
+        return [file or given.file]
+    called = file_in_code(_value(argv, "-e") or given.text)
+    return [called] if called else []
+
+
+def _ray(argv: Sequence[str], given: Input) -> list[str] | None:
+    if argv[1:3] == ["job", "submit"]:
+        return list(argv[argv.index("--") + 1 :]) if "--" in argv else _script(".py")(argv, given)
+    if argv[1:2] in (["submit"], ["exec"]):
+        return _script(".py")(argv, given)
+    return None if argv[1:] and re.match(r"[a-z-]+\Z", argv[1]) else []
+
+
+def _wandb(argv: Sequence[str], _: Input) -> list[str] | None:
+    return [] if "agent" in argv[1:3] else None
+
+
+def _jupyter(argv: Sequence[str], given: Input) -> list[str] | None:
+    return None if argv[1:2] in (["kernelspec"], ["--version"], ["lab", "build"]) else _script(".ipynb")(argv, given)
+
+
+def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
+    """`torchrun OPTIONS x.py`, `accelerate launch OPTIONS -m module`, `horovodrun OPTIONS python x.py`."""
+    if argv[0].rpartition("/")[2] == "accelerate" and argv[1:2] != ["launch"]:
+        return None
+    unknown = False
+    for position, word in enumerate(argv[1:], start=1):
+        if word in ("-m", "--module") and argv[position + 1 : position + 2]:
+            return list(argv[position + 1 :])
+        base = word.rpartition("/")[2]
+        if word.endswith((".py", ".sh")) and word[:1] != "-" and "=" not in word:
+            return list(argv[position:]) if not unknown or base[:1] != "$" else []
+        if re.fullmatch(r"python[0-9.]*|bash|sh", base):
+            return list(argv[position:])
+    words = [word for word in argv[1:] if word[:1] != "-"]
+    own = [word for word in words if re.match(r"\.{0,2}/[\w./-]+\Z", word)]
+    return list(argv[argv.index(own[0]) :]) if own else []
+
+
+def _make(argv: Sequence[str], _: Input) -> list[str]:
+    """A build is the work of a job that does nothing else; `make run` runs something that is not seen."""
+    targets, position = [], 1
+    while position < len(argv):
+        word = argv[position]
+        position += 2 if word in ("-C", "-f", "-I", "-o", "-W") or (word == "-j" and argv[position + 1 :]) else 1
+        if word[:1] != "-" and "=" not in word:
+            targets.append(word)
+    runs = any(not word[:1].isdigit() and word not in _BUILD_TARGETS for word in targets)
+    return [] if runs else list(argv)
+
+
+_PYTHON_LAUNCHERS = (
+    "torchrun torch.distributed.run torch.distributed.launch accelerate accelerate.commands.launch deepspeed "
+    "deepspeed.launcher.runner horovodrun horovod.runner composer fabric torchx colossalai idr_torchrun elastic_launch "
+    "torch-distributed-run torchrun-hpc"
+)
+_SERVICES = (
+    "dask-worker dask-scheduler dask-mpi dask-ssh dask-cuda-worker dask ipengine ipcontroller ipcluster "
+    "start-worker.sh start-head.sh start-master.sh start-all.sh start-slave.sh start-dfs.sh start-yarn.sh mongod "
+    "redis-server nvidia-cuda-mps-control nvidia-cuda-mps-server"
+)
+_MATLAB = "matlab octave octave-cli MATLAB"
+_UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook"
+ENGINES: dict[str, Reader] = {
+    "snakemake": _snakemake,
+    "nextflow": _nextflow,
+    **dict.fromkeys(_MATLAB.split(), _matlab),
+    "R": _r,
+    "ray": _ray,
+    "wandb": _wandb,
+    **dict.fromkeys(("jupyter", "jupyter-nbconvert", "jupyter-execute", "papermill", "nbconvert"), _jupyter),
+    **dict.fromkeys(_PYTHON_LAUNCHERS.split(), _python_launcher),
+    **dict.fromkeys(_SERVICES.split(), _service),
+    **dict.fromkeys(_UNSEEN.split(), _script(".ipynb")),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("spark-submit", "spark-shell", "pyspark"), _script(".py", ".jar", ".R", ".scala")),
+    **dict.fromkeys(("cwltool", "cwl-runner", "toil-cwl-runner", "arvados-cwl-runner"), _script(".cwl")),
+    "miniwdl": _script(".wdl"),
+    "streamlit": _script(".py"),
+    **dict.fromkeys(("stata", "stata-mp", "stata-se", "stata-mp-64"), _script(".do")),
+    "sas": _script(".sas"),
+    **dict.fromkeys(
+        ("math", "MathKernel", "wolframscript", "wolfram", "mathematica"), _script(".m", ".wls", ".wl", ".nb")
+    ),
+}
+"""A command's name, or that of the module which `python -m` runs, to its reader."""
+
+
+def runs(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
+    """What the engine of this name runs; see above.
+
+    A program of the user's own may have an engine's name: `./ray` counts as the engine only where that is seen to run
+    something.
+    """
+    inside = ENGINES[name](argv, given)
+    is_own = "/" in argv[0] and not argv[0].startswith(("/", "~", "$"))
+    return list(argv) if is_own and not inside else inside
