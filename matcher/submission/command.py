@@ -35,6 +35,7 @@ _FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
+_VERSIONED = re.compile(r"(nextflow|snakemake|matlab|octave|julia|stata|R|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z")
 _SITE_LAUNCHER = re.compile(r"\w+[-_](mpirun|mpiexec|srun)\Z")  # a site's own, such as `site-mpirun`
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
@@ -81,7 +82,8 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
 
 def _step(argv: list[str], given: Input) -> _Step | None:
     """Take one layer off; None where the first word is the program."""
-    if not argv[0] or not argv[0].isprintable() or (len(argv) == 2 and argv[1] in _ASKS):
+    asks_or_assigns = argv[1:] and ((len(argv) == 2 and argv[1] in _ASKS) or argv[1][:1] == "=")  # `A = 1`, by mistake
+    if not argv[0] or not argv[0].isprintable() or asks_or_assigns:
         return _Step([], runs_nothing=True)
     name = _name(argv)
     if name in LAUNCHERS:
@@ -150,6 +152,8 @@ def _name(argv: Sequence[str]) -> str:
     if name in LAUNCHERS:
         return name
     unknown = _unknown(argv[0])
+    if versioned := _VERSIONED.match(name):
+        return versioned.group(1)
     says = _LAUNCHER_NAME.match(unknown["name"] or unknown["braced"] or "") if unknown else _SITE_LAUNCHER.match(name)
     return says.group(1).lower() if says else name
 
@@ -229,7 +233,14 @@ def _in_runner(argv: Sequence[str], runner: Runner) -> list[str]:
     inside = list(argv[first + runner.verbs[argv[verb]] :])
     if argv[verb] in runner.images and (not inside or inside[0].startswith("-")):
         return list(argv[first:])
+    if not runner.verbs[argv[verb]] and inside[1:] and _is_known(inside[1]):
+        return inside[1:]  # `apptainer run IMAGE python x.py`
     return inside
+
+
+def _is_known(word: str) -> bool:
+    name = basename(word)
+    return name in _COMMANDS or name in ENGINES or interpreters.PYTHON.match(name) is not None
 
 
 def _after_wrapper(argv: Sequence[str], own_words: int, with_value: frozenset[str]) -> list[str]:

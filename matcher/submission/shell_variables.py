@@ -39,8 +39,21 @@ _MASKING = 4
 """How often as much as copying a text masking it costs."""
 _COMMAND_STEPS = 6
 """What a command costs that may be the program, or sets something, beside its words."""
+# What `eval "$(conda shell.bash hook)"` and its like run: it sets the shell up.
+_SETS_UP = re.compile(
+    r"conda|mamba|hook|module|lmod|activate|spack|brew|ssh-agent|scram|dircolors|init|env|getopt|opam|direnv|setup|"
+    r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
+    re.IGNORECASE,
+)
+# Variables from which Python libraries for simulation (ASE and its like) take the command that they run.
+_COMMAND_NAME = re.compile(
+    r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
+)
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
+_ALL_ARGUMENTS = ("@", "*")
+UNSEEN = "$"
+"""The name of a command that cannot be seen."""
 _WITHOUT_EFFECT = (
     PREPARATION
     - RUNNERS.keys()
@@ -70,6 +83,8 @@ class Variables:
     arrays: dict[str, list[str]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     """The files that the script writes here-documents to, by their base names."""
+    exported: list[str] = field(default_factory=list)
+    """Of the variables that the last command exported, those that tell a program what to run."""
 
     def of_child(self) -> Variables:
         """Those of a shell that is started here: what it sets is not known outside."""
@@ -104,6 +119,8 @@ class Variables:
             self.work.spend(2, command.characters)
             argv = self._words_of(command)
             if not argv:
+                if len(command.words) == 1 and command.words[0][-1].variable in _ALL_ARGUMENTS:
+                    yield Expanded([UNSEEN], "", 0)  # "$@" of a script that is given no arguments
                 continue
             name = argv[0]
             is_eval = name == "eval" and len(argv) > 1
@@ -113,13 +130,28 @@ class Variables:
                     with self._called_with(argv[1:]):
                         yield from self._followed(functions.bodies[name], functions, nesting - 1)
             elif is_eval:
-                if nesting and not argv[1].startswith(("$", "`")):  # else the program's name is not known either
-                    code = " ".join(argv[1:WORD_LIMIT])
-                    yield from self._followed(functions.outside(commands(code, self.work)), functions, nesting - 1)
+                yield from self._evaluated(" ".join(argv[1:WORD_LIMIT]), functions, nesting)
             elif name in ("cat", "tee") and command.here_document:
                 self._keep_file(argv, command)
             else:
                 yield Expanded(argv, command.here_document, nesting, "".join(self._expand(command.input)))
+            if self.exported:
+                yield from self._told_to_programs(nesting)
+
+    def _evaluated(self, code: str, functions: Functions, nesting: int) -> Iterator[Expanded]:
+        """What `eval` runs. Of what is not known, only that it is run, unless it sets up the shell as most does."""
+        if not code.startswith(("$", "`")):
+            if nesting:
+                yield from self._followed(functions.outside(commands(code, self.work)), functions, nesting - 1)
+        elif not _SETS_UP.search(code):
+            yield Expanded([UNSEEN], "", 0)
+
+    def _told_to_programs(self, nesting: int) -> Iterator[Expanded]:
+        """What the exported variables tell a program to run, `ASE_VASP_COMMAND="mpirun vasp_std"`."""
+        for value in map(self.values.get, self.exported):
+            for command in commands(value or "", self.work):
+                yield Expanded(self._expand_all(command.words) or [""], "", nesting)
+        self.exported = []
 
     def _keep_file(self, argv: Sequence[str], command: Command) -> None:
         """Take note of what `cat > FILE <<END` or `tee FILE <<END` writes."""
@@ -162,6 +194,7 @@ class Variables:
         if name in _DECLARATIONS:
             for word in words[1:]:
                 self._assign(word)
+            self.exported = [word.partition("=")[0] for word in argv[1:] if _COMMAND_NAME.match(word)]
         elif name in ("set", "setenv"):
             self._set_as_csh(name, argv)
         elif name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
@@ -180,6 +213,7 @@ class Variables:
         variable, equals, value = "".join(argv[1:2]).partition("=")
         if name == "setenv":
             value = "".join(argv[2:3])
+            self.exported = [variable] if _COMMAND_NAME.match(variable) else []
         elif not equals and argv[2:3] == ["="]:
             value = "".join(argv[3:4])
         elif not equals:

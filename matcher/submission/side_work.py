@@ -46,7 +46,7 @@ _PERHAPS = re.compile(
     r"(?:^|[_.0-9-])(?:plot\w*?|post|postproc\w*?|postprocess\w*?|analy[sz]\w*?|summar\w*?|report|merge|combine|concat|"
     r"collect|gather|visuali[sz]\w*?|viz|draw|make|generate|gen|create|split|extract|eval|evaluate|evaluation|test|"
     r"validate|convert\w*?|score|print|show|tokenize|export|predict|infer|inference|index|stats?|hello|bandwidth|"
-    r"average|compare|diff|parse|count|filter)(?=[_.0-9-]|$)",
+    r"data|dataset|datasets|scatter|average|compare|diff|parse|count|filter)(?=[_.0-9-]|$)",
     re.IGNORECASE,
 )
 # What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
@@ -55,6 +55,7 @@ SITE_TOOL = re.compile(
     r"logger|mail|mailx|sendmail|usage|die|abort|error|fail|info|warn|warning|debug|main|nodeset|testreport|newgrp|"
     r"ssh-agent|ssh-add|klist|kinit|krenew|aklog|umount|mount|fusermount|sysctl|lsmod|locale|lockfile|dos2unix|"
     r"(?:load|set|setup|init|enable|disable|print|log|check|config|export|module|mod|env|say|msg|print)[_-]\w+|"
+    r"[\w-]*(?:quota|job-?stats|jobinfo|job-info|resources|-start|-stop|_version)|"
     r"\w+_(?:env|environment|modules?|log|lmod|usage|help|message|status))\Z",
     re.IGNORECASE,
 )
@@ -66,10 +67,7 @@ def side(path: str, arguments: Sequence[str]) -> Side:
     verb = arguments[0] if arguments else ""
     if name in TOOLS or verb == "grompp" or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
         return Side.PREPARES
-    if name.endswith((".py", ".sh", ".R", ".jl", ".pl", ".m")) or "/" in path:
-        name = name.rpartition(".")[0] or name
-        if _PREPARES.search(name):
-            return Side.PREPARES
-        if _PERHAPS.search(name):
-            return Side.PERHAPS
-    return Side.WORK
+    stem = name.rpartition(".")[0] or name
+    if _PREPARES.search(stem):
+        return Side.PREPARES
+    return Side.PERHAPS if _PERHAPS.search(stem) else Side.WORK

@@ -15,18 +15,25 @@ typeset ulimit umask unalias unset unsetenv wait
 PREPARATION = frozenset(_PREPARATION.split())
 # Programs only if there is no other.
 _UTILITIES = """
-7z awk aws basename bc bunzip2 bzcat bzip2 c++ cat cc chgrp chmod chown cksum clang clang++ cmake cmp column comm cp
-curl cut date dd df diff dirname dos2unix dcgmi du ensurepip env envsubst expr file find flang fold free g++ gcc
-getent gfortran git grep gsutil gunzip gzip head hostname ibstat icc icpc icpx icx id ifort ifx ibv_devinfo
-ibv_devices install iostat ip join jq killall ldd lfs ln ls lsb_release lscpu lsof lstopo make md5sum meson mkdir
-mkfifo mktemp mpic++ mpicc mpicxx mpif77 mpif90 mpifort mpiicc mpiicx mpiifort mpiifx mv ninja nl nproc numastat nvcc
-nvidia-smi od ompi_info paste patch pgrep pigz ping pip pip2 pip3 pkill printenv ps quota rclone readlink realpath rev
-rm rmdir rocm-smi rsync sacct salloc sbatch sbcast scancel scontrol scp sed seq sha1sum sha256sum shuf sinfo sleep
-sort split squeue ssh sstat stat sync sysctl tac tail tar tee top touch tr uname uniq unlink truncate tree unzip
-uptime venv virtualenv vmstat wc wget which whoami xargs xz xzcat zcat zip zgrep
+7z apt apt-get awk aws basename bc beegfs-ctl blkid brew bunzip2 bzcat bzgrep bzip2 c++ cat cc chgrp chmod chown cksum
+clang clang++ cmake cmp column comm convert cp curl cut datalad date dcgmi dd df diff dirname dmesg dnf dos2unix du
+dvc egrep ensurepip env envsubst expr fc-cache fgrep file find findmnt finger flang fold free frpc fuser g++ gcc
+gcloud gdown getent gfortran git gpg gpustat grep gs gsutil gunzip gzip head hostname hostnamectl htop huggingface-cli
+hwloc-info hwloc-ls ibstat ibv_devices ibv_devinfo ibv_rc_pingpong icc icpc icpx icx id ifconfig ifort ifx insmod
+install iostat ip ipcs iperf jobinfo join jq kaggle killall last ldd lfs lfs_migrate ln loginctl ls lsb_release lscpu
+lshw lsmem lsof lspci lstopo make mc md5 md5sum meson mkdir mkfifo mktemp modprobe mountpoint mpic++ mpicc mpicxx
+mpif77 mpif90 mpifort mpiicc mpiicx mpiifort mpiifx mv netstat ninja nl nm node_exporter npm nproc numastat numfmt
+nvcc nvidia-smi nvtop objdump od ompi_info openssl paste patch pgrep pigz ping pip pip2 pip3 pkill printenv ps pstree
+quota rclone readlink realpath rename renice rev rm rmdir rmmod rocm-smi route rsync s3cmd sacct salloc sbatch sbcast
+scancel scontrol scp screen sed seq service sha1sum sha256sum shuf sinfo sleep sort split squeue ss ssh sstat stat
+strings swig sync sysctl systemctl tac tail tar tee timedatectl tmux top touch tr tree truncate uname uniq unlink
+unzip uptime uuidgen venv vglclient virtualenv vmstat vncserver wc wget whereis which who whoami xargs xdpyinfo xterm
+xz xzcat yarn yes yum zcat zgrep zip
 """
 UTILITIES = frozenset(_UTILITIES.split()) | frozenset(RUNNERS)
 _NEVER = """
+lshw lspci whereis gpustat modprobe rmmod insmod dmesg yes jobinfo ipcs tmux screen hwloc-ls hwloc-info fgrep egrep
+netstat ss ifconfig route nvtop htop xdpyinfo fc-cache pstree renice who last finger uuidgen getent rename
 basename chgrp chmod chown dirname env expr false flang id ldd ln ls mkdir mkfifo mktemp pgrep pkill killall printenv
 readlink realpath rmdir rm sacct salloc sbatch sbcast scancel scontrol seq sinfo squeue ssh sstat stat tee touch tr
 true uname unlink uptime venv virtualenv wc which whoami quota envsubst ensurepip nproc xargs lscpu lsof head tail
