@@ -22,7 +22,8 @@ from reprise.matcher.submission.work_limit import Work
 from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS, Runner
 
 _NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
-_UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]")
+_UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]|\A\.\w+\Z")
+_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # in a path with blanks: without these, it is rather a text
 _LETTER = re.compile(r"[^\W\d_]")
 _ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
 """A command with one of these for its only argument tells of itself."""
@@ -35,7 +36,9 @@ _FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
-_VERSIONED = re.compile(r"(nextflow|snakemake|matlab|octave|julia|stata|R|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z")
+_VERSIONED = re.compile(
+    r"(nextflow|snakemake|matlab|octave|julia|stata|R|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
+)
 _SITE_LAUNCHER = re.compile(r"\w+[-_](mpirun|mpiexec|srun)\Z")  # a site's own, such as `site-mpirun`
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
@@ -120,7 +123,7 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
         code = ""
     if _UNSEEN_NAME.search(name):
         return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
-    if not _NAME.match(name) or not _LETTER.search(name):
+    if not _NAME.match(name) or not _LETTER.search(name) or (" " in name and not _SPACED.search(path)):
         return None  # no command, but a piece of something that was not understood
     arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
     return Invocation(path, tuple(arguments), launcher, tasks, code)
@@ -153,7 +156,7 @@ def _name(argv: Sequence[str]) -> str:
         return name
     unknown = _unknown(argv[0])
     if versioned := _VERSIONED.match(name):
-        return versioned.group(1)
+        return versioned.group(versioned.lastindex or 0)
     says = _LAUNCHER_NAME.match(unknown["name"] or unknown["braced"] or "") if unknown else _SITE_LAUNCHER.match(name)
     return says.group(1).lower() if says else name
 

@@ -27,12 +27,12 @@ _STATEMENT = re.compile(r"[\n;]|,(?![^()]*\))")
 _FILE_IN_CODE = re.compile(
     r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
 )
-_CALL = re.compile(r"\s*(?:try\s+)?(?:\[?[\w., ~]+\]?\s*=(?!=)\s*)?(?:run\s+)?([A-Za-z][\w./]*)\s*(\(|[^=\s(]|$)?")
+_CALL = re.compile(r"\s*(?:try\s+)?(?:\[?[\w., ~]+\]?\s*=(?!=)\s*)?(?:run\s+)?([A-Za-z][\w./]*)(?!\w|\s*=(?!=))")
 _PREPARES_CODE = re.compile(
     r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
-    r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|getenv|setenv|str2num|str2double|pwd|ver|"
+    r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|num2str|str2func|strcat|fullfile|numel|length|zeros|ones|size|getenv|setenv|str2num|str2double|pwd|ver|"
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
-    r"restoredefaultpath|pctRunOnAll|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|true|false|ans|err|ME)\Z"
+    r"restoredefaultpath|pctRunOnAll|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
 _BUILDS = "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib help"
 _BUILD_TARGETS = frozenset(_BUILDS.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-PYTHON = re.compile(r"(?:i?python|pypy|pythonw)[0-9.]*(?:-\w+)?\Z")
+PYTHON = re.compile(r"(?:(?:gpaw|tau|mpi)[-_])?(?:i?python|pypy)[0-9.]*(?:-\w+)?\Z")
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),

@@ -55,10 +55,11 @@ def _known_inside(argv: Sequence[str]) -> list[str]:
 
 def _executable_inside(name: str, argv: Sequence[str]) -> list[str]:
     """`bind_gpu.sh ./app`, `run.sh ./app.exe`: the first argument, or what follows `--`, where it looks executable."""
-    after = argv[argv.index("--") + 1 :] if "--" in argv[:WORDS] else argv[1:]
+    is_told = "--" in argv[:WORDS]
+    after = argv[argv.index("--") + 1 :] if is_told else argv[1:]
     if not after or not _EXECUTABLE.match(after[0]) or _DATA.match(after[0]):
         return []
-    is_wrapper = _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(after[0]))
+    is_wrapper = is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(after[0]))
     return list(after) if is_wrapper else []
 
 
