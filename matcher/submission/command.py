@@ -119,8 +119,7 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     if path in PREPARATION or not name:
         return None
     code = files.get(name, "")
-    if code and not is_shell_script(code):
-        code = ""
+    code = code if _is_shell_script(name, code) else ""
     if _UNSEEN_NAME.search(name):
         return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
     if not _NAME.match(name) or not _LETTER.search(name) or (" " in name and not _SPACED.search(path)):
@@ -129,10 +128,12 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     return Invocation(path, tuple(arguments), launcher, tasks, code)
 
 
-def is_shell_script(text: str) -> bool:
-    """Whether the text's first line names a shell, or no interpreter at all."""
+def _is_shell_script(name: str, text: str) -> bool:
+    """Whether the text's first line names a shell; without one, whether the file is named like a shell's."""
     first = text.lstrip()[:_FIRST_LINE].partition("\n")[0]
-    return not first.startswith("#!") or any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
+    if first.startswith("#!"):
+        return any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
+    return "." not in name or name.endswith(("sh", "slurm"))
 
 
 def _repeated(argv: list[str]) -> _Step:

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -t 02:00:00
+octave --eval 'cd run1; shallow_water(200)'

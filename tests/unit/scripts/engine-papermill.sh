@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -t 02:00:00
+papermill -p region alps snow.ipynb out/snow_alps.ipynb

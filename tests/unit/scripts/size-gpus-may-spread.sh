@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --gpus=8
+python big.py

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -w node[01-04]
+./bench_net

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --mem=4G
+#SBATCH -p short -A phys
+./serial_scan

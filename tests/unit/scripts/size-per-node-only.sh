@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --ntasks-per-node=20
+mpirun ./mc2

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -n 4
+srun $1 --steps 100

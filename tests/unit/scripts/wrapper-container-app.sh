@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -t 02:00:00
+apptainer run -B /data qsmxt.sif /data/in /data/out

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -n 4
+site-mpirun --np 4 ./ocean_model namelist
