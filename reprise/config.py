@@ -145,6 +145,7 @@ class Matcher(Section):
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
     mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
     holdout: float = Field(0.05, ge=0, le=0.95, description="share of matched jobs that are given nothing, to compare")
+    identity: bool = Field(True, description="recognise programs by their files, too, where everybody may read them")
     predicted: bool = Field(False, description="give jobs what a model chose, too, once a comparison has confirmed it")
     max_connections: int = Field(
         512, ge=1, le=65536, description="connections served at once, of either kind, a 16th by one user; more wait"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import pwd
@@ -21,6 +22,7 @@ from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, o
 from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import UNKNOWN
 from reprise.matcher.daemon.pending_writes import Entry, Unmade
+from reprise.matcher.daemon.program_files import ProgramFiles
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
 from reprise.matcher.daemon.turns import FairThreads
@@ -29,6 +31,7 @@ from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
 from reprise.matcher.decision.often_wrong import is_often_wrong
 from reprise.matcher.errors import ProtocolError
+from reprise.matcher.submission import parse
 from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol, tokens
 
@@ -88,6 +91,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
+        self._programs = ProgramFiles()
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
         self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
         self._trusted = (0, os.geteuid())
@@ -161,6 +165,8 @@ class Service:
             at=at,
             facts=request.job,
         )
+        if self._basis.config.matcher.identity:
+            question = await self._identified(question, size)
         arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
         if self._basis.inline and size <= INLINE_BYTES:
             made = answered(*arguments)
@@ -181,6 +187,14 @@ class Service:
             return self._not_now(uid)
         question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
+
+    async def _identified(self, question: Question, size: int) -> Question:
+        """The question with its job's metadata, which say who the program is where its file was read in time."""
+        understand = partial(
+            parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
+        )
+        job = understand() if size <= INLINE_BYTES else await self._slow.run(question.uid, understand)
+        return dataclasses.replace(question, metadata=await self._programs.identified(job, question.uid))
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
         """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that

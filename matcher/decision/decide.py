@@ -34,7 +34,7 @@ class Question:
     """What a job gets, asked at `point` ("submit", "start") by `user` at `at` (Unix seconds).
 
     `mode` is the user's ("on", "observe", "explain"); `facts` are known once the job runs.
-    `metadata`: of a job of the past, whose submission tells less than accounting does.
+    `metadata`: of a job that more is known of than its submission tells, by accounting or by its program's file.
     """
 
     submission: Submission

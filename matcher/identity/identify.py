@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from collections import OrderedDict
@@ -13,6 +14,8 @@ import numpy.typing as npt
 from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError, Version, opened
 from reprise.matcher.identity.elf_file import MAGIC, read_executable
 from reprise.matcher.identity.script_file import SCRIPT_BYTES, read_script
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity
 from reprise.matcher.submission.sketch import set_sketch
 
@@ -51,6 +54,11 @@ class Identifier:
         except (OSError, ValueError, NotIdentifiedError) as error:  # ValueError: a NUL in the path
             log.debug("%s is not identified: %s", path, error)
             return UNKNOWN
+
+    def identified(self, job: JobMetadata, deadline: float) -> JobMetadata:
+        """Return the job with the identity of its program, where its script says which file that is."""
+        path = program_file(job)
+        return dataclasses.replace(job, **vars(self.identify(path, deadline))) if path else job
 
     def _remember(self, version: Version, found: ProgramIdentity) -> None:
         with self._changing:

@@ -41,6 +41,7 @@ from reprise.tuner.report.progress import Report
 from reprise.tuner.search import grid_points
 from reprise.tuner.steps import warm_start
 
+IDENTIFY_S = 10.0  # within which the application's program is read, so that its jobs are recognised by it
 STOPPED_S = 180.0  # within which a coordinator that is told to stop has cancelled its jobs and ended
 WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
@@ -291,6 +292,7 @@ def _in_words(context: Mapping[str, object]) -> str:
 
 def _metadata(application: Application, now: float) -> dict[str, Any]:
     """What linkage knows of the application's job, as if its user submitted it now."""
+    from reprise.matcher.identity.identify import Identifier
     from reprise.matcher.submission import Submission, parse
 
     try:
@@ -301,4 +303,5 @@ def _metadata(application: Application, now: float) -> dict[str, Any]:
         ) from error
     directory = application.directory or application.script.parent
     submission = Submission.for_script(str(application.script), text, application.options, str(directory))
-    return parse(submission, user=application.user, submit_time=now).to_json()
+    job = parse(submission, user=application.user, submit_time=now)
+    return Identifier().identified(job, time.monotonic() + IDENTIFY_S).to_json()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The identities of jobs' programs, for decisions that wait for a file system only so long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from reprise.eventlog import Throttle
+from reprise.matcher.daemon.turns import FairThreads
+from reprise.matcher.identity.identify import Identifier
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_file import program_file
+
+log = logging.getLogger(__name__)
+
+WAIT_S = 0.02
+"""A fifth of the plugin's usual deadline. Of 1,281 executables of a Debian host, 99 % were read in 14 ms."""
+READ_S = 2.0
+"""Seconds after which nothing more is read of a file. What has come too late for one decision is there for the next."""
+THREADS = 4
+"""That read files, one for each uid: a file system that hangs holds one for each of its users who ask."""
+
+
+class ProgramFiles:
+    """Identifies programs. For the loop's thread."""
+
+    def __init__(
+        self,
+        identified: Callable[[JobMetadata, float], JobMetadata] | None = None,
+        wait_s: float = WAIT_S,
+    ) -> None:
+        self._identified = identified or Identifier().identified
+        self._wait_s = wait_s
+        self._threads = FairThreads(THREADS, 1, "programs")
+        self._throttle = Throttle()
+        self._late: dict[int, asyncio.Future[JobMetadata]] = {}
+
+    async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
+        """Return the job with its program's identity, or as it is where that is not known within the wait.
+
+        While a file of the uid is late, no other of that uid is looked at, and its decisions do not wait.
+        """
+        if uid in self._late or not program_file(job):
+            return job
+        reading = asyncio.ensure_future(self._threads.run(uid, self._identified, job, time.monotonic() + READ_S))
+        await asyncio.wait({reading}, timeout=self._wait_s)
+        if reading.done():
+            return self._result(reading, job)
+        self._late[uid] = reading
+        reading.add_done_callback(lambda done: self._come(uid, done, job))
+        return job
+
+    def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
+        del self._late[uid]
+        if not done.cancelled():
+            self._result(done, job)
+
+    def _result(self, done: asyncio.Future[JobMetadata], job: JobMetadata) -> JobMetadata:
+        """What came of reading a file; a defect costs the job this, and nothing else."""
+        error = done.exception()
+        if error is None:
+            return done.result()
+        self._throttle.warning(log, "not-identified", error=repr(error))
+        return job

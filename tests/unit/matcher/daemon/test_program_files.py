@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs are identified for decisions, and no file system keeps a decision waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from reprise.database import Database
+from reprise.database.errors import NotFoundError
+from reprise.matcher.daemon.program_files import THREADS, ProgramFiles
+from reprise.matcher.submission.metadata import JobMetadata
+from tests.unit.matcher_daemon import Daemon, request
+from tests.waiting import wait_for
+
+ALICE, BOB = 2001, 2002
+JOB = JobMetadata("alice", path="/work/a.out")
+KNOWN = dataclasses.replace(JOB, build_id="ab")
+
+
+def test_a_job_is_identified_within_the_wait_and_one_without_a_certain_path_is_not() -> None:
+    files = ProgramFiles(lambda job, _: dataclasses.replace(job, build_id="ab"), wait_s=10)
+    assert asyncio.run(files.identified(JOB, ALICE)) == KNOWN
+    bare = JobMetadata("alice", path="a.out")
+    assert asyncio.run(files.identified(bare, ALICE)) == bare
+
+
+def test_a_file_system_that_hangs_holds_one_thread_a_user_and_no_decision() -> None:
+    hangs, entered = threading.Event(), []
+
+    def identified(job: JobMetadata, deadline: float) -> JobMetadata:
+        entered.append(job.user)
+        if job.user == "alice":
+            assert hangs.wait(60)
+        return dataclasses.replace(job, build_id="ab")
+
+    async def play() -> None:
+        files = ProgramFiles(identified, wait_s=0.01)
+        begun = time.monotonic()
+        for _ in range(THREADS + 5):
+            assert await files.identified(JOB, ALICE) == JOB
+        assert time.monotonic() - begun < 5 and entered == ["alice"]
+        files_of_bob = dataclasses.replace(JOB, user="bob")
+        found = [(await files.identified(files_of_bob, BOB)).build_id for _ in range(50)]
+        assert "ab" in found
+        hangs.set()
+        while "alice" in entered and (await files.identified(JOB, ALICE)) != KNOWN:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(play())
+
+
+def test_a_reading_that_fails_costs_the_identity_alone() -> None:
+    goes_on = threading.Event()
+
+    def fails(job: JobMetadata, deadline: float) -> JobMetadata:
+        assert goes_on.wait(60)
+        raise MemoryError
+
+    async def play() -> None:
+        files = ProgramFiles(fails, wait_s=0.01)
+        assert await files.identified(JOB, ALICE) == JOB
+        goes_on.set()
+        while files._late:
+            await asyncio.sleep(0.01)
+        files = ProgramFiles(fails, wait_s=60)
+        assert await files.identified(JOB, ALICE) == JOB
+
+    asyncio.run(play())
+
+
+def stored(daemon: Daemon, decision: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    def is_stored() -> bool:
+        with Database.open(daemon.database, read_only=True) as database:
+            try:
+                found.update(database.decision(decision).metadata)
+            except NotFoundError:
+                return False
+        return True
+
+    wait_for("the decision", is_stored)
+    return found
+
+
+def test_a_decision_knows_the_programs_build_unless_that_is_switched_off(daemon: Daemon, tmp_path: Path) -> None:
+    program = tmp_path / "a.out"
+    shutil.copy("/usr/bin/env", program)
+    program.chmod(0o755)
+    script = f"#!/bin/sh\nmpirun {program} --steps 2\n"
+    daemon.start()
+    wait_for("the file", lambda: stored(daemon, daemon.ask(request(script))["id"])["contents"])
+    found = stored(daemon, daemon.ask(request(script))["id"])
+    assert found["imports"] and len(found["contents"]) == 32
+    daemon.stop()
+    daemon.configure("identity = false")
+    daemon.start()
+    assert stored(daemon, daemon.ask(request(script))["id"])["contents"] == ""
