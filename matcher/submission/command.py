@@ -37,7 +37,7 @@ _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
 _VERSIONED = re.compile(
-    r"(nextflow|snakemake|matlab|octave|julia|stata|R|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
+    r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
 )
 _SITE_LAUNCHER = re.compile(r"\w+[-_](mpirun|mpiexec|srun)\Z")  # a site's own, such as `site-mpirun`
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.

@@ -96,7 +96,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
             for program in _programs(command):
                 found.add(program, modules)
     except OutOfWorkError:
-        if found.main.rank > Rank.LAUNCHED_PERHAPS and (found.main.rank > Rank.DIRECT or found.names[1:]):
+        if found.main.rank > Rank.LAUNCHED_PERHAPS and (found.main.rank > Rank.DIRECT_PERHAPS or found.names[1:]):
             found = Programs(names=found.names)
     if found.main.rank is Rank.NEVER:
         found.main = Program()

@@ -18,6 +18,8 @@ _WRAPS = re.compile(
     r"bind|select|wrap|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
 )
 _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?:\.(?:exe|x|out|sh))?\Z")
+# What the script beside a compiled MATLAB program, run_NAME.sh, is given first: a directory.
+_MATLAB_RUNTIME = re.compile(r"matlab|mcr|runtime", re.IGNORECASE)
 _PROGRAM = re.compile(r".*\.(?:exe|x|out|sh)\Z")
 _DATA = re.compile(r".*\.(?!exe\Z|x\Z|out\Z|sh\Z|bin\Z)[A-Za-z]\w*\Z")
 _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
@@ -57,7 +59,7 @@ def _executable_inside(name: str, argv: Sequence[str]) -> list[str]:
     """`bind_gpu.sh ./app`, `run.sh ./app.exe`: the first argument, or what follows `--`, where it looks executable."""
     is_told = "--" in argv[:WORDS]
     after = argv[argv.index("--") + 1 :] if is_told else argv[1:]
-    if not after or not _EXECUTABLE.match(after[0]) or _DATA.match(after[0]):
+    if not after or not _EXECUTABLE.match(after[0]) or _DATA.match(after[0]) or _MATLAB_RUNTIME.search(after[0]):
         return []
     is_wrapper = is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(after[0]))
     return list(after) if is_wrapper else []
