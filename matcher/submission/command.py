@@ -116,7 +116,7 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     """The program at last. A name that is not known, unlike a directory that is not, leaves the program unknown."""
     path = argv[0]
     name = basename(path)
-    if path in PREPARATION or not name:
+    if not name or (name in PREPARATION and (name == path or path.startswith(("/bin/", "/usr/bin/")))):
         return None
     code = files.get(name, "")
     code = code if _is_shell_script(name, code) else ""

@@ -137,6 +137,10 @@ def _wandb(argv: Sequence[str], _: Input) -> list[str] | None:
     return [] if "agent" in argv[1:3] else None
 
 
+def _mlflow(argv: Sequence[str], _: Input) -> list[str] | None:
+    return [] if argv[1:2] == ["run"] else None
+
+
 def _jupyter(argv: Sequence[str], given: Input) -> list[str] | None:
     return None if argv[1:2] in (["kernelspec"], ["--version"], ["lab", "build"]) else _script(".ipynb")(argv, given)
 
@@ -182,7 +186,7 @@ _SERVICES = (
     "redis-server nvidia-cuda-mps-control nvidia-cuda-mps-server"
 )
 _MATLAB = "matlab octave octave-cli MATLAB"
-_UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook"
+_UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook notebook jupyterlab jupyter-server"
 ENGINES: dict[str, Reader] = {
     "snakemake": _snakemake,
     "nextflow": _nextflow,
@@ -190,6 +194,7 @@ ENGINES: dict[str, Reader] = {
     "R": _r,
     "ray": _ray,
     "wandb": _wandb,
+    "mlflow": _mlflow,
     **dict.fromkeys(("jupyter", "jupyter-nbconvert", "jupyter-execute", "papermill", "nbconvert"), _jupyter),
     **dict.fromkeys(_PYTHON_LAUNCHERS.split(), _python_launcher),
     **dict.fromkeys(_SERVICES.split(), _service),

@@ -51,6 +51,7 @@ LAUNCHERS = {
     "srun": Launcher("srun", {}),
     **dict.fromkeys(("mpirun", "mpirun.openmpi", "mpirun.mpich", "mpirun_rsh", "orterun", "prun", "prterun"), _MPIRUN),
     **dict.fromkeys(("mpiexec", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra", "mpiexec_mpt"), _MPIEXEC),
+    "runParallel": Launcher("mpirun", _taking("s np n suffix decomposeParDict")),  # OpenFOAM's RunFunctions
     "mpiexecjl": Launcher("mpiexec", {**MPI_OPTIONS, "project": 0}, frozenset({"n", "np"})),
     "ibrun": Launcher("ibrun", _IBRUN),
     "aprun": Launcher("aprun", _APRUN, frozenset({"n", "pes"})),

@@ -77,6 +77,7 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
         ("remora", 0, ""),
         ("psrecord", 0, "--log --plot --interval --duration"),
         ("proxychains4", 0, "-f"),
+        ("runApplication", 0, "-s -suffix"),
         ("dplace", 0, "-c -n -x -r"),
         ("pin", 0, "-t"),
         ("aps", 0, "-r"),
@@ -136,7 +137,7 @@ _CONDA = Runner({"run": 0}, frozenset(), frozenset({"-n", "--name", "-p", "--pre
 _PLAIN_RUN = Runner({"run": 0}, frozenset(), frozenset({"-p", "--python", "--with", "-e", "--environment"}))
 RUNNERS = {
     **dict.fromkeys(("apptainer", "singularity"), _APPTAINER),
-    **dict.fromkeys(("docker", "podman", "podman-hpc", "nerdctl", "udocker"), _DOCKER),
+    **dict.fromkeys(("docker", "nvidia-docker", "podman", "podman-hpc", "nerdctl", "udocker"), _DOCKER),
     "enroot": Runner(
         {"start": 1, "exec": 1},
         frozenset({"start"}),
