@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -142,7 +143,15 @@ def _mlflow(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 def _jupyter(argv: Sequence[str], given: Input) -> list[str] | None:
-    return None if argv[1:2] in (["kernelspec"], ["--version"], ["lab", "build"]) else _script(".ipynb")(argv, given)
+    if argv[1:2] == ["kernelspec"]:
+        return None
+    inputs = [word for before, word in pairwise(argv) if before not in ("--output", "-o", "--output-dir")]
+    return _script(".ipynb")(["", *inputs], given)
+
+
+def _casa(argv: Sequence[str], _: Input) -> list[str]:
+    file = _value(argv, "-c")
+    return [file] if file else list(argv)
 
 
 def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
@@ -194,6 +203,7 @@ ENGINES: dict[str, Reader] = {
     "R": _r,
     "ray": _ray,
     "wandb": _wandb,
+    "casa": _casa,
     "mlflow": _mlflow,
     **dict.fromkeys(("jupyter", "jupyter-nbconvert", "jupyter-execute", "papermill", "nbconvert"), _jupyter),
     **dict.fromkeys(_PYTHON_LAUNCHERS.split(), _python_launcher),

@@ -25,9 +25,8 @@ blockMesh snappyHexMesh surfaceFeatureExtract surfaceFeatures decomposePar recon
 topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSummary potentialFoam redistributePar
 extrudeMesh createPatch real.exe ungrib.exe metgrid.exe geogrid.exe link_grib.csh real ungrib metgrid geogrid
 xgenerate_databases xmeshfem2D xmeshfem3D xdecompose_mesh xcombine_vol_data makeneutral packmol tleap antechamber
-psfgen pdb2gmx editconf setup.py configure bootstrap autogen.sh pip pip3 conda tensorboard
-nvidia-smi deviceQuery bowtie2-build hisat2-build
-numactl nvtop collectl dcgmi sstat
+psfgen pdb2gmx editconf setup.py configure bootstrap autogen.sh tensorboard
+pip pip2 pip3 deviceQuery bowtie2-build hisat2-build collectl
 """
 _GROMACS = """
 grompp pdb2gmx editconf solvate genion make_ndx trjconv energy genrestr insert-molecules check eneconv trjcat dump
@@ -36,7 +35,8 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
 _PREPARES = re.compile(
-    r"(?:^|[_.0-9-])(?:pre|prejob\w*?|postjob\w*?|prep|prepare|preproc\w*?|preprocess\w*?|setup|set_?up|install|init|initiali[sz]e|download\w*?|"
+    r"(?:^|[_.0-9-])(?:pre|prejob\w*?|postjob\w*?|prep|prepare|preproc\w*?|preprocess\w*?|setup|set_?up|install|"
+    r"init|initiali[sz]e|download\w*?|"
     r"fetch|get|clean|cleanup|copy|check|verify|stage|stagein|stageout|compile|build|configure|start|stop|kill|monitor|"
     r"mkdir|load|activate|env|environment|module|modules|rename|backup|archive|log|watch|notify|deps?|requirements)"
     r"(?=[_.0-9-]|$)",
