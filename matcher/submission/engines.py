@@ -24,11 +24,11 @@ Reader = Callable[[Sequence[str], Input], list[str] | None]
 
 _CODE_LIMIT = 2_048
 """Characters of a line of code that are read; they name what is called near their beginning."""
-_STATEMENT = re.compile(r"[\n;]|,(?![^()]*\))")
+_STATEMENT = re.compile(r"[\n;,]")
 _FILE_IN_CODE = re.compile(
     r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
 )
-_CALL = re.compile(r"\s*(?:try\s+)?(?:\[?[\w., ~]+\]?\s*=(?!=)\s*)?(?:run\s+)?([A-Za-z][\w./]*)(?!\w|\s*=(?!=))")
+_CALL = re.compile(r"(?:try\s++)?(?:\[?[\w., ~]++\]?\s*+=(?!=)\s*+)?(?:run\s+)?([A-Za-z][\w./]*)(?!\w|\s*=(?!=))")
 _PREPARES_CODE = re.compile(
     r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
     r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|num2str|str2func|strcat|fullfile|numel|length|zeros|ones|size|getenv|setenv|str2num|str2double|pwd|ver|"
@@ -96,8 +96,9 @@ def _matlab_code(code: str) -> list[str]:
     if file := file_in_code(code):
         return [file]
     code = code[:_CODE_LIMIT]
-    for statement in _STATEMENT.split(code):
-        call = _CALL.match(statement)
+    for statement in map(str.strip, _STATEMENT.split(code)):
+        is_within = statement.count(")") > statement.count("(")  # `n)`, from `parpool(4, n)`
+        call = None if is_within else _CALL.match(statement)
         if call and not _PREPARES_CODE.match(call.group(1)):
             name = call.group(1)
             return [] if "$" in statement[call.start(1) : call.end(1) + 1] else [name]

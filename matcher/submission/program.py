@@ -17,6 +17,7 @@ from reprise.matcher.submission.interpreters import INTERPRETERS, PYTHON
 from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_execution import Started
 from reprise.matcher.submission.side_work import SITE_TOOL, Side, side
+from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.utilities import ERRANDS, NEVER, UTILITIES
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
@@ -132,6 +133,7 @@ def _is_before(one: Program, other: Program) -> bool:
 def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
     if not path:
         return Rank.LAUNCHED_UNSEEN if launcher else Rank.UNSEEN
+    path = path[:TEXT_LIMIT]
     if _is_utility(path):
         if basename(path) in NEVER:
             return Rank.NEVER

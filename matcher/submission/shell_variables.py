@@ -49,6 +49,7 @@ _SETS_UP = re.compile(
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
 )
+_CODE_LIMIT = 512  # characters of it that are looked at
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
 _ALL_ARGUMENTS = ("@", "*")
@@ -143,7 +144,7 @@ class Variables:
         if not code.startswith(("$", "`")):
             if nesting:
                 yield from self._followed(functions.outside(commands(code, self.work)), functions, nesting - 1)
-        elif not _SETS_UP.search(code):
+        elif not _SETS_UP.search(code, 0, _CODE_LIMIT):
             yield Expanded([UNSEEN], "", 0)
 
     def _told_to_programs(self, nesting: int) -> Iterator[Expanded]:

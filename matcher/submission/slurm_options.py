@@ -46,10 +46,11 @@ no-allocate|Z overlap:: preserve-env|E prolog: pty quit-on-interrupt relative|r:
 slurmd-debug: task-epilog: task-prolog: threads|T: unbuffered|u wait|W: whole x11::
 """
 _SALLOC = "bell get-user-env:: immediate|I:: kill-command|K:: no-bell no-shell wait-all-nodes: x11::"
-# Our plugin's, and those of later Slurm releases. They are known by their whole names only, so that they make no
-# abbreviation ambiguous.
+# Our plugin's, those of later Slurm releases, and pyxis's. They are known by their whole names only, so that they
+# make no abbreviation ambiguous.
 _WHOLE_NAMES = """
 reprise: container-id: extra: external-launcher oom-kill-step:: segment: stepmgr tree-width: tres-bind: tres-per-task:
+container-image: container-mounts: container-workdir: container-name: container-save: container-env:
 """
 
 

@@ -9,6 +9,7 @@ from posixpath import basename
 
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.launchers import LAUNCHERS
+from reprise.matcher.submission.submitted import TEXT_LIMIT
 
 WORDS = 24
 """Words of a command among which an interpreter or a launcher is looked for."""
@@ -28,44 +29,47 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
 def wrapped(argv: Sequence[str]) -> list[str]:
     """What a command that no table knows is given to run; [] where it is no wrapper."""
     name = basename(argv[0])
-    if not argv[1:] or _NO_WRAPPER.match(name):
+    if not argv[1:] or len(name) > TEXT_LIMIT or _NO_WRAPPER.match(name):
         return []
+    words = [word if len(word) <= TEXT_LIMIT else "" for word in argv[:WORDS]]
     is_unknown = argv[0][0] in "$`" and "/" not in argv[0]
-    return (is_unknown and _script_of_unknown(argv)) or _known_inside(argv) or _executable_inside(name, argv)
+    first = (is_unknown and _script_of_unknown(words)) or _known_inside(words) or _executable_inside(name, words)
+    return list(argv[first:]) if first else []
 
 
-def _script_of_unknown(argv: Sequence[str]) -> list[str]:
-    """`$PYTHON -u x.py`: the script."""
-    for position, word in enumerate(argv[1:4], start=1):
+def _script_of_unknown(words: Sequence[str]) -> int:
+    """`$PYTHON -u x.py`: where the script stands, 0 where none does."""
+    for position, word in enumerate(words[1:4], start=1):
         if _SCRIPT.match(word):
-            return list(argv[position:])
+            return position
         if word[:1] != "-":
             break
-    return []
+    return 0
 
 
-def _known_inside(argv: Sequence[str]) -> list[str]:
-    """From a launcher on, or from an interpreter that is given a script."""
-    for position, word in enumerate(argv[1:WORDS], start=1):
+def _known_inside(words: Sequence[str]) -> int:
+    """Where a launcher stands, or an interpreter that is given a script."""
+    for position, word in enumerate(words[1:], start=1):
         file = basename(word)
-        if file in LAUNCHERS and argv[position + 1 :] and argv[position - 1][:1] != "-":
-            return list(argv[position:])
-        if (interpreters.PYTHON.match(file) or file in interpreters.INTERPRETERS) and _is_given_script(argv, position):
-            return list(argv[position:])
-    return []
+        if file in LAUNCHERS and words[position + 1 :] and words[position - 1][:1] != "-":
+            return position
+        if (interpreters.PYTHON.match(file) or file in interpreters.INTERPRETERS) and _is_given_script(words, position):
+            return position
+    return 0
 
 
-def _executable_inside(name: str, argv: Sequence[str]) -> list[str]:
-    """`bind_gpu.sh ./app`, `run.sh ./app.exe`: the first argument, or what follows `--`, where it looks executable."""
-    is_told = "--" in argv[:WORDS]
-    after = argv[argv.index("--") + 1 :] if is_told else argv[1:]
-    if not after or not _EXECUTABLE.match(after[0]) or _DATA.match(after[0]) or _MATLAB_RUNTIME.search(after[0]):
-        return []
-    is_wrapper = is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(after[0]))
-    return list(after) if is_wrapper else []
+def _executable_inside(name: str, words: Sequence[str]) -> int:
+    """`bind_gpu.sh ./app`, `run.sh ./app.exe`: where the first argument stands, or what follows `--`, if it looks
+    executable."""
+    is_told = "--" in words
+    first = words.index("--") + 1 if is_told else 1
+    word = words[first] if first < len(words) else ""
+    if not _EXECUTABLE.match(word) or _DATA.match(word) or _MATLAB_RUNTIME.search(word):
+        return 0
+    return first if is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(word)) else 0
 
 
-def _is_given_script(argv: Sequence[str], position: int) -> bool:
+def _is_given_script(words: Sequence[str], position: int) -> bool:
     """Whether the word here is an interpreter that runs something, not the value of an option or a directory."""
-    words = argv[position + 1 : position + 4]
-    return bool(words) and (words[0] in ("-m", "-c") or any(_SCRIPT.match(word) for word in words))
+    following = words[position + 1 : position + 4]
+    return bool(following) and (following[0] in ("-m", "-c") or any(map(_SCRIPT.match, following)))

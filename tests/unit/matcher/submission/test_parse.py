@@ -308,3 +308,40 @@ def test_neither_long_scripts_nor_what_becomes_long_is_kept(monkeypatch: pytest.
         monkeypatch.setattr(module, "started", partial(_noted, reads))
         assert sbatch(text) == sbatch(text)
         assert len(reads) == (1 if text.endswith("./a\n") else 3 if "$B" in text else 2)
+
+
+@pytest.mark.parametrize(
+    ("argv", "text", "size"),
+    [
+        ("", HEAD, (1, 1, 1)),
+        ("-n 1", HEAD, (1, 1, 1)),
+        ("-n 2", HEAD, (None, 2, None)),
+        ("--gpus=4", HEAD, (None, None, None)),
+        ("-n 1 --gpus=4", HEAD, (None, 1, None)),
+        ("--gres=gpu:4 -c 8", HEAD, (1, 1, 1)),
+        ("--ntasks-per-node=4", HEAD, (None, None, 4)),
+        ("-w n[1-2]", HEAD, (None, None, None)),
+        ("-N 1-2", HEAD, (None, None, None)),
+        ("", HEAD + "mpirun -np 8 ./x\n", (None, 8, None)),
+    ],
+)
+def test_a_job_that_names_no_nodes_has_one_where_slurm_gives_one(
+    argv: str, text: str, size: tuple[int | None, int | None, int | None]
+) -> None:
+    job = sbatch(text, argv)
+    assert (job.nodes, job.tasks, job.tasks_per_node) == size
+
+
+def test_the_size_of_a_job_whose_script_is_not_seen_is_not_known() -> None:
+    job = parse(Submission("sbatch", ("sbatch",), "/home/alice"), user="alice", submit_time=1.0)
+    assert (job.nodes, job.tasks) == (None, None)
+    job = parse(
+        Submission("sbatch", ("sbatch",), "/h", {"SBATCH_GPUS": "4"}, (), Script("x", HEAD)), user="a", submit_time=1.0
+    )
+    assert job.nodes is None
+
+
+def test_metadata_of_older_releases_names_no_programs() -> None:
+    data = sbatch(HEAD + "./a\n./b\n").to_json()
+    assert data.pop("programs") == ["a", "b"]
+    assert JobMetadata.from_json(data).programs == ()

@@ -311,3 +311,35 @@ def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
     needed = next(work for work in range(1000) if found(launch, work))
     assert found(launch + "echo 'a' 'b'\n", needed) == "./app"
     assert found(launch, needed - 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "programs"),
+    [
+        ("./a in; srun ./b; srun ./c", "./b", ["a", "b", "c"]),
+        ("./a; ./a x; ./d/a", "./a", ["a"]),
+        ("cp a b; module load x; srun hostname; ./a", "./a", ["a"]),
+        ("./a; srun $B", "", ["a"]),
+        ("./a; $B", "./a", ["a"]),
+        ("python prepare.py; $B", "", ["prepare.py"]),
+        ("bash -c './a; ./b'; srun ./c", "./c", ["a", "b", "c"]),
+        ("srun -n 2 ./a; srun -n 8 ./b", "./b", ["a", "b"]),
+        ("srun ./a; srun -n 8 ./b", "./a", ["a", "b"]),
+        ("ray start --head; wandb login; python x.py", "x.py", ["x.py"]),
+        ("date; hostname", "hostname", []),
+        ("hostname; sleep 9", "", []),
+        ("srun --container-image nvcr.io/x:1 --container-mounts /a:/b ./a", "./a", ["a"]),
+    ],
+)
+def test_all_programs_are_named_and_the_one_that_does_the_work_is_the_program(
+    text: str, path: str, programs: list[str]
+) -> None:
+    reading = read(text)
+    assert (reading.program.path, reading.programs) == (path, programs)
+
+
+def test_of_a_script_that_is_too_long_an_only_program_is_kept_and_one_of_several_is_not() -> None:
+    filler = "A=1 B=2 C=3\n" * 2_000
+    assert read("./a\n" + filler).program.path == "./a"
+    assert read("./a; ./b\n" + filler).program.path == ""
+    assert read("srun ./a; ./b\n" + filler).program.path == "./a"
