@@ -25,7 +25,9 @@ from reprise.matcher.daemon import service
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import Service
+from reprise.matcher.decision.configured import policy_of
 from reprise.matcher.linkage import load
+from reprise.matcher.submission import Submission
 from reprise.matcher.support import (
     explainer,
     explanation,
@@ -216,6 +218,31 @@ def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon
         verdicts.append(daemon.ask(request())["verdict"])
     pairs = [set(verdicts[at : at + 2]) for at in range(0, 20, 2)]
     assert pairs == [{"apply", "holdout"}] * 10
+
+
+def test_a_script_does_not_tell_how_near_another_users_job_is(tmp_path: Path) -> None:
+    told = []
+    for word in ("lattice-x", "zzzzzzzzz"):
+        directory = tmp_path / word
+        directory.mkdir()
+        site = Daemon(directory, "threshold = 0.99999")
+        named = dataclasses.replace(job("alice"), program=word, path=f"/home/alice/bin/{word}", job_name=word)
+        site.add(record(metadata=named.to_json()))
+        config = load_config(site.config)
+        asked = dataclasses.replace(
+            unsubmitted_script.question(Path("/dev/null"), (), None, tmp_path),
+            submission=Submission.for_script("/home/bob/job.sh", SCRIPT),
+            uid=NOBODY,
+            user="nobody",
+            at=1.7e9,
+        )
+        with Database.open(site.database, read_only=True) as database:
+            known = job_lookup.knowledge(database, config)
+        reply = asyncio.run(Explainer(site.database, "test").preview(asked, known, policy_of(config)))
+        (decision,) = reply["story"]["decisions"]
+        assert decision["verdict"] == "none" and decision.pop("elapsed_ms") > 0
+        told.append(reply)
+    assert told[0] == told[1]
 
 
 def test_another_users_script_is_for_who_may_read_the_database(site: Daemon, script: str) -> None:
