@@ -42,6 +42,7 @@ _TOLD = {
     OMITTED: "bytes left out",
 }
 """Keys of a job's metadata as people are told of them; the others are told elsewhere, or cannot be read."""
+_OF_A_SCRIPT = {**_TOLD, "programs": "also starts"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str
     before = ""
     for part in parts:
         value = "unknown" if part.value is None else value_text(part.value) or "none"
-        name = _TOLD[part.name] if part.name != before else ""
+        name = _OF_A_SCRIPT[part.name] if part.name != before else ""
         yield name, value, f"line {part.line}" if part.line else part.source, part.text
         before = part.name
 

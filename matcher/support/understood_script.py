@@ -27,6 +27,9 @@ WORDS = 12
 """Words of a line that are shown of it, and CHARACTERS of them at most."""
 CHARACTERS = 72
 COMMAND_LINE = "the command line"
+DEFAULT = "Slurm's default"
+OF_ONE = ("nodes", "tasks", "tasks_per_node")
+"""Of these Slurm gives one where it is told nothing."""
 OPTIONS = {
     "nodes": ("nodes", "ntasks"),
     "tasks": ("ntasks", "ntasks-per-node"),
@@ -83,6 +86,9 @@ class _Reader:
         for name in ("nodes", "tasks", "tasks_per_node", "partition", "account", "job_name", "directory"):
             value = self._metadata.get(name)
             yield self._of_option(name, value if value not in ("", None) else None, line)
+        for other in self._metadata.get("programs") or ():
+            if other != program:
+                yield self._of_line("programs", other, self._of_program(other, whole))
         modules = self._metadata.get("modules")
         if not modules:
             yield Understood("modules", modules)
@@ -112,6 +118,10 @@ class _Reader:
             return None
         return self._first(lambda job: job.path == whole.path and bool(job.options)) or line
 
+    def _of_program(self, name: str, whole: JobMetadata) -> int | None:
+        found = self._first(lambda job: name in job.programs) if name in whole.programs else None
+        return found or self._line_that_holds(name)
+
     def _of_module(self, module: str, whole: JobMetadata) -> int | None:
         found = self._first(lambda job: module in job.modules) if module in whole.modules else None
         return found or self._line_that_holds(module)
@@ -131,6 +141,8 @@ class _Reader:
                 return Understood(name, value, source=variable)
             if option in self._directives:
                 return self._of_line(name, value, self._directives[option])
+        if name in OF_ONE and value == 1:
+            return Understood(name, value, source=DEFAULT)
         return self._of_line(name, value, program_line if name == "tasks" and value is not None else None)
 
     def _of_line(self, name: str, value: Any, line: int | None) -> Understood:

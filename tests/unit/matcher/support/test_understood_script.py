@@ -12,7 +12,7 @@ import pytest
 from reprise.matcher.submission import Submission, parse
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.support.explanation import understood_rows
-from reprise.matcher.support.understood_script import COMMAND_LINE, Understood, understood
+from reprise.matcher.support.understood_script import COMMAND_LINE, DEFAULT, Understood, understood
 
 HEAD = "#!/bin/bash\n#SBATCH --job-name=flow\n#SBATCH -N 4 -p cpu\n\n"
 
@@ -59,6 +59,18 @@ def test_of_an_option_given_twice_the_line_that_counts_is_told() -> None:
 def test_what_is_unknown_has_no_line() -> None:
     found = of("#!/bin/sh\n#SBATCH -N 2-4\n")
     assert (found["program"], found["nodes"]) == (Understood("program", None), Understood("nodes", None))
+
+
+def test_slurms_default_is_told_as_such() -> None:
+    found = of("#!/bin/sh\n./flow.x\n")
+    assert [(found[name].value, found[name].source) for name in ("nodes", "tasks")] == [(1, DEFAULT)] * 2
+    assert of("#!/bin/sh\n#SBATCH -n 1\n./flow.x\n")["nodes"].line == 2
+
+
+def test_what_else_is_started_is_told_with_its_line() -> None:
+    found = of(f"{HEAD}srun ./mesh.x\nsrun ./flow.x\nsrun ./plot.x\n")
+    assert (found["programs"].value, found["programs"].line) in (("plot.x", 7), ("mesh.x", 5))
+    assert "programs" not in of(f"{HEAD}srun ./flow.x\n")
 
 
 def test_a_program_that_this_release_reads_otherwise_is_looked_for_by_its_path() -> None:
