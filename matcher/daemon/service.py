@@ -186,6 +186,8 @@ class Service:
         if uid not in self._trusted and not self._asked.take(uid, more):
             return self._not_now(uid)
         question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
+        if self._basis.config.matcher.identity:
+            question = await self._identified(question, size)
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
     async def _identified(self, question: Question, size: int) -> Question:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import time
 from collections.abc import Mapping
 
 from reprise.config import Config
@@ -12,7 +14,9 @@ from reprise.database.for_support import SupportDatabase
 from reprise.matcher.decision.configured import knowledge_of, model_of, policy_of
 from reprise.matcher.decision.decide import Knowledge, Question
 from reprise.matcher.errors import DaemonUnreachableError, MatcherError, NothingKnownError
+from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.linkage.linkage_model import LinkageError, Model
+from reprise.matcher.submission import parse
 from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
 from reprise.matcher.support.explanation import silence_text, unknown_text, waiting_text
 from reprise.matcher.support.hidden_words import hide
@@ -23,6 +27,8 @@ from reprise.matcher.support.staff import Reader
 
 SLURM_CLOCK_S = 1.0
 """Slurm gives whole seconds: a job was submitted at some moment of the one that it names."""
+READING_S = 2.0
+"""For the file of a script's program: nobody's submission waits."""
 SUBMISSION_S = 2.0
 """From a decision until Slurm has the job."""
 
@@ -109,7 +115,11 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
-    """What a script would be given now; nothing is logged."""
+    """What a script would be given now; nothing is logged. Its program's file is read as the daemon reads it."""
+    if config.matcher.identity:
+        job = parse(question.submission, user=question.user, submit_time=question.at)
+        job = Identifier().identified(job, time.monotonic() + READING_S)
+        question = dataclasses.replace(question, metadata=job)
     return imagined(database, question, knowledge(database, config), policy_of(config))
 
 

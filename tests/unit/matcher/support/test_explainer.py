@@ -220,6 +220,20 @@ def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon
     assert pairs == [{"apply", "holdout"}] * 10
 
 
+def test_the_file_of_a_scripts_program_is_read_as_for_a_decision(site: Daemon, place: Path) -> None:
+    (place / "work.py").write_text("import numpy\nimport scipy\n" + "\n".join(f"print({n})" for n in range(20)))
+    (place / "work.py").chmod(0o644)
+    path = place / "reads.sh"
+    path.write_text(f"#!/bin/bash\nsrun python {place}/work.py\n")
+    path.chmod(0o644)
+    arguments = ("explain", "--script", str(path), "--json")
+    by_database = json.loads(run(site, *arguments)[1])
+    with as_nobody():
+        by_daemon = json.loads(run(site, *arguments)[1])
+    contents = [one["decisions"][0]["metadata"]["contents"] for one in (by_database, by_daemon)]
+    assert contents[0] == contents[1] != ""
+
+
 def test_a_script_does_not_tell_how_near_another_users_job_is(tmp_path: Path) -> None:
     told = []
     for word in ("lattice-x", "zzzzzzzzz"):
