@@ -7,7 +7,7 @@ import pytest
 
 from reprise.database.entities import Record, Scope
 from reprise.matcher.decision.known_records import Known, readable
-from reprise.matcher.decision.often_wrong import is_generic, is_often_wrong
+from reprise.matcher.decision.often_wrong import is_often_wrong
 from tests.unit.matcher_daemon import job, record, text_of
 
 
@@ -18,20 +18,17 @@ def known(one: Record) -> Known:
 
 
 @pytest.mark.parametrize("name", ["a.out", "main.py", "run.sh", "test", "Main", "run2.sh", "test_07.x", "solver.x", ""])
-def test_a_name_that_anybody_gives_tells_nothing(name: str) -> None:
-    assert is_generic(name)
+def test_a_match_of_a_name_that_anybody_gives_is_often_wrong(name: str) -> None:
+    assert is_often_wrong(known(record(metadata=job("alice").to_json())), user="alice", program=name)
 
 
 @pytest.mark.parametrize("name", ["lattice", "gmx_mpi", "vasp_std", "maine.py", "run_glue.py", "2"])
-def test_a_name_of_its_own_does(name: str) -> None:
-    assert not is_generic(name)
+def test_a_match_of_a_name_of_its_own_with_the_same_user_is_not(name: str) -> None:
+    assert not is_often_wrong(known(record(metadata=job("alice").to_json())), user="alice", program=name)
 
 
-def test_a_match_with_another_user_or_of_a_generic_name_is_often_wrong() -> None:
-    alices = known(record(metadata=job("alice").to_json()))
-    assert is_often_wrong(alices, user="bob", program="lattice")
-    assert is_often_wrong(alices, user="alice", program="main.py")
-    assert not is_often_wrong(alices, user="alice", program="lattice")
+def test_a_match_with_another_users_record_is_often_wrong() -> None:
+    assert is_often_wrong(known(record(metadata=job("alice").to_json())), user="bob", program="lattice")
 
 
 def test_what_is_for_the_whole_cluster_matches_no_job() -> None:
