@@ -24,7 +24,8 @@ from reprise.matcher.identity.name_numbers import name_numbers
 
 MAGIC = b"\x7fELF"
 SECTIONS = 4096  # that are looked at; executables have some 40
-TABLE_BYTES = 6 << 20  # of a table of symbols or names that are read: 260,000 symbols
+SYMBOL_BYTES = 12 << 20  # of a table of symbols that are read: 520,000
+NAME_BYTES = 16 << 20  # of a table of names
 TEXT_BYTES = 1 << 19  # of constants that are read
 NOTE_BYTES = 4096
 NEEDED = 1024  # entries of the dynamic section
@@ -130,14 +131,19 @@ def _symbols(file: BoundedFile, layout: _Layout, sections: list[_Section], kind:
     table = _of_kind(sections, kind)
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
-    data = file.read(table.start, min(table.size, TABLE_BYTES))
-    symbols = np.frombuffer(data, layout.symbol, len(data) // layout.symbol.itemsize)
+    data = file.read(table.start, min(table.size, SYMBOL_BYTES))
+    symbols = _rows(data, layout.symbol)
     names = sections[table.link]
-    texts = file.read(names.start, min(names.size, TABLE_BYTES))
+    texts = file.read(names.start, min(names.size, NAME_BYTES))
     kinds, binding = symbols["info"] & 15, symbols["info"] >> 4
     is_own = np.isin(kinds, (VARIABLE, FUNCTION, INDIRECT_FUNCTION)) & (binding == GLOBAL) & (symbols["section"] != 0)
     starts = symbols["name"].astype(np.uint32)
     return name_numbers(texts, starts[is_own | (kinds == SOURCE_FILE)]), name_numbers(texts, starts)
+
+
+def _rows(data: bytes, row: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """The whole rows of a table."""
+    return np.frombuffer(data, row, len(data) // row.itemsize)
 
 
 def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> Items:
@@ -146,9 +152,9 @@ def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> 
     if table is None or table.link >= len(sections):
         return np.empty(0, np.uint64)
     data = file.read(table.start, min(table.size, NEEDED * layout.dynamic.itemsize))
-    entries = np.frombuffer(data, layout.dynamic, len(data) // layout.dynamic.itemsize)
+    entries = _rows(data, layout.dynamic)
     names = sections[table.link]
-    texts = file.read(names.start, min(names.size, TABLE_BYTES))
+    texts = file.read(names.start, min(names.size, NAME_BYTES))
     starts = entries["value"][entries["tag"] == NEEDED_TAG]
     return name_numbers(texts, starts[starts < len(texts)].astype(np.uint32))
 

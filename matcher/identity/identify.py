@@ -21,8 +21,8 @@ from reprise.matcher.submission.sketch import set_sketch
 
 log = logging.getLogger(__name__)
 
-BUDGET = 24 << 20
-"""Bytes read of one file at most: three tables of symbols with their names, and its constants."""
+BUDGET = 64 << 20
+"""Bytes read of one file at most: two tables of symbols with their names, and its constants. The deadline is nearer."""
 FEWEST = 4
 """Items of which a sketch is made. `main.c` alone is in the programs of many."""
 MOST = 4096

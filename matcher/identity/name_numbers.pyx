@@ -16,21 +16,22 @@ def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     cdef uint64_t[::1] out = numbers
     if not size:
         return numbers[:0]
-    for i in range(starts.shape[0]):
-        first = end = starts[i]
-        while end < size and table[end] and table[end] != b"@" and (table[end] != b"." or end == first):
-            end += 1
-        if end - first > 6 and not memcmp(&table[first], b"__", 2) and not memcmp(&table[end - 4], b"_chk", 4):
-            first += 2  # what _FORTIFY_SOURCE makes of a call
-            end -= 4
-        elif end - first > 9 and not memcmp(&table[first], b"__isoc", 6) and table[first + 8] == b"_":
-            first += 9  # and a choice of the C standard
-        if end <= first:
-            continue
-        number = <uint64_t>0xCBF29CE484222325
-        while first < end:
-            number = (number ^ table[first]) * <uint64_t>0x100000001B3
-            first += 1
-        out[count] = number
-        count += 1
+    with nogil:
+        for i in range(starts.shape[0]):
+            first = end = starts[i]
+            while end < size and table[end] and table[end] != c"@" and (table[end] != c"." or end == first):
+                end += 1
+            if end - first > 6 and not memcmp(&table[first], b"__", 2) and not memcmp(&table[end - 4], b"_chk", 4):
+                first += 2  # what _FORTIFY_SOURCE makes of a call
+                end -= 4
+            elif end - first > 9 and not memcmp(&table[first], b"__isoc", 6) and table[first + 8] == c"_":
+                first += 9  # and a choice of the C standard
+            if end <= first:
+                continue
+            number = <uint64_t>0xCBF29CE484222325
+            while first < end:
+                number = (number ^ table[first]) * <uint64_t>0x100000001B3
+                first += 1
+            out[count] = number
+            count += 1
     return numbers[:count]

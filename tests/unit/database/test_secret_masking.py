@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from reprise.database.masked_json import masked_json, may_hold_secret
 from reprise.database.secret_masking import MASK, masked_text
 from tests.examples import examples
 
@@ -157,3 +159,16 @@ def test_a_text_of_the_greatest_size_takes_no_time(piece: str) -> None:
         begun = time.process_time()
         masked_text(text)
         assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("name", ["script", "functions", "imports", "contents", "build_id"])
+def test_what_identifies_a_program_stays_and_a_drawn_word_in_its_place_does_not(name: str) -> None:
+    drawn = "LgPHfMinWSWaWFq6mlMAbEnKTu7nz4or"
+    known = "15dfff3239aa7c3b16a71e6b2e3b6e4009dab998" if name == "build_id" else drawn
+    job = {"program": "a.out", "options": {}, name: known}
+    compared = {"left": known, "name": name, "right": None}
+    assert masked_json(job) == job and masked_json(compared) == compared
+    for one in (job, compared, {**job, "script": ""}):
+        assert not may_hold_secret(json.dumps(one, separators=(",", ":"), sort_keys=True))
+    longer = {"program": "a.out", "options": {}, name: drawn + "Q7xT2"}
+    assert masked_json(longer)[name] != longer[name]

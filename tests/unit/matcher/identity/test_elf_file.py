@@ -25,6 +25,7 @@ from reprise.matcher.identity.elf_file import (
     Executable,
     read_executable,
 )
+from reprise.matcher.identity.identify import BUDGET
 from reprise.matcher.identity.name_numbers import name_numbers
 
 GLOBAL_FUNCTION, LOCAL_FUNCTION, WEAK_FUNCTION, SOURCE_FILE, IMPORT = 0x12, 0x02, 0x22, 0x04, 0x10
@@ -99,6 +100,7 @@ def test_a_file_of_any_width_and_byte_order_is_read(order: str, wide: bool, tmp_
 @given(st.sampled_from(LAYOUTS), st.integers(0, 1500), st.binary(max_size=8), st.integers(0, 1500))
 @example(("<", True), 40, b"\xff" * 8, 1500)
 @example(("<", True), 0, b"", 52)
+@example(("<", True), 700, b"\0" * 8, 1500)
 @settings(deadline=None)
 def test_a_damaged_file_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, layout: tuple[str, bool], at: int, what: bytes, end: int
@@ -159,3 +161,10 @@ def test_constants_of_any_kind_are_read_in_time(tmp_path: Path) -> None:
         begun = time.process_time()
         read(path)
         assert time.process_time() - begun < 1
+
+
+def test_a_file_of_many_names_is_read_whole(tmp_path: Path) -> None:
+    lines = [f"int step_{number}_of_many(void) {{ return {number}; }}" for number in range(1_000)]
+    (tmp_path / "many.c").write_text("\n".join([*lines, "int main(void) { return 0; }"]))
+    subprocess.run(["gcc", "-O0", "-w", "-o", "many", "many.c"], cwd=tmp_path, check=True)
+    assert len(read(tmp_path / "many", budget=BUDGET).names) == 1_001
