@@ -274,7 +274,7 @@ bench-trust: root deps-python $(VENV)/.ready build ## measure what one user can 
 	@$(PYTHON) -m bench.trust $(if $(DIR),--scripts $(DIR))
 
 .PHONY: bench-recognition
-bench-recognition: deps-python $(VENV)/.ready ## measure how jobs of real batch scripts are recognised; DIR=FOLDER of scripts as OWNER/PROJECT/PATH (5 minutes)
+bench-recognition: deps-local $(VENV)/.ready ## measure how jobs of real batch scripts are recognised; DIR=FOLDER of scripts as OWNER/PROJECT/PATH (5 minutes)
 	@$(PYTHON) -m bench.recognition $(DIR)
 
 .PHONY: bench-web

@@ -13,6 +13,8 @@ FOLDER holds scripts as OWNER/PROJECT/PATH, or one archive of them.
 | `strangers` | jobs given another user's record, of users without records |
 | `generic_strangers` | of these jobs, those whose program's name says nothing and that are given one |
 | `program_right`, `program_wrong` | scripts read by hand of which the parser finds a right or a wrong program |
+| `masked_names_recall` | builds of a program that its file alone matches with another build (`masked_names.py`) |
+| `masked_names_false` | executables of this host that match any of these programs, of 200: a number |
 | `scripts_read` | scripts of the folder that were read by hand |
 | `parse_mean_ms`, `parse_p99_ms` | what reading one script costs |
 
@@ -31,6 +33,7 @@ from pathlib import Path
 
 from bench.quantile import quantile
 from bench.recognition import read_by_hand
+from bench.recognition.masked_names import masked_names
 from bench.recognition.scripts_archive import unpacked
 from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
 from reprise.matcher.evaluation.script_labels import LabelledScript
@@ -68,6 +71,7 @@ def main() -> None:
             if (value := getattr(shares, field.name).value) is not None
         }
         read = read_by_hand.measure(folder)
+        result |= masked_names()
         result |= {name: read[name] for name in ("program_right", "program_wrong")} | {"scripts_read": read["read"]}
     sys.stdout.write(f"{json.dumps(result)}\n")
 
