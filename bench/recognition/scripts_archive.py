@@ -20,6 +20,6 @@ def unpacked(folder: Path) -> Iterator[Path]:
     if len(archives) > 1:
         raise SystemExit(f"{folder}: holds {len(archives)} archives: give a folder with one, or with scripts")
     with TemporaryDirectory(dir="/var/tmp", prefix="reprise-bench-recognition-") as name:
-        command = ["tar", "--extract", "--no-same-owner", "--file", archives[0], "--directory", name]
+        command: list[str | Path] = ["tar", "--extract", "--no-same-owner", "--file", archives[0], "--directory", name]
         subprocess.run(command, check=True)
         yield Path(name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from reprise.eventlog import Throttle
@@ -36,25 +37,27 @@ class ProgramFiles:
         self._wait_s = wait_s
         self._threads = FairThreads(THREADS, 1, "programs")
         self._throttle = Throttle()
-        self._late: dict[int, asyncio.Future[JobMetadata]] = {}
+        self._late: Counter[int] = Counter()
 
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
         """Return the job with its program's identity, or as it is where that is not known within the wait.
 
         While a file of the uid is late, no other of that uid is looked at, and its decisions do not wait.
         """
-        if uid in self._late or not program_file(job):
+        if self._late[uid] or not program_file(job):
             return job
         reading = asyncio.ensure_future(self._threads.run(uid, self._identified, job, time.monotonic() + READ_S))
         await asyncio.wait({reading}, timeout=self._wait_s)
         if reading.done():
             return self._result(reading, job)
-        self._late[uid] = reading
+        self._late[uid] += 1
         reading.add_done_callback(lambda done: self._come(uid, done, job))
         return job
 
     def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
-        del self._late[uid]
+        self._late[uid] -= 1
+        if not self._late[uid]:
+            del self._late[uid]
         if not done.cancelled():
             self._result(done, job)
 

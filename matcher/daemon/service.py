@@ -166,7 +166,7 @@ class Service:
             at=at,
             facts=request.job,
         )
-        if self._basis.config.matcher.identity:
+        if self._reads_program_files:
             question = await self._identified(question, size)
         arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
         if self._basis.inline and size <= INLINE_BYTES:
@@ -187,9 +187,14 @@ class Service:
         if uid not in self._trusted and not self._asked.take(uid, more):
             return self._not_now(uid)
         question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
-        if self._basis.config.matcher.identity:
+        if self._reads_program_files:
             question = await self._identified(question, size)
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
+
+    @property
+    def _reads_program_files(self) -> bool:
+        """Whether a decision may wait for a program's file: not for a model that does not compare it."""
+        return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def _identified(self, question: Question, size: int) -> Question:
         """The question with its job's metadata, which say who the program is where its file was read in time."""

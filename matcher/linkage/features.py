@@ -72,3 +72,5 @@ FEATURES: dict[str, Feature] = {
     "imports": Feature(Kind.TEXT, lambda job, _: job.imports),
     "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
 }
+OF_PROGRAM_FILE = ("build_id", "functions", "imports", "contents")
+"""The features that are read from the program's file."""

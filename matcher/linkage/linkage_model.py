@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from reprise.config import ConfigError, first_problem, read_toml
 from reprise.errors import RepriseError
-from reprise.matcher.linkage.features import FEATURES, Kind
+from reprise.matcher.linkage.features import FEATURES, OF_PROGRAM_FILE, Kind
 
 PRESETS = Path(__file__).parent / "models"
 
@@ -188,6 +188,11 @@ class Model(_Table):
     def offset(self) -> float:
         """The total before anything is compared."""
         return self.prior or 0.0
+
+    @property
+    def compares_program_files(self) -> bool:
+        """Whether the files of programs have to be read for it."""
+        return any(part.feature in OF_PROGRAM_FILE for field in self.fields for part in field.parts)
 
     def curves(self) -> list[list[Curve]]:
         """What each part of each field adds; in a model of means, what all add at most sums to 1."""

@@ -13,7 +13,9 @@ from typing import Any
 
 from reprise.database import Database
 from reprise.database.errors import NotFoundError
+from reprise.matcher.calibration.model_file import text
 from reprise.matcher.daemon.program_files import THREADS, ProgramFiles
+from reprise.matcher.linkage.linkage_model import HammingPart, ModelField, load
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.unit.matcher_daemon import Daemon, request
 from tests.waiting import wait_for
@@ -89,16 +91,52 @@ def stored(daemon: Daemon, decision: str) -> dict[str, Any]:
     return found
 
 
+def comparing_files(path: Path) -> str:
+    """The setting of a model like `site` that compares programs' files, too."""
+    site = load("site")
+    part = HammingPart(feature="contents", comparer="hamming", curve=((0.0, 0.0), (1.0, 4.0)), unknown=0.0)
+    model = site.model_copy(update={"fields": (*site.fields, ModelField(name="file", parts=(part,)))})
+    path.write_text(text(model))
+    return f'model = "{path}"'
+
+
+def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:
+    goes_on = threading.Event()
+
+    def waits(job: JobMetadata, deadline: float) -> JobMetadata:
+        assert goes_on.wait(60)
+        return job
+
+    async def play() -> None:
+        files = ProgramFiles(waits, wait_s=0.01)
+        assert await asyncio.gather(*(files.identified(JOB, ALICE) for _ in range(5))) == [JOB] * 5
+        failures: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+        goes_on.set()
+        while files._late:
+            await asyncio.sleep(0.01)
+        assert not failures
+
+    asyncio.run(play())
+
+
+def test_a_model_that_does_not_compare_files_reads_none(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.start()
+    assert stored(daemon, daemon.ask(request("#!/bin/sh\nmpirun /usr/bin/env x\n"))["id"])["contents"] == ""
+
+
 def test_a_decision_knows_the_programs_build_unless_that_is_switched_off(daemon: Daemon, tmp_path: Path) -> None:
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o755)
     script = f"#!/bin/sh\nmpirun {program} --steps 2\n"
+    model = comparing_files(tmp_path / "files.toml")
+    daemon.configure(model)
     daemon.start()
     wait_for("the file", lambda: stored(daemon, daemon.ask(request(script))["id"])["contents"])
     found = stored(daemon, daemon.ask(request(script))["id"])
     assert found["imports"] and len(found["contents"]) == 32
     daemon.stop()
-    daemon.configure("identity = false")
+    daemon.configure(model, "identity = false")
     daemon.start()
     assert stored(daemon, daemon.ask(request(script))["id"])["contents"] == ""
