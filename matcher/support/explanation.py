@@ -19,6 +19,7 @@ from reprise.matcher.decision.decide import described
 from reprise.matcher.submission.stored_metadata import OMITTED
 from reprise.matcher.support.job_story import Story, compared_with
 from reprise.matcher.support.nearest_records import Near, Top, most_added, most_lost
+from reprise.matcher.support.same_program import program_text
 from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
 from reprise.matcher.support.understood_script import Understood
 
@@ -204,7 +205,8 @@ def job_text(decision: Decision) -> Iterator[str]:
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:
-    """Where the settings are from, and what the job was compared with where that is another record."""
+    """Where the settings are from, what the job was compared with where that is another record, and how far it is the
+    same program."""
     shown = compared_with(decision)
     compared = shown["record"] if shown else decision.record_id
     for how, number in (("From", decision.record_id), ("Compared with", compared)):
@@ -212,6 +214,8 @@ def source_texts(story: Story, decision: Decision) -> Iterator[str]:
             record = story.records.get(number)
             what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
             yield f"{how} {what}"
+    if same := program_text(decision.fields):
+        yield f"The program's file, beside that of record {compared}: {same}"
 
 
 def outcome_text(outcome: Outcome) -> str:

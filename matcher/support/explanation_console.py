@@ -26,7 +26,6 @@ from reprise.matcher.support.explanation import (
 )
 from reprise.matcher.support.job_story import Explained, Story
 from reprise.matcher.support.nearest_records import Top
-from reprise.matcher.support.same_program import program_text
 from reprise.matcher.support.shortfall import in_bits
 from reprise.matcher.support.understood_script import Understood
 
@@ -103,8 +102,6 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
     if decision.fields:
         out.print(_waterfall(out, decision))
     _say(out, score_text(decision, story.model, hidden="score" in one.hidden))
-    if same := program_text(decision.fields):
-        _say(out, f"The program's file, beside the record's: {same}")
     for line in shortfall_text(decision, one.shortfall) if one.shortfall else ():
         _say(out, line)
     if decision.injected:
