@@ -3,11 +3,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from reprise.matcher.decision.decide import Question, decide
+from reprise.matcher.decision.guards import Policy
+from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.submission import Submission
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.support.explanation import source_texts
+from reprise.matcher.support.job_story import Story
 from reprise.matcher.support.same_program import program_text
+from tests.unit.matcher_daemon import knowing, record
 
 
 def part(name: str, similarity: float, left: str = "a", right: str = "b") -> dict[str, Any]:
@@ -28,3 +37,25 @@ def part(name: str, similarity: float, left: str = "a", right: str = "b") -> dic
 )
 def test_words(parts: list[dict[str, Any]], text: str) -> None:
     assert program_text([{"name": "identity", "parts": parts}]) == text
+
+
+def test_an_explanation_says_that_it_is_the_same_build() -> None:
+    parts = [
+        {"feature": "build_id", "comparer": "exact"},
+        {"feature": "functions", "comparer": "hamming"},
+    ]
+    model = Model.model_validate(
+        {
+            "name": "files",
+            "version": 1,
+            "threshold": 0.5,
+            "evidence": {"text": "none"},
+            "fields": [{"name": "identity", "parts": parts}],
+        }
+    )
+    job = JobMetadata("alice", build_id=40 * "a", functions=32 * "f")
+    question = Question(Submission("sbatch"), "alice", 1000, "submit", "on", 1.7e9, metadata=job)
+    for build, text in ((job.build_id, "same build"), (40 * "b", "rebuilt: 100 % of function names")):
+        known = record(metadata=dataclasses.replace(job, build_id=build).to_json())
+        made = decide(question, knowing(known, model=model), Policy("test"), "d1")
+        assert f": {text}" in list(source_texts(Story(), made))[-1]
