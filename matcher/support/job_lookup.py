@@ -116,11 +116,12 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
     """What a script would be given now; nothing is logged. Its program's file is read as the daemon reads it."""
-    if config.matcher.identity:
+    known = knowledge(database, config)
+    if config.matcher.identity and known.engine.model.compares_program_files:
         job = parse(question.submission, user=question.user, submit_time=question.at)
         job = Identifier().identified(job, time.monotonic() + READING_S)
         question = dataclasses.replace(question, metadata=job)
-    return imagined(database, question, knowledge(database, config), policy_of(config))
+    return imagined(database, question, known, policy_of(config))
 
 
 def script_from_daemon(config: Config, question: Question, why_not_read: Exception) -> Story:

@@ -13,10 +13,9 @@ from typing import Any
 
 from reprise.database import Database
 from reprise.database.errors import NotFoundError
-from reprise.matcher.calibration.model_file import text
 from reprise.matcher.daemon.program_files import THREADS, ProgramFiles
-from reprise.matcher.linkage.linkage_model import HammingPart, ModelField, load
 from reprise.matcher.submission.metadata import JobMetadata
+from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher_daemon import Daemon, request
 from tests.waiting import wait_for
 
@@ -89,15 +88,6 @@ def stored(daemon: Daemon, decision: str) -> dict[str, Any]:
 
     wait_for("the decision", is_stored)
     return found
-
-
-def comparing_files(path: Path) -> str:
-    """The setting of a model like `site` that compares programs' files, too."""
-    site = load("site")
-    part = HammingPart(feature="contents", comparer="hamming", curve=((0.0, 0.0), (1.0, 4.0)), unknown=0.0)
-    model = site.model_copy(update={"fields": (*site.fields, ModelField(name="file", parts=(part,)))})
-    path.write_text(text(model))
-    return f'model = "{path}"'
 
 
 def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:

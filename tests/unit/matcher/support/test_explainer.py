@@ -44,6 +44,7 @@ from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import ask, explain_request, preview_request
 from tests.nobody import as_nobody
 from tests.unit.cli.test_match import decision
+from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher.support.test_hidden_words import alices
 from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, mine, record, request
 from tests.waiting import wait_for
@@ -221,6 +222,9 @@ def test_a_script_takes_no_place_among_the_jobs_that_are_compared(daemon: Daemon
 
 
 def test_the_file_of_a_scripts_program_is_read_as_for_a_decision(site: Daemon, place: Path) -> None:
+    site.stop()
+    site.configure(comparing_files(place / "files.toml"))
+    site.start()
     (place / "work.py").write_text("import numpy\nimport scipy\n" + "\n".join(f"print({n})" for n in range(20)))
     (place / "work.py").chmod(0o644)
     path = place / "reads.sh"
