@@ -36,9 +36,8 @@ from bench.recognition import read_by_hand
 from bench.recognition.masked_names import masked_names
 from bench.recognition.scripts_archive import unpacked
 from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
-from reprise.matcher.evaluation.script_labels import LabelledScript
 from reprise.matcher.evaluation.script_report import ScriptReport
-from reprise.matcher.evaluation.script_verdicts import judged, measure
+from reprise.matcher.evaluation.script_verdicts import measure
 from reprise.matcher.linkage import load
 
 
@@ -54,15 +53,7 @@ def main() -> None:
     with unpacked(given.folder) as folder:
         found = scripts_in(folder)
         result = parse_times(found)
-        labelled = [LabelledScript(script) for script in found]
-        report = ScriptReport(
-            model.label,
-            model.threshold,
-            len(found),
-            len({script.owner for script in found}),
-            given.seeds,
-            tuple(judged(model, labelled, range(given.seeds))),
-        )
+        report = ScriptReport.of(model, found, given.seeds)
         sys.stderr.write(f"{json.dumps(report.to_json(), indent=2)}\n")
         shares = measure(report.judged)
         result |= {

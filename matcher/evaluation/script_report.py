@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.matcher.evaluation.evaluation_report import Table, described, percent
-from reprise.matcher.evaluation.script_verdicts import Judged, Outcome, measure
+from reprise.matcher.evaluation.script_folder import FoundScript
+from reprise.matcher.evaluation.script_labels import LabelledScript
+from reprise.matcher.evaluation.script_verdicts import Judged, Outcome, judged, measure
+from reprise.matcher.linkage import Model
 
 EXAMPLES = 12
 _MEANING = {
@@ -31,6 +34,14 @@ class ScriptReport:
     owners: int
     seeds: int
     judged: tuple[Judged, ...]
+
+    @classmethod
+    def of(cls, model: Model, found: Sequence[FoundScript], seeds: int) -> ScriptReport:
+        """Evaluate `model` on the scripts, with seeds 0 to `seeds` - 1."""
+        scripts = [LabelledScript(script) for script in found]
+        owners = len({script.owner for script in found})
+        answers = tuple(judged(model, scripts, range(seeds)))
+        return cls(model.label, model.threshold, len(found), owners, seeds, answers)
 
     def to_json(self) -> dict[str, Any]:
         """The shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""

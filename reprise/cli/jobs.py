@@ -22,6 +22,14 @@ LIMIT = 50  # jobs, unless said otherwise
 CLASSES = 20  # classes of jobs, likewise
 SCRIPTS = 20  # of which no program is known, likewise
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
+STARTED_SINCE = click.option(
+    "--since",
+    metavar="WHEN",
+    callback=moment,
+    default="30d",
+    show_default=True,
+    help="By jobs that started since a date, or 12h ago.",
+)
 
 WORDS = (
     "application",
@@ -113,14 +121,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
 
 
 @jobs.command()
-@click.option(
-    "--since",
-    metavar="WHEN",
-    callback=moment,
-    default="30d",
-    show_default=True,
-    help="By jobs that started since a date, or 12h ago.",
-)
+@STARTED_SINCE
 @click.option("--limit", type=LIMIT_RANGE, default=CLASSES, show_default=True, help="At most so many classes.")
 @click.option("--component", help="Expect what its records gain; with --campaign, what is to be tuned.")
 @click.option(
@@ -168,14 +169,7 @@ def unmatched(
 
 
 @jobs.command()
-@click.option(
-    "--since",
-    metavar="WHEN",
-    callback=moment,
-    default="30d",
-    show_default=True,
-    help="By jobs that started since a date, or 12h ago.",
-)
+@STARTED_SINCE
 @click.option("--limit", type=LIMIT_RANGE, default=SCRIPTS, show_default=True, help="At most so many scripts.")
 @AS_JSON
 @click.pass_obj

@@ -62,7 +62,10 @@ def evaluate(
 
     model = _model(settings, name, threshold)
     if scripts is not None:
-        _show_scripts(_of_scripts(model, scripts, seeds), as_json=as_json, as_markdown=as_markdown)
+        from reprise.matcher.evaluation.script_folder import scripts_in
+        from reprise.matcher.evaluation.script_report import ScriptReport
+
+        _show_scripts(ScriptReport.of(model, scripts_in(scripts), seeds), as_json=as_json, as_markdown=as_markdown)
         return
     reports = [scenario_catalogue.evaluate(model, one, seeds) for one in (NAMES if scenario == ALL else [scenario])]
     if as_json:
@@ -80,18 +83,6 @@ def _model(settings: Settings, name: str | None, threshold: float | None) -> Mod
         return load(name, threshold)
     matcher = settings.config.matcher
     return load(matcher.model, matcher.threshold if threshold is None else threshold)
-
-
-def _of_scripts(model: Model, folder: Path, seeds: int) -> ScriptReport:
-    from reprise.matcher.evaluation.script_folder import scripts_in
-    from reprise.matcher.evaluation.script_labels import LabelledScript
-    from reprise.matcher.evaluation.script_report import ScriptReport
-    from reprise.matcher.evaluation.script_verdicts import judged
-
-    scripts = [LabelledScript(script) for script in scripts_in(folder)]
-    owners = len({one.script.owner for one in scripts})
-    found = tuple(judged(model, scripts, range(seeds)))
-    return ScriptReport(model.label, model.threshold, len(scripts), owners, seeds, found)
 
 
 def _show_scripts(report: ScriptReport, *, as_json: bool, as_markdown: bool) -> None:
