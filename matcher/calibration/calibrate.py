@@ -2,8 +2,8 @@
 """The calibration: weights, then a threshold for a stated rate of false matches, then the site's prior.
 
 Of a site's own pairs nobody knows which match. Which of the pairs that are alike are of one application is therefore
-learned from made-up sites; how rare such pairs are, from the site's own. Weights that are learned from the site's pairs
-alone (ecm) are there to compare with.
+learned from made-up sites, and from scripts that say so (script_calibration); how rare such pairs are, from the site's
+own. Weights that are learned from the site's pairs alone (ecm) are there to compare with.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = 
 def calibrate(
     site: Site | None,
     *,
+    scripts: Pairs | None = None,
     weights: str = "logistic",
     false_matches: float = FALSE_MATCHES,
     name: str = site_template.NAME,
@@ -92,10 +93,12 @@ def calibrate(
 ) -> Calibration:
     """A model for this site, or for any if None. Raises MatcherError where none can be made.
 
+    `scripts`: pairs of scripts that say whether they match, to fit weights to beside the made-up ones.
     `weights`: "logistic" (`logistic_weights`) or "ecm" (`ecm`: each part on its own, from the site's pairs).
     `false_matches`: the share of jobs whose application was never tuned that may be matched.
     """
-    known = made_up_pairs.pairs()
+    made_up = made_up_pairs.pairs()
+    known = together([made_up, scripts]) if scripts else made_up
     lacking = match_prior.lacking(site.pairs, known) if site else []
     if weights == "ecm" and lacking:
         raise MatcherError(
@@ -108,7 +111,8 @@ def calibrate(
         else logistic_weights.fit(known, site_template.KNOTS)
     )
     undecided = site_template.model(found, threshold=thresholds.LEAST, evidence={"text": "none"}, name=name)
-    threshold = _threshold(undecided, false_matches)
+    least = thresholds.LEAST_OF_SCRIPTS if scripts else thresholds.LEAST
+    threshold = _threshold(undecided, false_matches, least)
     decided = undecided.model_copy(update={"threshold": threshold})
     measures = {scenario: measure(of_one, threshold) for scenario, of_one in made_up_pairs.held_out(decided).items()}
     expected = None
@@ -116,7 +120,7 @@ def calibrate(
         share = match_prior.share(site.pairs, site.jobs, known, found, lacking)
         found = dataclasses.replace(found, prior=found.prior + match_prior.bits(share) - match_prior.bits(known.share))
         expected = Expected(share, _names(lacking)) if lacking else _expected(site, found, share, threshold)
-    evidence = _evidence(known, site, weights, false_matches, measures, expected)
+    evidence = _evidence(made_up, site, weights, false_matches, measures, expected)
     model = site_template.model(found, threshold=threshold, evidence=evidence, name=name, version=version)
     return Calibration(model, measures, expected)
 
@@ -125,10 +129,10 @@ def _names(parts: Sequence[int]) -> tuple[str, ...]:
     return tuple(site_template.FEATURES[part] for part in parts)
 
 
-def _threshold(model: Model, false_matches: float) -> float:
+def _threshold(model: Model, false_matches: float, least: float) -> float:
     nearest = made_up_pairs.held_out(model.model_copy(update={"prefer": ()}))
     unknown = [answer.score for of_one in nearest.values() for answer in of_one if answer.query.application is None]
-    chosen = thresholds.choose(unknown, false_matches)
+    chosen = thresholds.choose(unknown, false_matches, least)
     if chosen > 1:
         raise MatcherError(
             f"no threshold keeps false matches at {100 * false_matches:g} %: more of the made-up jobs that nobody "
@@ -145,7 +149,7 @@ def _expected(site: Site, weights: Weights, share: float, threshold: float) -> E
 
 
 def _evidence(
-    known: Pairs,
+    made_up: Pairs,
     site: Site | None,
     weights: str,
     false_matches: float,
@@ -161,8 +165,8 @@ def _evidence(
             "scenarios": list(made_up_pairs.USED),
             "seeds_fitted": [made_up_pairs.FITTED.start, made_up_pairs.FITTED.stop - 1],
             "seeds_held_out": [made_up_pairs.HELD_OUT.start, made_up_pairs.HELD_OUT.stop - 1],
-            "pairs": int(known.counts.sum()),
-            "pairs_matched": int(known.matched.sum()),
+            "pairs": int(made_up.counts.sum()),
+            "pairs_matched": int(made_up.matched.sum()),
         },
     }
     if site and expected:

@@ -52,6 +52,10 @@ class Pairs:
         """Of all pairs, those that match."""
         return float(self.matched.sum() / self.counts.sum())
 
+    def times(self, weight: float) -> Pairs:
+        """The same, each pair counted `weight` times."""
+        return Pairs(self.patterns, self.matched * weight, self.others * weight)
+
     def without(self, parts: Collection[int]) -> Pairs:
         """The same, as if nobody knew anything of these parts."""
         patterns = self.patterns.copy()

@@ -10,14 +10,18 @@ from decimal import ROUND_FLOOR, Decimal
 LEAST = 0.9
 """A job that is not matched loses nothing: no record may serve that is more likely than this to be another's."""
 
+LEAST_OF_SCRIPTS = 0.5
+"""The same of a model that is fitted to scripts too: some of their pairs are said to be of two applications and are of
+one, which makes every probability too low. With 0.9, more than a third of the recall was lost (docs/linkage.md)."""
 
-def choose(scores: Sequence[float], rate: float) -> float:
-    """The smallest threshold, LEAST or more, that no more than `rate` of unknown jobs reach; over 1 if none is.
+
+def choose(scores: Sequence[float], rate: float, least: float = LEAST) -> float:
+    """The smallest threshold, `least` or more, that no more than `rate` of unknown jobs reach; over 1 if none is.
 
     `scores` of their nearest records.
     """
     first_too_many = sorted(scores, reverse=True)[math.floor(rate * len(scores) + 1e-9) :][:1]
-    return max([LEAST, *(math.nextafter(score, math.inf) for score in first_too_many)])
+    return max([least, *(math.nextafter(score, math.inf) for score in first_too_many)])
 
 
 def rounded_up(threshold: float) -> float:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in a folder: OWNER/PROJECT/PATH, as a site has them in home directories or in a copy."""
+"""Batch scripts in a folder: OWNER/PROJECT/PATH, as a site has them in home directories or in a copy, or what sacct
+printed of them: JOBS and SCRIPTS."""
 
 from __future__ import annotations
 
@@ -7,15 +8,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from reprise.matcher.errors import MatcherError
-from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission import Submission, parse, sacct, sacct_scripts
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT
 
 ENDINGS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
 """Of documentation and templates, which no one submits."""
+JOBS, SCRIPTS = "jobs.txt", "scripts.txt"
+"""Files of a folder: what `sacct.COMMAND` printed, and `sacct_scripts.LISTED` with PRINTED."""
 LEAST_SCRIPTS = 20
 _TEMPLATE = re.compile(r"\{\{|<%")
 _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
@@ -23,36 +26,73 @@ _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
 
 @dataclass(frozen=True)
 class FoundScript:
-    """A script of `owner`; `path` is relative to the folder and has the owner and the project in front."""
+    """A script of `owner`. `path` has the owner and the project in front, and a name of its own behind: the file's,
+    or the job's number. `submitted` is known of a job."""
 
     owner: str
     project: str
     path: str
     text: str
+    submitted: Submission | None = None
 
     @property
     def directory(self) -> str:
-        """Where its owner would stand to submit it."""
-        return "/home/" + self.path.rpartition("/")[0]
+        """Where its owner stood, or would stand, to submit it."""
+        return self.submitted.cwd if self.submitted else "/home/" + self.path.rpartition("/")[0]
 
     @cached_property
     def metadata(self) -> JobMetadata:
-        """What the parser makes of `sbatch SCRIPT`, submitted by its owner in its own directory."""
-        submission = Submission.for_script(self.path.rpartition("/")[2], self.text, cwd=self.directory)
+        """What the parser makes of the submission; of a file, of `sbatch SCRIPT` in its own directory."""
+        submission = self.submitted or Submission.for_script(
+            self.path.rpartition("/")[2], self.text, cwd=self.directory
+        )
         return parse(submission, user=self.owner, submit_time=0.0)
 
 
 def scripts_in(folder: Path) -> list[FoundScript]:
-    """The batch scripts below `folder`, by path. Raises MatcherError where there are fewer than LEAST_SCRIPTS."""
-    found = list(_scripts_in(folder))
+    """The batch scripts in `folder`, by path or in the order of SCRIPTS. Raises MatcherError where there are fewer than
+    LEAST_SCRIPTS, or where a file that sacct printed cannot be read."""
+    if (folder / SCRIPTS).is_file():
+        found, of = list(_accounted(folder)), f"scripts in {SCRIPTS} whose jobs are in {JOBS}"
+        remedy = "; does Slurm keep scripts (AccountingStoreFlags=job_script)?"
+    else:
+        found, of = list(_files(folder)), "batch scripts as OWNER/PROJECT/PATH"
+        remedy = f", or what sacct printed, {JOBS} and {SCRIPTS} (docs/admin.md)"
     if len(found) < LEAST_SCRIPTS:
-        raise MatcherError(
-            f"{folder}: holds {len(found)} batch scripts as OWNER/PROJECT/PATH: {LEAST_SCRIPTS} or more are needed"
-        )
+        raise MatcherError(f"{folder}: holds {len(found)} {of}: {LEAST_SCRIPTS} or more are needed{remedy}")
     return found
 
 
-def _scripts_in(folder: Path) -> Iterator[FoundScript]:
+def _accounted(folder: Path) -> Iterator[FoundScript]:
+    """What one owner submitted again unchanged, in one project, is there once."""
+    seen = set()
+    for one, text in _submissions(folder):
+        project = f"{one.job.user}/{_project(one.job)}"
+        if (project, text) not in seen:
+            seen.add((project, text))
+            yield FoundScript(one.job.user, project, f"{project}/{one.number}", text, one.command)
+
+
+def _submissions(folder: Path) -> Iterator[tuple[sacct.Submitted, str]]:
+    try:
+        accounted = sacct.read((folder / JOBS).read_text(encoding="utf-8-sig", errors="replace"))
+        with (folder / SCRIPTS).open(encoding="utf-8", errors="replace", newline="\n") as lines:
+            yield from sacct_scripts.submissions(accounted, sacct_scripts.batch_scripts(lines))
+    except OSError as error:
+        raise MatcherError(f"{error.filename}: cannot be read: {error.strerror}") from error
+    except sacct.SacctError as error:
+        raise MatcherError(f"{folder / JOBS}: {error}") from error
+
+
+def _project(job: JobMetadata) -> str:
+    """The first directory below one that is named after the user, without numbers; else the account."""
+    below = PurePosixPath(job.directory).parts
+    if job.user in below[:-1]:
+        return re.sub(r"\d+", "0", below[below.index(job.user) + 1])
+    return job.account
+
+
+def _files(folder: Path) -> Iterator[FoundScript]:
     for file in sorted(folder.glob("*/*/**/*")):
         if file.suffix.lower() in ENDINGS or file.is_symlink() or not file.is_file():
             continue

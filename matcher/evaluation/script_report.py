@@ -11,6 +11,7 @@ from typing import Any
 from reprise.matcher.evaluation.evaluation_report import Table, described, percent
 from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.evaluation.script_labels import LabelledScript
+from reprise.matcher.evaluation.script_scenarios import ONE_SITE, STRANGERS
 from reprise.matcher.evaluation.script_verdicts import Judged, Outcome, judged, measure
 from reprise.matcher.linkage import Model
 
@@ -58,8 +59,12 @@ class ScriptReport:
     def headline(self) -> str:
         return (
             f"Model {self.model}, threshold {self.threshold:g}, {self.scripts} scripts of {self.owners} owners, "
-            f"seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
+            f"{self._sites()}, seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
         )
+
+    def _sites(self) -> str:
+        names = sorted({one.site for one in self.judged} - {STRANGERS, ONE_SITE})
+        return f"sites {', '.join(names)}" if names else ONE_SITE
 
     def tables(self) -> list[Table]:
         """The shares, and examples of jobs that are given another application's record."""

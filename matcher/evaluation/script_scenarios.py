@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sites and strangers made of scripts that people wrote: who has records, and who asks.
 
-Sites: the scripts that are written for one computing centre, as their accounts, modules, paths and addresses show. Half
-of each owner's applications have a record, of one script; up to two other scripts of each application ask, of those
-that have none too. Strangers: half of all owners have a record of one script, and one job of each of the others asks.
+Sites: the scripts that are written for one computing centre, as their accounts, modules, paths and addresses show; all
+scripts, where these are not from several of CENTRES. Half of each owner's applications have a record, of one script;
+up to two other scripts of each application ask, of those that have none too. Strangers: half of all owners have a
+record of one script, and one job of each of the others asks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reprise.matcher.evaluation.scenario import ANY_GAIN, submit_time
 from reprise.matcher.evaluation.script_labels import LabelledScript
@@ -33,6 +35,12 @@ CENTRES = {
     "NERSC": r"\bnersc\b|\bperlmutter\b|\bcori\b|-(?:-constraint|C)[= ](?:haswell|knl)|/global/(?:c|u|home|project)",
     "SURF": r"surfsara|\bsnellius\b|\bcartesius\b|@surf\.nl|\blisa\b|\bmodule (?:load|purge.*load) 20(?:19|2\d)\b",
 }
+STRANGERS = "strangers"
+ONE_SITE = "one site"
+"""Name of the site that all scripts are of, where these are not from several of CENTRES."""
+FROM_SEVERAL = 0.05
+"""Share of all owners that have to write for one of CENTRES, most of them not for the same, for scripts to be from
+several. In a collection from a public host it was 13 %; a name that stands by chance in one site's scripts is rarer."""
 _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
 
 
@@ -58,20 +66,34 @@ class ScriptSite:
 
 def centre_of(script: LabelledScript) -> str:
     """The computing centre that a script is written for, "" where it shows none or several."""
-    found = [name for name, rule in _CENTRES.items() if rule.search(script.script.text)]
+    return _centre(script.script.text)
+
+
+@lru_cache(maxsize=65_536)
+def _centre(text: str) -> str:
+    found = [name for name, rule in _CENTRES.items() if rule.search(text)]
     return found[0] if len(found) == 1 else ""
 
 
 def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """A site for each centre that two owners or more write for."""
-    by_centre: dict[str, list[LabelledScript]] = {}
-    for script in scripts:
-        if script.label.is_known and (centre := centre_of(script)):
-            by_centre.setdefault(centre, []).append(script)
-    for centre, written in sorted(by_centre.items()):
-        owners = _by_owner(written)
+    """A site for each centre that two owners or more write for; ONE_SITE where scripts are not from several."""
+    known = [script for script in scripts if script.label.is_known]
+    for centre, owners in sorted(_by_centre(known).items()):
         if len(owners) > 1:
             yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
+
+
+def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
+    """The scripts of each owner at each centre."""
+    by_centre: dict[str, list[LabelledScript]] = {}
+    for script in known:
+        if centre := centre_of(script):
+            by_centre.setdefault(centre, []).append(script)
+    found = {centre: _by_owner(written) for centre, written in by_centre.items()}
+    everyone = _by_owner(known)
+    counts = [len(owners) for owners in found.values()]
+    are_several = sum(counts) >= FROM_SEVERAL * len(everyone) and 2 * max(counts, default=0) <= sum(counts)
+    return found if counts and are_several else {ONE_SITE: everyone}
 
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
@@ -96,7 +118,7 @@ def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None 
     tuned = [_of_one(rng, written) for _, written in owners[:half]][:records]
     others = [_of_one(rng, written) for _, written in owners[half:]]
     asking = [Asking("generic stranger" if one.label.is_generic else "stranger", one, _job(one, rng)) for one in others]
-    return _with_records("strangers", tuned, asking, rng)
+    return _with_records(STRANGERS, tuned, asking, rng)
 
 
 def _site(centre: str, owners: Mapping[str, Sequence[LabelledScript]], rng: random.Random) -> ScriptSite:

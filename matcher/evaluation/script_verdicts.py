@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_same
-from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, Asking, ScriptSite, sites, strangers
+from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, STRANGERS, Asking, ScriptSite, sites, strangers
 from reprise.matcher.evaluation.share_interval import Share, share
 from reprise.matcher.linkage import Engine, Model
 from reprise.matcher.linkage.engine import Asked
@@ -106,8 +106,8 @@ def _outcome(asking: LabelledScript, given: LabelledScript) -> Outcome:
 
 def measure(found: Sequence[Judged]) -> ScriptMeasures:
     """The shares among all that count."""
-    sites_only = [one for one in found if one.site != "strangers"]
-    unknown = [one for one in found if one.site == "strangers"]
+    sites_only = [one for one in found if one.site != STRANGERS]
+    unknown = [one for one in found if one.site == STRANGERS]
     variants = [one for one in sites_only if one.asking.kind == "variant"]
     return ScriptMeasures(
         recall=_share(variants, {Outcome.RIGHT}),

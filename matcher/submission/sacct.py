@@ -39,9 +39,10 @@ class SacctError(RepriseError):
 
 @dataclasses.dataclass(frozen=True)
 class Submitted:
-    """What was submitted once: the job, the command as far as it is told, and the node-hours of all its tasks and
-    parts together (None: not told of one of them)."""
+    """What was submitted once: its number, the job, the command as far as it is told, and the node-hours of all its
+    tasks and parts together (None: not told of one of them)."""
 
+    number: str
     job: JobMetadata
     command: Submission | None
     node_hours: float | None
@@ -75,7 +76,7 @@ def read(text: str) -> Accounted:
         known = submissions.get(number)
         ran = _node_hours(row)
         if known is None:
-            submissions[number] = Submitted(_job(row), _submission(row), ran)
+            submissions[number] = Submitted(number, _job(row), _submission(row), ran)
         else:
             total = None if known.node_hours is None or ran is None else known.node_hours + ran
             submissions[number] = dataclasses.replace(known, node_hours=total)

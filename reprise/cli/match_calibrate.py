@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from reprise.cli.evaluation_tables import SCRIPT_FOLDER, show_tables
 from reprise.cli.reading import open_to_read
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
     from reprise.config import Config
-    from reprise.matcher.calibration.calibrate import Calibration, Expected
+    from reprise.matcher.calibration.calibrate import Calibration, Expected, Site
+    from reprise.matcher.calibration.script_calibration import ScriptCalibration
     from reprise.matcher.submission.metadata import JobMetadata
 
 
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
     type=click.File(encoding="utf-8-sig", errors="replace"),
     metavar="FILE",
     help="Take the jobs that sacct printed, in place of the tuned ones; - is standard input.",
+)
+@click.option(
+    "--scripts",
+    type=SCRIPT_FOLDER,
+    metavar="DIR",
+    help="Fit weights to batch scripts too, those of half of their owners, and judge the model on those of the others. "
+    "DIR has them as OWNER/PROJECT/PATH, or as sacct printed them (docs/admin.md).",
 )
 @click.option("--made-up", is_flag=True, help="Take no jobs of this site: what made the model `site` that comes along.")
 @click.option("--name", help="What the model calls itself, in every logged decision.  [default: as OUTPUT]")
@@ -50,6 +59,7 @@ def calibrate(
     settings: Settings,
     output: Path,
     accounting: TextIO | None,
+    scripts: Path | None,
     made_up: bool,
     name: str | None,
     false_matches: float,
@@ -59,28 +69,49 @@ def calibrate(
     """Write a model file for this site to OUTPUT: how much likeness is worth, the threshold for a stated rate of false
     matches, how rare jobs of one application are among this site's, and where all that comes from. Takes half a minute.
 
+    With --scripts, nothing is learned of how rare they are; it takes two minutes for ten thousand scripts.
+
     To use it, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """
     from reprise.matcher.calibration import model_file
     from reprise.matcher.calibration.calibrate import calibrate as made
-    from reprise.matcher.calibration.calibrate import site_of
     from reprise.matcher.errors import MatcherError
 
-    if accounting and made_up:
-        raise MatcherError("--from-sacct and --made-up exclude each other: give one")
+    sources = {"--from-sacct": accounting, "--scripts": scripts, "--made-up": made_up}
+    given = [option for option, value in sources.items() if value]
+    if len(given) > 1:
+        raise MatcherError(f"{' and '.join(given)} exclude each other: give one")
+    if scripts and weights == "ecm":
+        raise MatcherError("--weights ecm learns from jobs of which nobody knows what they run: not from --scripts")
     name = name or output.stem
     if not name.isprintable():
         raise MatcherError(f"the name {name!r} cannot be printed: give another (--name)")
     with model_file.written(output, force=force) as write:
         version = model_file.next_version(output, name)
-        site = None
-        if not made_up:
-            config = settings.config
-            jobs = _accounted(accounting) if accounting else _tuned(config)
-            site = site_of(jobs, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
+        if scripts:
+            by_scripts = _fitted_to(scripts, false_matches, name, version)
+            write(by_scripts.made.model)
+            _tell(by_scripts.made, output)
+            _tell_of_scripts(by_scripts)
+            return
+        site = None if made_up else _site(settings.config, accounting)
         found = made(site, weights=weights, false_matches=false_matches, name=name, version=version)
         write(found.model)
     _tell(found, output)
+
+
+def _fitted_to(folder: Path, false_matches: float, name: str, version: int) -> ScriptCalibration:
+    from reprise.matcher.calibration.script_calibration import calibrate_to_scripts
+    from reprise.matcher.evaluation.script_folder import scripts_in
+
+    return calibrate_to_scripts(scripts_in(folder), false_matches=false_matches, name=name, version=version)
+
+
+def _site(config: Config, accounting: TextIO | None) -> Site:
+    from reprise.matcher.calibration.calibrate import site_of
+
+    jobs = _accounted(accounting) if accounting else _tuned(config)
+    return site_of(jobs, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
 def _tuned(config: Config) -> Sequence[JobMetadata]:
@@ -115,6 +146,14 @@ def _tell(found: Calibration, output: Path) -> None:
         )
     if found.expected:
         click.echo(f"  this site: {_words(found.expected)}")
+
+
+def _tell_of_scripts(found: ScriptCalibration) -> None:
+    """The half that the weights were not fitted to, by the model that comes along and by this one."""
+    owners = len({script.owner for script in found.fitted})
+    click.echo(f"  fitted to {len(found.fitted)} scripts of {owners} owners; those of the others:\n")
+    for report in (found.shipped, found.judged):
+        show_tables(report.headline, report.tables()[:1])
 
 
 def _words(expected: Expected) -> str:

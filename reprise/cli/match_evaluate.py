@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from reprise.cli.evaluation_tables import SCRIPT_FOLDER, show_tables
 from reprise.output import versioned
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
-    from reprise.matcher.evaluation.evaluation_report import Report, Table
+    from reprise.matcher.evaluation.evaluation_report import Report
     from reprise.matcher.evaluation.script_report import ScriptReport
     from reprise.matcher.linkage import Model
 
@@ -29,9 +29,9 @@ NAMES = ("thesis", "thesis-256", "hard")
 @click.option("--scenario", type=click.Choice([*NAMES, ALL]), default=ALL, show_default=True, help="Which jobs.")
 @click.option(
     "--scripts",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Take the batch scripts below DIR, as OWNER/PROJECT/PATH, in place of made-up jobs.",
+    help="Take the batch scripts in DIR, as OWNER/PROJECT/PATH or as sacct printed them, in place of made-up jobs.",
 )
 @click.option("--seeds", type=click.IntRange(min=1), default=SEEDS, show_default=True, help="Random sites of each.")
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Instead of the model's.")
@@ -93,25 +93,10 @@ def _show_scripts(report: ScriptReport, *, as_json: bool, as_markdown: bool) -> 
 
         click.echo("\n\n".join([report.headline, *map(table_markdown, report.tables())]))
     else:
-        _show_tables(report.headline, report.tables())
+        show_tables(report.headline, report.tables())
 
 
 def _show(reports: list[Report]) -> None:
     from reprise.matcher.evaluation.evaluation_report import details, headline, summary
 
-    _show_tables(headline(reports), [summary(reports), *(table for report in reports for table in details(report))])
-
-
-def _show_tables(headline: str, tables: Iterable[Table]) -> None:
-    from rich import box
-    from rich.table import Table as Shown
-
-    from reprise.matcher.support.explanation_console import console, printable
-
-    out = console()
-    out.print(printable(headline), end="\n\n", soft_wrap=True)
-    for table in tables:
-        shown = Shown(*table.head, title=table.title or None, title_justify="left", box=box.SIMPLE_HEAD)
-        for row in table.rows:
-            shown.add_row(*map(printable, row))
-        out.print(shown)
+    show_tables(headline(reports), [summary(reports), *(table for report in reports for table in details(report))])

@@ -44,8 +44,11 @@ def answers(cluster: VirtualCluster, *argv: str) -> None:
     wait_for(" ".join(argv), lambda: cluster.run(argv, check=False).returncode == 0, 30, every_s=0.05)
 
 
-def start_accounting(cluster: VirtualCluster) -> None:
-    """slurmdbd on a database of its own, and the controller told so: `-M` and slurmrestd need it."""
+def start_accounting(cluster: VirtualCluster, more: str = "") -> None:
+    """slurmdbd on a database of its own, and the controller told so: `-M` and slurmrestd need it.
+
+    `more`: further lines of slurm.conf.
+    """
     for directory in (DATABASE, f"{DATABASE}/data"):
         cluster.run(["install", "-d", "-o", "reprise", "-m", "755", directory])
     data = ["--no-defaults", f"--datadir={DATABASE}/data", "--innodb-log-file-size=8M"]
@@ -58,7 +61,7 @@ def start_accounting(cluster: VirtualCluster) -> None:
     cluster.write("/etc/slurm/slurmdbd.conf", SLURMDBD, mode=0o600)
     cluster.popen(["slurmdbd", "-D"], env={"MYSQL_UNIX_PORT": f"{DATABASE}/socket"}, log="/var/log/slurm/slurmdbd.out")
     conf = cluster.path(CONF)
-    conf.write_text(conf.read_text() + ACCOUNTING)
+    conf.write_text(conf.read_text() + ACCOUNTING + more)
     answers(cluster, "sacctmgr", "--noheader", "show", "cluster")
     cluster.run(["sacctmgr", "--immediate", "add", "cluster", cluster.spec.name, FAR])
     cluster.run(["sacctmgr", "--immediate", "add", "account", ACCOUNT])

@@ -14,12 +14,10 @@ from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation.community_codes import codes_in
 from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
 from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_same
-from reprise.matcher.evaluation.script_scenarios import centre_of, groups, sites, strangers
+from reprise.matcher.evaluation.script_scenarios import ONE_SITE, centre_of, groups, sites, strangers
 from reprise.matcher.evaluation.script_verdicts import Outcome, judged, judged_at, measure
 from reprise.matcher.linkage import load
-
-WORDS = ["kelp", "moss", "fern", "reed", "ivy", "oak", "elm", "yew", "fir", "ash", "palm", "sedge"]
-HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --account=def-smith\n"
+from tests.unit.script_folders import HEAD, write_accounting, write_files
 
 
 def script(body: str, owner: str = "ada", project: str = "tides", name: str = "run.sh") -> LabelledScript:
@@ -74,13 +72,7 @@ def test_a_name_that_says_nothing_is_told() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Twelve owners of Compute Canada, each with four applications of three scripts."""
-    for owner in range(12):
-        for application in range(4):
-            for variant in range(3):
-                file = tmp_path / f"user{owner}" / f"code{owner}" / f"{'abcd'[application]}{variant}.sh"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                name = f"{WORDS[owner]}{['quartz', 'amber', 'jade', 'onyx'][application]}"
-                file.write_text(f"{HEAD}module load {name}\nsrun ./{name} --case {variant}\n")
+    write_files(tmp_path, 12)
     (tmp_path / "user0/code0/README.md").write_text(f"{HEAD}srun ./never\n")
     (tmp_path / "user0/code0/made.sh").write_text(f"{HEAD}srun ./{{{{ program }}}}\n")
     (tmp_path / "user0/code0/plain.sh").write_text("srun ./never\n")
@@ -95,14 +87,76 @@ def test_a_folder_is_read_without_templates_and_documentation(folder: Path) -> N
 
 
 def test_a_folder_with_few_scripts_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(MatcherError, match=r"holds 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed$"):
+    with pytest.raises(MatcherError, match=r"holds 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or "):
         scripts_in(tmp_path)
+
+
+def test_what_sacct_printed_is_read_like_files(tmp_path: Path) -> None:
+    """A script that its owner submits again counts once, and so do directories that differ in their numbers."""
+    found = scripts_in(write_accounting(tmp_path, 12))
+    assert len(found) == 12 * 4 * 3
+    first = found[0]
+    assert (first.owner, first.project, first.path) == ("user0", "user0/code0", "user0/code0/1")
+    assert (first.metadata.program, first.metadata.directory) == ("kelpquartz", "/home/user0/code0/run1")
+    assert first.metadata.user == "user0" and first.metadata.job_name == "a0.sh"
+
+
+@pytest.mark.parametrize(
+    ("directory", "project"),
+    [
+        ("/home/ann/tides/run1", "ann/tides"),
+        ("/scratch/phys/ann/2026-01", "ann/0-0"),
+        ("/home/ann", "ann/phys"),
+        ("/work/tides/run1", "ann/phys"),
+    ],
+)
+def test_a_job_is_of_the_project_that_its_directory_names(tmp_path: Path, directory: str, project: str) -> None:
+    jobs = [f"{number}|ann|phys|{directory}|tides" for number in range(20)]
+    (tmp_path / "jobs.txt").write_text("\n".join(["JobID|User|Account|WorkDir|JobName", *jobs]))
+    printed = (f"Batch Script for {number}\n{'-' * 80}\n./tide{number}\n" for number in range(20))
+    (tmp_path / "scripts.txt").write_text("\n".join(printed))
+    assert {one.project for one in scripts_in(tmp_path)} == {project}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "said"),
+    [
+        (None, r"/jobs\.txt: cannot be read: No such file or directory$"),
+        ("User\n", r"/jobs\.txt: the first line names no column JobID: give what `sacct -aXP "),
+        (
+            "JobID|User|JobName\n1|a|b\n",
+            r"holds 0 scripts in scripts\.txt whose jobs are in jobs\.txt: 20 or more are ",
+        ),
+    ],
+)
+def test_what_sacct_did_not_print_is_refused_in_one_line(tmp_path: Path, jobs: str | None, said: str) -> None:
+    (tmp_path / "scripts.txt").write_text(f"Batch Script for 1\n{'-' * 80}\nNONE\n")
+    if jobs is not None:
+        (tmp_path / "jobs.txt").write_text(jobs)
+    with pytest.raises(MatcherError, match=said) as refused:
+        scripts_in(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_scripts_of_several_centres_make_a_site_each() -> None:
+    marks = {"TACC": "ibrun date", "NYU": "# a@nyu.edu", "SURF": "# a@surf.nl"}
+
+    def of(owner: str, mark: str = "") -> LabelledScript:
+        return LabelledScript(FoundScript(owner, f"{owner}/tides", f"{owner}/tides/a.sh", f"{mark}\nsrun ./tide2d\n"))
+
+    several = [of(f"{centre}{number}", mark) for centre, mark in marks.items() for number in range(2)]
+    assert [site.name for site in sites(several, 0)] == ["NYU", "SURF", "TACC"]
+    assert [site.name for site in sites(several[:4] + several[:1], 0)] == ["NYU", "TACC"]
+    assert [site.name for site in sites(several[:3], 0)] == [ONE_SITE], "most write for one"
+    others = [of(f"user{number}") for number in range(200)]
+    assert [site.name for site in sites(several + others, 0)] == [ONE_SITE], "names that stand there by chance"
 
 
 def test_who_has_records_and_who_asks(folder: Path) -> None:
     scripts = [LabelledScript(one) for one in scripts_in(folder)]
     assert {centre_of(one) for one in scripts} == {"Compute Canada"}
     (site,) = sites(scripts, 0)
+    assert site.name == ONE_SITE
     assert (len(site.records), len(site.asking)) == (24, 96)  # half of 48 applications; two scripts of each
     tuned = {one.application for one in site.scripts}
     assert all((one.kind == "variant") == (one.script.application in tuned) for one in site.asking)
@@ -126,7 +180,11 @@ def test_a_good_model_finds_variants_and_an_eager_one_is_wrong(folder: Path) -> 
 def test_the_command_prints_tables_and_json(folder: Path) -> None:
     command = ["match", "evaluate", "--model", "site", "--scripts", str(folder), "--seeds", "1"]
     shown = CliRunner().invoke(reprise, command)
-    assert shown.exit_code == 0 and "144 scripts of 12 owners" in shown.output and "own other" in shown.output
+    assert (
+        shown.exit_code == 0
+        and "144 scripts of 12 owners, one site, seeds" in shown.output
+        and "own other" in shown.output
+    )
     told = json.loads(CliRunner().invoke(reprise, [*command, "--json"]).output)
     assert told["recall"]["value"] == 1 and told["own_other"]["n"] == 48
     assert "| recall |" in CliRunner().invoke(reprise, [*command, "--markdown"]).output
