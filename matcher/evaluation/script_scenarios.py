@@ -38,9 +38,11 @@ CENTRES = {
 STRANGERS = "strangers"
 ONE_SITE = "one site"
 """Name of the site that all scripts are of, where these are not from several of CENTRES."""
+LEAST_CENTRES = 3
 FROM_SEVERAL = 0.05
-"""Share of all owners that have to write for one of CENTRES, most of them not for the same, for scripts to be from
-several. In a collection from a public host it was 13 %; a name that stands by chance in one site's scripts is rarer."""
+"""Scripts are from several centres where two owners or more write for each of LEAST_CENTRES, no centre has most of
+these owners, and they are this share of all. In a collection from a public host it was 13 %; in scripts of one site,
+such names stand by chance."""
 _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
 
 
@@ -79,21 +81,19 @@ def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
     """A site for each centre that two owners or more write for; ONE_SITE where scripts are not from several."""
     known = [script for script in scripts if script.label.is_known]
     for centre, owners in sorted(_by_centre(known).items()):
-        if len(owners) > 1:
-            yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
+        yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
 
 
 def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
     """The scripts of each owner at each centre."""
-    by_centre: dict[str, list[LabelledScript]] = {}
+    written: dict[str, list[LabelledScript]] = {}
     for script in known:
         if centre := centre_of(script):
-            by_centre.setdefault(centre, []).append(script)
-    found = {centre: _by_owner(written) for centre, written in by_centre.items()}
-    everyone = _by_owner(known)
-    counts = [len(owners) for owners in found.values()]
-    are_several = sum(counts) >= FROM_SEVERAL * len(everyone) and 2 * max(counts, default=0) <= sum(counts)
-    return found if counts and are_several else {ONE_SITE: everyone}
+            written.setdefault(centre, []).append(script)
+    found = {centre: owners for centre, of_one in written.items() if len(owners := _by_owner(of_one)) > 1}
+    counts, everyone = [len(owners) for owners in found.values()], _by_owner(known)
+    is_mixed = len(found) >= LEAST_CENTRES and 2 * max(counts) <= sum(counts) >= FROM_SEVERAL * len(everyone)
+    return found if is_mixed else {ONE_SITE: everyone}
 
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:

@@ -125,4 +125,4 @@ def _share(found: Iterable[Judged], hits: set[Outcome], kind: str = "") -> Share
             counts = by_owner.setdefault(one.asking.script.script.owner, [0, 0])
             counts[0] += one.outcome in hits and (not kind or one.asking.kind == kind)
             counts[1] += 1
-    return share((hits, jobs) for hits, jobs in by_owner.values())
+    return share(((hits, jobs) for hits, jobs in by_owner.values()), repeated=True)

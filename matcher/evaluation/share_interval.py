@@ -23,21 +23,22 @@ class Share:
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
-def share(sites: Iterable[tuple[int, int]]) -> Share:
+def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
     """The share of hits, of (hits, jobs) per site; sites are independent of each other.
 
     Jobs of one site share its records, users and names, so that they fail together: each site is a cluster. The
     interval is Wilson's, for as many independent jobs as would vary like the sites do (by the variance of the ratio
     estimator; Korn and Graubard 1998), and never for more than there are. Student's t with sites - 1 degrees of
     freedom stands for the normal quantile, as that variance is itself estimated. Where all jobs hit or all miss, or
-    there is one site, nothing is known of it, and jobs count as independent.
+    there is one site, nothing is known of it, and jobs count as independent; but if a site's jobs are `repeated`, the
+    same ones asking again and again, each site counts as one.
     """
     counted = [(hits, jobs) for hits, jobs in sites if jobs]
     n = sum(jobs for _, jobs in counted)
     if not n:
         return Share(None, None, None, 0)
     p = sum(hits for hits, _ in counted) / n
-    effective = float(n)
+    effective = float(len(counted) if repeated and p in (0, 1) else n)
     if len(counted) > 1 and 0 < p < 1:
         spread = math.fsum((hits - p * jobs) ** 2 for hits, jobs in counted)
         variance = len(counted) / (len(counted) - 1) * spread / n**2

@@ -214,6 +214,12 @@ def test_no_failure_is_not_certainty() -> None:
     assert share([(0, 50)] * 10).high == pytest.approx(0.01, abs=0.002)
 
 
+def test_jobs_that_ask_again_and_again_tell_no_more_when_they_all_fare_alike() -> None:
+    assert share([(0, 50)] * 10, repeated=True).high == share([(0, 1)] * 10).high
+    assert share([(50, 50)] * 10, repeated=True).low == share([(1, 1)] * 10).low
+    assert share([(5, 10)] * 9 + [(4, 10)], repeated=True) == share([(5, 10)] * 9 + [(4, 10)])
+
+
 def test_nothing_is_said_of_no_jobs() -> None:
     assert share([(0, 0)]).to_json() == {"value": None, "low": None, "high": None, "n": 0}
 
