@@ -14,6 +14,7 @@ from reprise.matcher.evaluation.script_labels import LabelledScript
 from reprise.matcher.evaluation.script_scenarios import ONE_SITE, STRANGERS
 from reprise.matcher.evaluation.script_verdicts import Judged, Outcome, judged, measure
 from reprise.matcher.linkage import Model
+from reprise.matcher.submission.masked_metadata import masked
 
 EXAMPLES = 12
 _MEANING = {
@@ -89,4 +90,5 @@ def _examples(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
         path = one.asking.script.script.path
         if path not in seen and len(seen) < EXAMPLES and one.given is not None:
             seen.add(path)
-            yield one.asking.kind, described(one.asking.job), described(one.given.script.metadata), f"{one.score:.3f}"
+            asking, given = masked(one.asking.job), masked(one.given.script.metadata)
+            yield one.asking.kind, described(asking), described(given), f"{one.score:.3f}"

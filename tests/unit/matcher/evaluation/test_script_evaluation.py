@@ -189,3 +189,13 @@ def test_the_command_prints_tables_and_json(folder: Path) -> None:
     told = json.loads(CliRunner().invoke(reprise, [*command, "--json"]).output)
     assert told["recall"]["value"] == 1 and told["own_other"]["n"] == 48
     assert "| recall |" in CliRunner().invoke(reprise, [*command, "--markdown"]).output
+
+
+def test_examples_show_no_secrets(tmp_path: Path) -> None:
+    for number in range(20):
+        file = tmp_path / f"user{number % 10}" / "code" / f"{number}.sh"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{HEAD}srun ./tide{number} --password=hunter2 --case={number}\n")
+    command = ["match", "evaluate", "--scripts", str(tmp_path), "--threshold", "0", "--model", "site", "--markdown"]
+    shown = CliRunner().invoke(reprise, command).output
+    assert "--password=***" in shown and "hunter2" not in shown
