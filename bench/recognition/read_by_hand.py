@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often the parser names the program that a reader of the batch script named.
 
-    python -m bench.recognition.read_by_hand FOLDER [--list]
+    python -m bench.recognition.read_by_hand FOLDER [--draw NAME] [--list]
 
 FOLDER holds batch scripts as OWNER/PROJECT/PATH. Those that have a label in `read_by_hand.toml`, found by their bytes'
-SHA-256, are parsed as if their owner had submitted them; the others are passed over. `--list` prints the path, the
-label's names and the parser's name of each script for which the parser is not right.
+SHA-256, are parsed as if their owner had submitted them; the others are passed over. `--draw` takes the labels of one
+draw alone, such as `second_draw`. `--list` prints the path, the label's names and the parser's name of each script for
+which the parser is not right.
 
 Prints JSON. `read` is the number of labelled scripts in the folder. The others are shares of it, 0 if it is 0:
 `program_right`: the name is one of the label's, or there is none and the label says that nothing is visible;
@@ -57,10 +58,17 @@ def judged(got: Collection[str], expected: Collection[str]) -> Verdict:
     return "wrong" if any(got) else "unknown"
 
 
-def labels() -> dict[str, tuple[str, ...]]:
-    """The names that are right, by the SHA-256 of the script. The empty name stands for nothing that is visible."""
-    scripts = tomllib.loads(LABELS.read_text())["scripts"]
-    return {digest: tuple(names) for digest, names in scripts.items()}
+def draws() -> dict[str, dict[str, list[str]]]:
+    """The labels of each draw: the names that are right, by the SHA-256 of the script."""
+    return tomllib.loads(LABELS.read_text())
+
+
+def labels(draw: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The names that are right, by the SHA-256 of the script, of one draw or of all. The empty name stands for nothing
+    that is visible."""
+    known = draws()
+    chosen = known.values() if draw is None else [known[draw]]
+    return {digest: tuple(names) for scripts in chosen for digest, names in scripts.items()}
 
 
 def answers(folder: Path, known: Mapping[str, tuple[str, ...]]) -> Iterator[Answer]:
@@ -91,11 +99,12 @@ def measure(folder: Path) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.recognition.read_by_hand", description=__doc__)
     parser.add_argument("folder", type=Path, help="batch scripts as OWNER/PROJECT/PATH")
+    parser.add_argument("--draw", choices=sorted(draws()), help="take the labels of this draw alone")
     parser.add_argument("--list", action="store_true", help="print the scripts for which the parser is not right")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         parser.error(f"{arguments.folder}: not a folder")
-    given = list(answers(arguments.folder, labels()))
+    given = list(answers(arguments.folder, labels(arguments.draw)))
     if arguments.list:
         for answer in given:
             if answer.verdict != "right":

@@ -21,7 +21,7 @@ def labelled(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *names: s
     file = folder / "anna/project/runs/job.sh"
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    monkeypatch.setattr(read_by_hand, "labels", lambda: {sha256(text.encode()).hexdigest(): names})
+    monkeypatch.setattr(read_by_hand, "labels", lambda _draw=None: {sha256(text.encode()).hexdigest(): names})
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,11 @@ def test_the_labels_are_hashes_with_base_names() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in found)
     assert all(names and len(set(names)) == len(names) for names in found.values())
     assert not [name for names in found.values() for name in names if "/" in name or " " in name]
+
+
+def test_no_script_is_in_two_draws() -> None:
+    by_draw = {draw: labels(draw) for draw in read_by_hand.draws()}
+    assert sum(map(len, by_draw.values())) == len(labels())
 
 
 def test_a_script_is_submitted_by_its_owner_from_its_own_directory(
