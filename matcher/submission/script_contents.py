@@ -16,7 +16,8 @@ from reprise.matcher.submission.interpreters import SHELLS
 from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.program import Program, programs_of
 from reprise.matcher.submission.script_execution import NESTING, Started, started, started_by
-from reprise.matcher.submission.shell_variables import Expanded, Variables
+from reprise.matcher.submission.shell import Expanded, Shell
+from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.sketch import sketch
 from reprise.matcher.submission.slurm_options import Parsed
 from reprise.matcher.submission.submitted import ARGV_LIMIT, SCRIPT_LIMIT, Submission
@@ -106,10 +107,11 @@ def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]
     if task := _NEXTFLOW_TASK.search(source.text[:_HEADER]):
         yield Started(Invocation(task.group(1)))
         return
-    variables = Variables({"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}, work)
+    known = {"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}
+    shell = Shell(Variables(known, work))
     if source.command is None:
-        yield from started(source.text, variables, modules, source.arguments)
-    elif command := started_by(Expanded(list(source.command), "", NESTING), variables):
+        yield from started(source.text, shell, modules, source.arguments)
+    elif command := started_by(Expanded(list(source.command), "", NESTING), shell):
         yield command
 
 

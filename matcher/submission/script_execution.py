@@ -15,8 +15,8 @@ from reprise.matcher.submission.command import Invocation, resolve
 from reprise.matcher.submission.engines import Input
 from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_functions import Functions
+from reprise.matcher.submission.shell import Expanded, Shell
 from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
-from reprise.matcher.submission.shell_variables import Expanded, Variables
 from reprise.matcher.submission.utilities import prepares
 
 NESTING = 3
@@ -33,35 +33,33 @@ class Started(NamedTuple):
 
 def started(
     text: str,
-    variables: Variables,
+    shell: Shell,
     loaded: Modules,
     arguments: Sequence[str] | None = None,
     nesting: int = NESTING,
 ) -> Iterator[Started]:
     """The commands that a script starts, read as they are asked for. `loaded` follows the modules that it loads.
 
-    `arguments` are the script's; None leaves those that `variables` knows. Raises OutOfWorkError where no work is left.
+    `arguments` are the script's; None leaves those that `shell` knows. Raises OutOfWorkError where no work is left.
     """
     functions = Functions()
-    outside = functions.outside(commands(text, variables.work))
-    for command in variables.expanded(outside, functions, nesting, arguments):
+    outside = functions.outside(commands(text, shell.variables.work))
+    for command in shell.expanded(outside, functions, nesting, arguments):
         name = command.argv[0]
         if basename(name) in loaded_modules.COMMANDS:
             loaded.change(basename(name), command.argv[1:])
-        if not prepares(name) and (start := started_by(command, variables)):
+        if not prepares(name) and (start := started_by(command, shell)):
             yield start
 
 
-def started_by(command: Expanded, variables: Variables) -> Started | None:
+def started_by(command: Expanded, shell: Shell) -> Started | None:
     """What one command starts, if anything. Code that it gives to a shell is read by a shell of its own, as is a script
     that a here-document has written."""
     given = Input(command.input_file, command.stdin)
-    invocation = resolve(command.argv[:WORD_LIMIT], variables.work, given, variables.files)
+    invocation = resolve(command.argv[:WORD_LIMIT], shell.variables.work, given, shell.files)
     if not invocation or not invocation.code:
         return Started(invocation) if invocation else None
     if not command.nesting:
         return Started(invocation, ())
-    shell = variables.of_child()
-    return Started(
-        invocation, started(invocation.code, shell, Modules(), invocation.arguments or None, command.nesting - 1)
-    )
+    inside = started(invocation.code, shell.child(), Modules(), invocation.arguments or None, command.nesting - 1)
+    return Started(invocation, inside)

@@ -15,6 +15,7 @@ from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.program import Program, programs_of
 from reprise.matcher.submission.program_arguments import read_options
 from reprise.matcher.submission.script_execution import started
+from reprise.matcher.submission.shell import Shell
 from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.work_limit import Work
 
@@ -27,7 +28,7 @@ class Reading(NamedTuple):
 
 def read(text: str, *arguments: str, known: bool = True) -> Reading:
     modules = Modules()
-    commands = started(text, Variables({"SLURM_SUBMIT_DIR": "/sub"}), modules, arguments if known else None)
+    commands = started(text, Shell(Variables({"SLURM_SUBMIT_DIR": "/sub"})), modules, arguments if known else None)
     found = programs_of(commands, modules)
     return Reading(found.main, list(found.modules), found.names)
 
@@ -305,7 +306,7 @@ def test_every_option_of_the_installed_mpirun_that_takes_words_is_known() -> Non
 def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
     def found(text: str, work: int) -> str:
         modules = Modules()
-        return programs_of(started(text, Variables(work=Work(work)), modules), modules).main.path
+        return programs_of(started(text, Shell(Variables(work=Work(work))), modules), modules).main.path
 
     launch = "srun ./app\n"
     needed = next(work for work in range(1000) if found(launch, work))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that a shell reaches, in order, with their variables filled in: through functions, `eval` and loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from posixpath import basename
+from typing import NamedTuple
+
+from reprise.matcher.submission.script_functions import Functions
+from reprise.matcher.submission.shell_builtins import WITHOUT_EFFECT, called_with, give_arguments, take_note
+from reprise.matcher.submission.shell_syntax import WORD_LIMIT, Command, Word, as_written, commands
+from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.utilities import KEYWORDS, prepares
+
+FILES_LIMIT = 16
+"""Files written by here-documents that are kept; scripts write one or two that they run."""
+_COMMAND_STEPS = 6
+"""What a command costs that may be the program, or sets something, beside its words."""
+# What `eval "$(conda shell.bash hook)"` and its like run: it sets the shell up.
+_SETS_UP = re.compile(
+    r"conda|mamba|hook|module|lmod|activate|spack|brew|ssh-agent|scram|dircolors|init|env|getopt|opam|direnv|setup|"
+    r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
+    re.IGNORECASE,
+)
+_CODE_LIMIT = 512  # characters of it that are looked at
+# Variables from which Python libraries for simulation (ASE and its like) take the command that they run.
+_COMMAND_NAME = re.compile(
+    r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
+)
+_ALL_ARGUMENTS = ("@", "*")
+UNSEEN = "$"
+"""The name of a command that cannot be seen."""
+
+
+class Expanded(NamedTuple):
+    """A command whose variables are filled in. `stdin` is its here-document, `input_file` the file that its standard
+    input comes from; `nesting` says how many levels of functions and of code may still be followed from there."""
+
+    argv: list[str]
+    stdin: str
+    nesting: int
+    input_file: str = ""
+
+
+@dataclass
+class Shell:
+    """One shell that reads commands. `files` are the here-documents that the script writes to files, by their base
+    names."""
+
+    variables: Variables = field(default_factory=Variables)
+    files: dict[str, str] = field(default_factory=dict)
+
+    def child(self) -> Shell:
+        """A shell that is started here: what it sets is not known outside."""
+        return Shell(self.variables.of_child(), self.files)
+
+    def expanded(
+        self,
+        script: Iterable[Command],
+        functions: Functions,
+        nesting: int,
+        arguments: Sequence[str] | None = None,
+    ) -> Iterator[Expanded]:
+        """The commands with their variables filled in, without assignments and builtins that neither set nor start
+        anything. Each command is read when it is asked for, and what it sets is known to those after it.
+
+        The commands of a function come where it is called; those of functions that nobody is seen to call come last.
+        `arguments` are those of the shell that reads the commands; None leaves those that are known.
+        """
+        if arguments is not None:
+            give_arguments(self.variables, arguments)
+        return chain(self._followed(script, functions, nesting), self._uncalled(functions))
+
+    def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
+        for name, body in functions.bodies.items():
+            if name not in functions.called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
+                yield from self._followed(body, functions, 0)
+
+    def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
+        """Expand commands, and follow calls of functions and `eval` for so many levels of nesting."""
+        for command in body:
+            self.variables.work.spend(2, command.characters)
+            argv, exported = self._words_of(command)
+            if not argv:
+                if len(command.words) == 1 and command.words[0][-1].variable in _ALL_ARGUMENTS:
+                    yield Expanded([UNSEEN], "", 0)  # "$@" of a script that is given no arguments
+                continue
+            name = argv[0]
+            is_eval = name == "eval" and len(argv) > 1
+            if name in functions.bodies and (is_eval or not prepares(name)):
+                functions.called.add(name)
+                if nesting:
+                    with called_with(self.variables, argv[1:]):
+                        yield from self._followed(functions.bodies[name], functions, nesting - 1)
+            elif is_eval:
+                yield from self._evaluated(" ".join(argv[1:WORD_LIMIT]), functions, nesting)
+            elif name in ("cat", "tee") and command.here_document:
+                self._keep_file(argv, command)
+            else:
+                input_file = "".join(self.variables.expand(command.input))
+                yield Expanded(argv, command.here_document, nesting, input_file)
+            for variable in filter(_COMMAND_NAME.match, exported):
+                yield from self._told_to_programs(variable, nesting)
+
+    def _evaluated(self, code: str, functions: Functions, nesting: int) -> Iterator[Expanded]:
+        """What `eval` runs. Of what is not known, only that it is run, unless it sets up the shell as most does."""
+        if not code.startswith(("$", "`")):
+            if nesting:
+                outside = functions.outside(commands(code, self.variables.work))
+                yield from self._followed(outside, functions, nesting - 1)
+        elif not _SETS_UP.search(code, 0, _CODE_LIMIT):
+            yield Expanded([UNSEEN], "", 0)
+
+    def _told_to_programs(self, variable: str, nesting: int) -> Iterator[Expanded]:
+        """What an exported variable tells a program to run, `ASE_VASP_COMMAND="mpirun vasp_std"`."""
+        for command in commands(self.variables.values.get(variable, ""), self.variables.work):
+            yield Expanded(self.variables.expand_all(command.words) or [""], "", nesting)
+
+    def _keep_file(self, argv: Sequence[str], command: Command) -> None:
+        """Take note of what `cat > FILE <<END` or `tee FILE <<END` writes."""
+        written = self.variables.expand(command.output) or [word for word in argv[1:] if not word.startswith("-")]
+        if written and len(self.files) < FILES_LIMIT:
+            self.variables.work.spend(2, len(command.here_document))
+            self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
+
+    def _words_of(self, command: Command) -> tuple[list[str], Sequence[str]]:
+        """The words of one command and the variables that it exports, after taking note of what it sets."""
+        words = self._after_keywords(command.words)
+        assigned = 0
+        while assigned < len(words) and self.variables.assign(words[assigned]):
+            assigned += 1
+        words = words[assigned:]
+        if not words or (len(words[0]) == 1 and words[0][0].text in WITHOUT_EFFECT):
+            return [], ()
+        self.variables.work.spend(_COMMAND_STEPS + len(words) // 2)
+        argv = self.variables.expand_all(words)
+        return argv, take_note(self.variables, basename(argv[0]), words, argv) if argv else ()
+
+    def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
+        """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
+        position = 0
+        while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
+            position += 1
+            if first in ("for", "select"):
+                values = self.variables.expand_all(words[position + 2 : position + 3])
+                if values:
+                    self.variables.set(as_written(words[position]), values[0])
+                return ()
+            if first == "case":
+                return ()
+        return words[position:]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the shell's builtins do to its variables: declare, read, shift, unset and the like, of bash and of csh."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+
+from reprise.database.secret_masking import masked_words
+from reprise.matcher.submission import loaded_modules
+from reprise.matcher.submission.shell_syntax import Word
+from reprise.matcher.submission.shell_variables import Variables
+from reprise.matcher.submission.size_options import positive
+from reprise.matcher.submission.submitted import ARGUMENT_LIMIT
+from reprise.matcher.submission.utilities import PREPARATION
+from reprise.matcher.submission.wrappers import RUNNERS
+
+_MASKING = 4
+"""How often as much as copying a text masking it costs."""
+_DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
+WITHOUT_EFFECT = (
+    PREPARATION
+    - RUNNERS.keys()
+    - _DECLARATIONS
+    - _READERS
+    - {":", "eval", "unset", "printf", "shift", "let", "set", "setenv", *loaded_modules.COMMANDS}
+)
+"""Commands that neither set nor start anything."""
+_CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*+([A-Za-z_]\w*+)")
+
+
+def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequence[str]) -> Sequence[str]:
+    """Do to the variables what a builtin does, and return the names of those that it exports. A value that is computed
+    or read is not known."""
+    if name in _DECLARATIONS:
+        for word in words[1:]:
+            variables.assign(word)
+        return [word.partition("=")[0] for word in argv[1:]]
+    if name in ("set", "setenv"):
+        return _set_as_csh(variables, name, argv)
+    if name == "unset" or name in _READERS or (name == "printf" and "-v" in argv):
+        for variable in argv[1:]:
+            variables.unset(variable)
+    elif name == "let":
+        expressions = " ".join(argv[1:])
+        variables.work.spend(len(expressions) // 4)
+        for found in _CHANGED.finditer(expressions):
+            variables.unset(found.group(1) or found.group(2))
+    elif name == "shift":
+        _shift(variables, positive("".join(argv[1:2])) or 1)
+    return ()
+
+
+def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequence[str]:
+    """`set NAME = VALUE`, `set NAME=VALUE` and `setenv NAME VALUE` of csh; `set -e` sets nothing. Returns the names of
+    those that are exported."""
+    variable, equals, value = "".join(argv[1:2]).partition("=")
+    if name == "setenv":
+        value = "".join(argv[2:3])
+    elif not equals and argv[2:3] == ["="]:
+        value = "".join(argv[3:4])
+    elif not equals:
+        return ()
+    if variable.isidentifier() and not value.startswith("("):
+        variables.unset(variable)
+        variables.set(variable, value)
+    return [variable] if name == "setenv" else ()
+
+
+@contextlib.contextmanager
+def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
+    """A function's own arguments, for as long as its body is read."""
+    outer = _take_arguments(variables)
+    variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
+    give_arguments(variables, arguments)
+    yield
+    _take_arguments(variables)
+    if outer is not None:
+        _keep_arguments(variables, outer)
+
+
+def give_arguments(variables: Variables, arguments: Sequence[str]) -> None:
+    """Make these the arguments of the script or function that is read, secrets masked."""
+    _keep_arguments(variables, masked_words(arguments[:ARGUMENT_LIMIT]))
+
+
+def _shift(variables: Variables, count: int) -> None:
+    """What `shift` does; nothing where the arguments are not known."""
+    arguments = _take_arguments(variables)
+    if arguments is not None:
+        _keep_arguments(variables, arguments[count:])
+
+
+def _keep_arguments(variables: Variables, arguments: Sequence[str]) -> None:
+    arguments = arguments[:ARGUMENT_LIMIT]
+    variables.values |= {str(number): value for number, value in enumerate(arguments, start=1)}
+    variables.values["#"] = str(len(arguments))
+    variables.arrays["@"] = variables.arrays["*"] = list(arguments)
+
+
+def _take_arguments(variables: Variables) -> list[str] | None:
+    arguments = variables.arrays.pop("@", None)
+    variables.work.spend(1 + len(arguments or ()) // 4)
+    variables.arrays.pop("*", None)
+    for number in range(1, len(arguments or ()) + 1):
+        variables.values.pop(str(number), None)
+    variables.values.pop("#", None)
+    return arguments
