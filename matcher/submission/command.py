@@ -10,8 +10,9 @@ from posixpath import basename
 from typing import NamedTuple
 
 from reprise.matcher.submission import interpreters
-from reprise.matcher.submission.engines import ENGINES, Input, file_in_code, runs
+from reprise.matcher.submission.engines import ENGINES, Input, file_in_code, run_by
 from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
+from reprise.matcher.submission.runners import COMMANDS, after_options, in_runner
 from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
 from reprise.matcher.submission.slurm_options import SRUN, parse_options
@@ -19,7 +20,7 @@ from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.unnamed_wrappers import wrapped
 from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.work_limit import Work
-from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS, Runner
+from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS
 
 _NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
 _UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]|\A\.\w+\Z")
@@ -27,9 +28,10 @@ _SPACED = re.compile(r"/|\.\w{1,3}\Z")  # in a path with blanks: without these, 
 _LETTER = re.compile(r"[^\W\d_]")
 _ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
 """A command with one of these for its only argument tells of itself."""
-_COMMANDS = frozenset(LAUNCHERS) | frozenset(WRAPPERS) | frozenset(RUNNERS) | frozenset(interpreters.INTERPRETERS)
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
+_BUILDS_ENVIRONMENT = frozenset({"install", "create", "update"})
+"""Verbs with which `conda` and its like do not prepare a job, but are what it does."""
 _FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
 # What an unknown variable is by its name, where it stands before a program: options of the launcher or wrapper, or
 # itself a program.
@@ -57,13 +59,14 @@ class Invocation(NamedTuple):
 
 class _Step(NamedTuple):
     """One layer taken off a command: `argv` is what is left. Without it, `code` is run by a shell, or what is run
-    cannot be seen, or nothing is run (`runs_nothing`)."""
+    cannot be seen, or nothing is run (`runs_nothing`). `is_module`: `argv` begins with the name of Python's module."""
 
     argv: list[str]
     launcher: str = ""
     tasks: int | None = None
     code: str = ""
     runs_nothing: bool = False
+    is_module: bool = False
 
 
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
@@ -80,6 +83,8 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
         argv, launcher, tasks = step.argv, step.launcher or launcher, step.tasks or tasks
         if not argv:
             return Invocation("", (), launcher, tasks, step.code)
+        if step.is_module and argv[0] in PREPARATION:
+            return Invocation(argv[0], tuple(argv[1:]), launcher, tasks)  # `python -m ml`
     return None
 
 
@@ -93,8 +98,8 @@ def _step(argv: list[str], given: Input) -> _Step | None:
         called = LAUNCHERS[name].called
         told, rest = _after_srun(argv) if called == "srun" else _after_launcher(argv, LAUNCHERS[name])
         return _Step(rest, called, told, runs_nothing=not rest)
-    if name in RUNNERS and (inside := _in_runner(argv, RUNNERS[name])):
-        return _Step(inside)
+    if name in RUNNERS and (ran := in_runner(argv, RUNNERS[name])) is not None:
+        return _Step(ran.argv, runs_nothing=ran.runs_nothing)
     if name in WRAPPERS:
         rest = _after_wrapper(argv, *WRAPPERS[name])
         if name in REPEATERS:
@@ -103,8 +108,8 @@ def _step(argv: list[str], given: Input) -> _Step | None:
     if argv[1:] and _unknown(argv[0]) and _name(argv[1:]) in LAUNCHERS:
         return _Step(argv[1:])  # `$TIMER mpirun ...`
     if name in ENGINES:
-        ran = runs(name, argv, given)
-        return None if ran == argv else _Step(ran or [], runs_nothing=ran is None)
+        runs = run_by(name, argv, given)
+        return None if runs == argv else _Step(runs or [], runs_nothing=runs is None)
     interpreter = "python" if interpreters.PYTHON.match(name) else name
     if interpreter in interpreters.INTERPRETERS:
         return _interpreted(interpreter, argv, given)
@@ -116,7 +121,8 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     """The program at last. A name that is not known, unlike a directory that is not, leaves the program unknown."""
     path = argv[0]
     name = basename(path)
-    if not name or (name in PREPARATION and (name == path or path.startswith(("/bin/", "/usr/bin/")))):
+    is_bare = name == path or path.startswith(("/bin/", "/usr/bin/"))
+    if not name or (name in PREPARATION and is_bare and _BUILDS_ENVIRONMENT.isdisjoint(argv[1:4])):
         return None
     code = files.get(name, "")
     code = code if _is_shell_script(name, code) else ""
@@ -165,12 +171,13 @@ def _name(argv: Sequence[str]) -> str:
 def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
     """What an interpreter is given: code for a shell, a script, or what cannot be seen."""
     code, rest = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
+    is_module = interpreter == "python" and "-m" in argv[: len(argv) - len(rest)]
     if interpreter == "python" and rest and rest[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
         code, rest = _after_interpreter(rest[0], rest, interpreters.PYTHON_RUNNERS[rest[0]])
     if not rest and not code:
         code, rest = given.text, [given.file] if given.file and not given.text else []
     if rest:
-        return _Step(rest)
+        return _Step(rest, is_module=is_module)
     if interpreter in interpreters.SHELLS:
         return _Step([], code=code)
     file = file_in_code(code)
@@ -224,33 +231,14 @@ def _hides_options(words: Sequence[str]) -> bool:
     if program or words[1].startswith("-"):
         return False
     file = basename(words[1])
-    known = file in _COMMANDS or interpreters.PYTHON.match(file)
+    known = file in COMMANDS or interpreters.PYTHON.match(file)
     return bool(known or ("/" in words[1] and _RUNNABLE.match(file)))
-
-
-def _in_runner(argv: Sequence[str], runner: Runner) -> list[str]:
-    """What `apptainer exec IMAGE` or the like runs; nothing where the verb runs nothing."""
-    verb = _after_options(argv, runner.options)
-    if verb >= len(argv) or argv[verb] not in runner.verbs:
-        return []
-    first = verb + _after_options(argv[verb:], runner.options)
-    inside = list(argv[first + runner.verbs[argv[verb]] :])
-    if argv[verb] in runner.images and (not inside or inside[0].startswith("-")):
-        return list(argv[first:])
-    if not runner.verbs[argv[verb]] and inside[1:] and _is_known(inside[1]):
-        return inside[1:]  # `apptainer run IMAGE python x.py`
-    return inside
-
-
-def _is_known(word: str) -> bool:
-    name = basename(word)
-    return name in _COMMANDS or name in ENGINES or interpreters.PYTHON.match(name) is not None
 
 
 def _after_wrapper(argv: Sequence[str], own_words: int, with_value: frozenset[str]) -> list[str]:
     if basename(argv[0]) == "command" and argv[1:2] in (["-v"], ["-V"]):
         return []
-    position = _after_options(argv, with_value) + own_words
+    position = after_options(argv, with_value) + own_words
     if own_words and argv[position : position + 1] == ["--"]:
         position += 1
     while position < len(argv) and (is_assignment(argv[position]) or _hides_options(argv[position : position + 2])):
@@ -280,13 +268,3 @@ def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -
     if argv[position : position + 1] == ["-"]:  # the script comes on standard input
         return "", []
     return "", argv[position:]
-
-
-def _after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
-    """The position of the first word that is no option."""
-    position = 1
-    while position < len(argv) and argv[position].startswith("-") and len(argv[position]) > 1:
-        if argv[position] == "--":
-            return position + 1
-        position += 2 if argv[position] in with_value else 1
-    return position

@@ -28,12 +28,12 @@ _STATEMENT = re.compile(r"[\n;,]")
 _FILE_IN_CODE = re.compile(
     r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
 )
-_CALL = re.compile(r"(?:try\s++)?(?:\[?[\w., ~]++\]?\s*+=(?!=)\s*+)?(?:run\s+)?([A-Za-z][\w./]*)(?!\w|\s*=(?!=))")
+_CALL = re.compile(r"(?:try\s++)?(?:\[?[\w., ~]++\]?\s*+=(?!=)\s*+)?(?:run\s+)?([A-Za-z][\w./]*)(?![\w./]|\s*=(?!=))")
 _PREPARES_CODE = re.compile(
     r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
     r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|num2str|str2func|strcat|fullfile|numel|length|zeros|ones|size|getenv|setenv|str2num|str2double|pwd|ver|"
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
-    r"restoredefaultpath|pctRunOnAll|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
+    r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
 _BUILDS = "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib help"
 _BUILD_TARGETS = frozenset(_BUILDS.split())
@@ -193,7 +193,7 @@ _PYTHON_LAUNCHERS = (
 _SERVICES = (
     "dask-worker dask-scheduler dask-mpi dask-ssh dask-cuda-worker dask ipengine ipcontroller ipcluster "
     "start-worker.sh start-head.sh start-master.sh start-all.sh start-slave.sh start-dfs.sh start-yarn.sh mongod "
-    "redis-server nvidia-cuda-mps-control nvidia-cuda-mps-server"
+    "redis-server frpc ngrok cloudflared nvidia-cuda-mps-control nvidia-cuda-mps-server"
 )
 _MATLAB = "matlab octave octave-cli MATLAB"
 _UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook notebook jupyterlab jupyter-server"
@@ -224,7 +224,7 @@ ENGINES: dict[str, Reader] = {
 """A command's name, or that of the module which `python -m` runs, to its reader."""
 
 
-def runs(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
+def run_by(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
     """What the engine of this name runs; see above.
 
     A program of the user's own may have an engine's name: `./ray` counts as the engine only where that is seen to run

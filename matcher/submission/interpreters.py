@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import re
 
-PYTHON = re.compile(r"(?:(?:gpaw|tau|mpi)[-_])?(?:i?python|pypy)[0-9.]*(?:-\w+)?\Z")
+PYTHON = re.compile(
+    r"(?:(?:tau|mpi)_|(?:gpaw|ccp4|vmtk|cray|intel|mpi|tau)-|[a-z0-9]{1,16}\.)?(?:i?python|pypy)[0-9.]*(?:-\w+)?\Z"
+)
+"""Python and those that come with an application, `gpaw-python` or `libtbx.python`."""
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
 INTERPRETERS: dict[str, frozenset[str]] = {
     "python": frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"}),

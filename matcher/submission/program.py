@@ -18,7 +18,7 @@ from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_execution import Started
 from reprise.matcher.submission.side_work import SITE_TOOL, Side, side
 from reprise.matcher.submission.submitted import TEXT_LIMIT
-from reprise.matcher.submission.utilities import ERRANDS, NEVER, UTILITIES
+from reprise.matcher.submission.utilities import BUILDERS, NEVER, UTILITIES
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
@@ -37,18 +37,21 @@ class Rank(IntEnum):
     UNSEEN = 6
     PREPARES = 7
     LAUNCHED_UTILITY = 8
-    UTILITY = 9
-    ERRAND = 10
-    NEVER = 11
+    BUILDS = 9
+    UTILITY = 10
+    LOOKS = 11
+    NEVER = 12
 
 
 _RANKS = {
     (True, Side.WORK): Rank.LAUNCHED,
     (True, Side.PERHAPS): Rank.LAUNCHED_PERHAPS,
     (True, Side.PREPARES): Rank.LAUNCHED_PREPARES,
+    (True, Side.LOOKS): Rank.LOOKS,
     (False, Side.WORK): Rank.DIRECT,
     (False, Side.PERHAPS): Rank.DIRECT_PERHAPS,
     (False, Side.PREPARES): Rank.PREPARES,
+    (False, Side.LOOKS): Rank.LOOKS,
 }
 
 
@@ -82,9 +85,7 @@ class Programs:
         if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
             self.names.append(program.name)
             del self.names[PROGRAMS_LIMIT:]
-        if program.rank is Rank.ERRAND and self.main.rank is Rank.ERRAND and self.main.name != program.name:
-            self.main = replace(self.main, path="", arguments=())  # several errands, and none is the work
-        elif _is_before(program, self.main):
+        if _is_before(program, self.main):
             self.main, self.modules = program, tuple(modules.loaded)
 
 
@@ -139,10 +140,15 @@ def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
             return Rank.NEVER
         if launcher:
             return Rank.LAUNCHED_UTILITY
-        return Rank.ERRAND if basename(path) in ERRANDS else Rank.UTILITY
+        return Rank.BUILDS if _builds(basename(path), arguments) else Rank.UTILITY
     if not launcher and SITE_TOOL.match(path):
         return Rank.NEVER
     return _RANKS[bool(launcher), side(path, arguments)]
+
+
+def _builds(name: str, arguments: tuple[str, ...]) -> bool:
+    """Whether a utility builds or installs. `cmake` does with --build; without, it only writes what `make` reads."""
+    return "--build" in arguments if name == "cmake" else name in BUILDERS
 
 
 def _is_utility(path: str) -> bool:

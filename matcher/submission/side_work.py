@@ -17,6 +17,8 @@ class Side(IntEnum):
     """Evaluates, plots, converts: the work where the job starts nothing else in this way."""
     PREPARES = 2
     """Sets up what others then compute with."""
+    LOOKS = 3
+    """Looks at the machine or the environment."""
 
 
 # Tools of community codes that only prepare, or take a few seconds afterwards.
@@ -26,29 +28,49 @@ topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSumma
 extrudeMesh createPatch real.exe ungrib.exe metgrid.exe geogrid.exe link_grib.csh real ungrib metgrid geogrid
 xgenerate_databases xmeshfem2D xmeshfem3D xdecompose_mesh xcombine_vol_data makeneutral packmol tleap antechamber
 psfgen pdb2gmx editconf setup.py configure bootstrap autogen.sh tensorboard
-pip pip2 pip3 deviceQuery bowtie2-build hisat2-build collectl
+pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_preparation makeblastdb tabix mkmf
+gmx_index genmake2 nrnivmodl makelocalrc checkout_git write_module
 """
+_LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
+_LOOKING = frozenset(_LOOKS.split())
 _GROMACS = """
 grompp pdb2gmx editconf solvate genion make_ndx trjconv energy genrestr insert-molecules check eneconv trjcat dump
 rms gyrate genconf tune_pme report-methods convert-tpr
 """
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
-_PREPARES = re.compile(
-    r"(?:^|[_.0-9-])(?:pre|prejob\w*?|postjob\w*?|prep|prepare|preproc\w*?|preprocess\w*?|setup|set_?up|install|"
-    r"init|initiali[sz]e|download\w*?|"
-    r"fetch|get|clean|cleanup|copy|check|verify|stage|stagein|stageout|compile|build|configure|start|stop|kill|monitor|"
-    r"mkdir|load|activate|env|environment|module|modules|rename|backup|archive|log|watch|notify|deps?|requirements)"
-    r"(?=[_.0-9-]|$)",
-    re.IGNORECASE,
-)
-_PERHAPS = re.compile(
-    r"(?:^|[_.0-9-])(?:plot\w*?|post|postproc\w*?|postprocess\w*?|analy[sz]\w*?|summar\w*?|report|merge|combine|concat|"
-    r"collect|gather|visuali[sz]\w*?|viz|draw|make|generate|gen|create|split|extract|eval|evaluate|evaluation|test|"
-    r"validate|convert\w*?|score|print|show|tokenize|export|predict|infer|inference|index|stats?|hello|bandwidth|"
-    r"data|dataset|datasets|scatter|average|compare|diff|parse|count|filter)(?=[_.0-9-]|$)",
-    re.IGNORECASE,
-)
+# First words of a command line with which tools only prepare what their other commands then use.
+_VERBS = "index faidx dict install uninstall pull download login CreateSequenceDictionary IndexFeatureFile"
+_PREPARING_VERBS = frozenset(_VERBS.split())
+_ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
+_FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
+_PREPARING = """
+setup install installation download downloads downloader preprocess preprocessing preprocessed preproc initialize
+initialise prejob postjob cleanup hostfile nodelist nodefile check verify fetch configure compile mkdir activate rename
+backup notify kill monitor pre prep prepare
+"""
+_PREPARING_FIRST = """
+init get clean copy stagein stageout stage build start stop load archive log watch restart unpack untar
+bcast broadcast git checkout sanitize upload sync compress
+"""
+_PREPARING_LAST = """
+init clean build env environment module modules deps requirements log info sysinfo header preamble prep hosts stagein
+stageout load unload
+"""
+_ANYWHERE = frozenset(_PREPARING.split())
+_FIRST = frozenset(_PREPARING_FIRST.split())
+_LAST = frozenset(_PREPARING_LAST.split())
+_PERHAPS_WORDS = """
+post report merge combine concat collect gather viz draw make generate gen create split extract eval evaluate evaluation
+test tests pytest ctest validate score print show tokenize export predict infer inference index stat stats hello
+bandwidth data dataset datasets scatter average compare diff parse count filter write update
+"""
+_PERHAPS = frozenset(_PERHAPS_WORDS.split())
+_PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
+_ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
+_STAGE = re.compile(r"stage[_-]?[0-9]")
 # What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
 SITE_TOOL = re.compile(
     r"(?:(?:de)?activate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|getconf|setfacl|tput|stty|"
@@ -65,9 +87,26 @@ def side(path: str, arguments: Sequence[str]) -> Side:
     """How far from the job's work a command is."""
     name = basename(path)
     verb = arguments[0] if arguments else ""
-    if name in TOOLS or verb == "grompp" or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
+    if name in _LOOKING or name.endswith(".collect_env"):
+        return Side.LOOKS
+    if name in TOOLS or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
         return Side.PREPARES
-    stem = name.rpartition(".")[0] or name
-    if _PREPARES.search(stem):
+    if verb in _PREPARING_VERBS or not _ANY_PREPARING.isdisjoint(arguments[:_FIRST_ARGUMENTS]):
         return Side.PREPARES
-    return Side.PERHAPS if _PERHAPS.search(stem) else Side.WORK
+    return _side_of_name(name)
+
+
+def _side_of_name(name: str) -> Side:
+    stem = _STAGE.sub("", _ENDING.sub("", name)).replace("pre_train", "pretrain").replace("pre-train", "pretrain")
+    words = _words(stem)
+    last = words if "." not in stem else _words(stem.rpartition(".")[2])  # of a dotted module
+    first = next((word for word in last if word not in _SKIPPED), "")
+    if first in _FIRST or not _LAST.isdisjoint(last[-1:]) or not _ANYWHERE.isdisjoint(words):
+        return Side.PREPARES
+    is_perhaps = not _PERHAPS.isdisjoint(words) or any(word.startswith(_PERHAPS_BEGINNINGS) for word in words)
+    return Side.PERHAPS if is_perhaps else Side.WORK
+
+
+def _words(stem: str) -> list[str]:
+    """The words of a name, in small letters: those of `3-runModel_v2` are run, model and v."""
+    return [word.lower() for word in _WORDS.findall(stem)]

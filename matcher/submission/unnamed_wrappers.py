@@ -23,6 +23,7 @@ _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?
 _MATLAB_RUNTIME = re.compile(r"matlab|mcr|runtime", re.IGNORECASE)
 _PROGRAM = re.compile(r".*\.(?:exe|x|out|sh)\Z")
 _DATA = re.compile(r".*\.(?!exe\Z|x\Z|out\Z|sh\Z|bin\Z)[A-Za-z]\w*\Z")
+_ENGINES = frozenset({"nextflow", "snakemake", "torchrun", "accelerate", "deepspeed"})
 _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
 
 
@@ -48,10 +49,10 @@ def _script_of_unknown(words: Sequence[str]) -> int:
 
 
 def _known_inside(words: Sequence[str]) -> int:
-    """Where a launcher stands, or an interpreter that is given a script."""
+    """Where a launcher or an engine stands, or an interpreter that is given a script."""
     for position, word in enumerate(words[1:], start=1):
         file = basename(word)
-        if file in LAUNCHERS and words[position + 1 :] and words[position - 1][:1] != "-":
+        if (file in LAUNCHERS or file in _ENGINES) and words[position + 1 :] and words[position - 1][:1] != "-":
             return position
         if (interpreters.PYTHON.match(file) or file in interpreters.INTERPRETERS) and _is_given_script(words, position):
             return position

@@ -62,7 +62,7 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
         ("cuda-memcheck", 0, "--tool --log-file"),
         ("vtune", 0, "-collect -r -result-dir -knob -data-limit"),
         ("rocprof", 0, "-i -o -d -t --timestamp --basenames"),
-        ("hpcrun", 0, "-e --event -o --output -f -fp -t"),
+        ("hpcrun", 0, "-e --event -o --output -f -fp"),
         ("tau_exec", 0, "-T"),
         ("scalasca", 0, "-e -f -t"),
         ("kernprof", 0, "-o --outfile -p --prof-mod -s --setup"),
@@ -86,7 +86,6 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
         ("map", 0, "-o --output -n"),
         ("ddt", 0, "-n"),
         ("perf-report", 0, "-o --output -n"),
-        ("hpcstruct", 0, "-o"),
         ("pat_run", 0, "-o"),
         ("erun", 0, ""),
         ("dumb-init", 0, ""),
@@ -101,11 +100,16 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
 @dataclass(frozen=True)
 class Runner:
     """A command with verbs, of which some run another: `apptainer exec IMAGE COMMAND`. `verbs`: the words before that
-    other command, per verb; `images`: the verbs whose own last word counts where no command follows it."""
+    other command, per verb; `images`: the verbs whose own last word counts where no command follows it; `has_image`:
+    whether an image comes before the command of a verb without words of its own; `interactive`: the verbs that wait for
+    someone to type; `detached`: options with which a container only stands by for other commands."""
 
     verbs: Mapping[str, int]
     images: frozenset[str]
     options: frozenset[str]
+    has_image: bool = False
+    interactive: frozenset[str] = frozenset()
+    detached: frozenset[str] = frozenset()
 
 
 _APPTAINER = Runner(
@@ -119,6 +123,8 @@ _APPTAINER = Runner(
 --shell --workdir -B -H -S -W -o
 """
     ),
+    has_image=True,
+    interactive=frozenset({"shell"}),
 )
 _DOCKER = Runner(
     {"exec": 1, "run": 1},
@@ -132,6 +138,7 @@ _DOCKER = Runner(
 --tmpfs --ulimit -u --user --userns --uts -v --volume --volumes-from -w --workdir
 """
     ),
+    detached=frozenset({"-d", "--detach", "-dit", "-itd", "-td", "-dt", "-id", "-di"}),
 )
 _CONDA = Runner({"run": 0}, frozenset(), frozenset({"-n", "--name", "-p", "--prefix", "--cwd"}))
 _PLAIN_RUN = Runner({"run": 0}, frozenset(), frozenset({"-p", "--python", "--with", "-e", "--environment"}))

@@ -169,6 +169,26 @@ def test_variables_that_the_script_sets_are_filled_in_and_others_stay_as_written
     assert read(text).program.path == path
 
 
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("singularity run app.sif /data out", "app.sif"),
+        ("singularity run app.sif participant", "app.sif"),
+        ("singularity run app.sif /opt/app/bin/x --in a", "/opt/app/bin/x"),
+        ("singularity run app.sif ./x.sh", "./x.sh"),
+        ("singularity run app.sif gmx mdrun", "gmx"),
+        ("singularity run ./sandbox gmx mdrun", "./sandbox"),
+        ("singularity run -B $D:/data:ro $(image) /data out", ""),
+        ("singularity run -B $D:/data:ro /data out", ""),
+        ("singularity shell app.sif", ""),
+        ("docker run -d --name c image; docker exec c ./x", "./x"),
+        ("docker run --rm image", "image"),
+    ],
+)
+def test_a_container_runs_its_command_or_else_its_image(line: str, path: str) -> None:
+    assert read(line).program.path == path
+
+
 def test_unquoted_variables_are_split_and_quoted_ones_are_not() -> None:
     assert launched('A="-n 1 -v"\nsrun ./x $A "$A"')[1] == ("-n", "1", "-v", "-n 1 -v")
 
@@ -221,6 +241,12 @@ def test_an_unknown_variable_before_the_program_is_options_where_that_is_likelie
         ("srun Rscript --vanilla fit.R a", "fit.R", ("a",)),
         ("srun java -cp lib -Xmx1g -jar app.jar a", "app.jar", ("a",)),
         ("srun julia -t 4 sim.jl", "sim.jl", ()),
+        ("libtbx.python fit.py", "fit.py", ()),
+        ("gpaw-python fit.py", "fit.py", ()),
+        ("python3 -m ml crnn", "ml", ("crnn",)),
+        ("shell_stats nextflow run main.nf", "main.nf", ()),
+        ('matlab -r "setPaths; fit(1)"', "fit", ()),
+        ('P="p = parcluster(); p.Jobs = 4"; matlab -r "$P; fit(1)"', "fit", ()),
         ("srun perl", "", ()),
     ],
 )
@@ -233,8 +259,8 @@ def test_an_interpreter_is_not_the_program(line: str, path: str, arguments: tupl
     [
         ("set -e\nmodule load a\ncd x\necho hi\nexport A=1\n./x\n./y", "./x"),
         ("mkdir d; cp a b\n./x", "./x"),
-        ("srun hostname\nsleep 60", "hostname"),
-        ("sleep 60", "sleep"),
+        ("srun hostname\nsleep 60", ""),
+        ("sleep 60; mv a b; cp b c", ""),
         ("echo hi", ""),
         ("", ""),
         ("# only a comment", ""),
@@ -327,8 +353,24 @@ def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
         ("srun -n 2 ./a; srun -n 8 ./b", "./b", ["a", "b"]),
         ("srun ./a; srun -n 8 ./b", "./a", ["a", "b"]),
         ("ray start --head; wandb login; python x.py", "x.py", ["x.py"]),
-        ("date; hostname", "hostname", []),
-        ("hostname; sleep 9", "", []),
+        ("date; hostname", "", []),
+        ("cmake ..; make -j8; make install", "make", []),
+        ("cmake -B b; cmake --build b", "cmake", []),
+        ("wget http://h/a.tgz; tar xf a.tgz; make", "make", []),
+        ("wget http://h/a.tgz; tar xf a.tgz", "wget", []),
+        ("conda install -y numpy; pip install b", "conda", []),
+        ("conda activate b; ./a", "./a", ["a"]),
+        ("samtools faidx r.fa; bwa index r.fa; bcftools mpileup r.fa", "bcftools", ["samtools", "bwa", "bcftools"]),
+        ("STAR --runMode genomeGenerate; ./count in", "./count", ["STAR", "count"]),
+        ("samtools index a.bam", "samtools", ["samtools"]),
+        ("BuildDatabase -name d g.fa; RepeatModeler -database d", "RepeatModeler", ["BuildDatabase", "RepeatModeler"]),
+        ("./createInput.py x; ./solve", "./solve", ["createInput.py", "solve"]),
+        ("./sys-info.sh; python main.py", "main.py", ["main.py"]),
+        ("python -m torch.utils.collect_env; python fit.py", "fit.py", ["fit.py"]),
+        ("srun ./bcast.sh; srun ./run.sh", "./run.sh", ["bcast.sh", "run.sh"]),
+        ("srun python train_stage_2.py; python summary.py", "train_stage_2.py", ["train_stage_2.py", "summary.py"]),
+        ("frpc -c f.toml & python serve.py", "serve.py", ["serve.py"]),
+        ("pytest tests; ./run.sh", "./run.sh", ["pytest", "run.sh"]),
         ("srun --container-image nvcr.io/x:1 --container-mounts /a:/b ./a", "./a", ["a"]),
     ],
 )
