@@ -48,13 +48,15 @@ _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|
 
 class Invocation(NamedTuple):
     """What a command starts. `path` is "" where that cannot be seen. `tasks` is what the launcher was told, None where
-    it was not; `code` is what a shell is given to run, on its command line or in a file that the script has written."""
+    it was not; `code` is what a shell is given to run, on its command line or in a file that the script has written.
+    `is_inside`: something else was given the program to run."""
 
     path: str
     arguments: tuple[str, ...] = ()
     launcher: str = ""
     tasks: int | None = None
     code: str = ""
+    is_inside: bool = False
 
 
 class _Step(NamedTuple):
@@ -72,19 +74,20 @@ class _Step(NamedTuple):
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
     """Look through launchers, wrappers, engines and interpreters at what a command starts; None where it starts
     nothing that may be the job's program. `files` are those that the script has written, by their base names."""
-    launcher, tasks = "", None
+    launcher, tasks, given_words = "", None, argv
     while argv:
         work.spend(2 + len(argv) // 8)
         step = _step(argv, given)
         if not step:
-            return _invocation(argv, launcher, tasks, files)
+            found = _invocation(argv, launcher, tasks, files)
+            return found and found._replace(is_inside=argv is not given_words)
         if step.runs_nothing:
             return None
         argv, launcher, tasks = step.argv, step.launcher or launcher, step.tasks or tasks
         if not argv:
             return Invocation("", (), launcher, tasks, step.code)
         if step.is_module and argv[0] in PREPARATION:
-            return Invocation(argv[0], tuple(argv[1:]), launcher, tasks)  # `python -m ml`
+            return Invocation(argv[0], tuple(argv[1:]), launcher, tasks, is_inside=True)  # `python -m ml`
     return None
 
 

@@ -16,9 +16,9 @@ from posixpath import basename
 from reprise.matcher.submission.interpreters import INTERPRETERS, PYTHON
 from reprise.matcher.submission.loaded_modules import Modules
 from reprise.matcher.submission.script_execution import Started
-from reprise.matcher.submission.side_work import SITE_TOOL, Side, side
+from reprise.matcher.submission.side_work import SITE_TOOL, SOURCED, Side, side
 from reprise.matcher.submission.submitted import TEXT_LIMIT
-from reprise.matcher.submission.utilities import BUILDERS, NEVER, UTILITIES
+from reprise.matcher.submission.utilities import BUILDERS, CONFIGURES, NEVER, UTILITIES
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
@@ -31,23 +31,26 @@ class Rank(IntEnum):
     LAUNCHED = 0
     LAUNCHED_PERHAPS = 1
     LAUNCHED_UNSEEN = 2
-    DIRECT = 3
-    DIRECT_PERHAPS = 4
-    LAUNCHED_PREPARES = 5
-    UNSEEN = 6
-    PREPARES = 7
-    LAUNCHED_UTILITY = 8
-    BUILDS = 9
-    UTILITY = 10
-    LOOKS = 11
-    NEVER = 12
+    DIRECT_CODE = 3
+    DIRECT = 4
+    DIRECT_PERHAPS = 5
+    LAUNCHED_PREPARES = 6
+    UNSEEN = 7
+    PREPARES = 8
+    LAUNCHED_UTILITY = 9
+    BUILDS = 10
+    UTILITY = 11
+    LOOKS = 12
+    NEVER = 13
 
 
 _RANKS = {
+    (True, Side.CODE): Rank.LAUNCHED,
     (True, Side.WORK): Rank.LAUNCHED,
     (True, Side.PERHAPS): Rank.LAUNCHED_PERHAPS,
     (True, Side.PREPARES): Rank.LAUNCHED_PREPARES,
     (True, Side.LOOKS): Rank.LOOKS,
+    (False, Side.CODE): Rank.DIRECT_CODE,
     (False, Side.WORK): Rank.DIRECT,
     (False, Side.PERHAPS): Rank.DIRECT_PERHAPS,
     (False, Side.PREPARES): Rank.PREPARES,
@@ -120,9 +123,11 @@ def _programs(command: Started) -> Iterable[Program]:
             if invocation.launcher and not program.launcher and rank is not Rank.NEVER:
                 rank = _rank(program.path, program.arguments, launcher)
             yield replace(program, launcher=launcher, tasks=tasks, rank=rank)
-    path, arguments, launcher, tasks, _ = invocation
+    path, arguments, launcher, tasks = invocation[:4]
     if inside is None or (nothing and path):
-        yield Program(path, arguments, launcher, tasks, _rank(path, arguments, launcher))
+        is_site_tool = not invocation.is_inside and not launcher and _is_site_tool(path, arguments)
+        rank = Rank.NEVER if is_site_tool else _rank(path, arguments, launcher)
+        yield Program(path, arguments, launcher, tasks, rank)
 
 
 def _is_before(one: Program, other: Program) -> bool:
@@ -141,9 +146,16 @@ def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
         if launcher:
             return Rank.LAUNCHED_UTILITY
         return Rank.BUILDS if _builds(basename(path), arguments) else Rank.UTILITY
-    if not launcher and SITE_TOOL.match(path):
-        return Rank.NEVER
     return _RANKS[bool(launcher), side(path, arguments)]
+
+
+def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
+    """Whether a bare name is rather a tool of the site's, or a function that a sourced file defines."""
+    if not name or "/" in name or len(name) > TEXT_LIMIT:
+        return False
+    if not arguments:
+        return bool(SITE_TOOL.match(name) or SOURCED.match(name))
+    return bool(SITE_TOOL.match(name)) or arguments[0] in ("load", "unload", "purge")
 
 
 def _builds(name: str, arguments: tuple[str, ...]) -> bool:
@@ -154,5 +166,7 @@ def _builds(name: str, arguments: tuple[str, ...]) -> bool:
 def _is_utility(path: str) -> bool:
     """Whether a command is a mere utility, or an interpreter with no script. `./sort` is the user's own."""
     name = basename(path)
+    if name in CONFIGURES:
+        return True
     known = name in UTILITIES or name in INTERPRETERS or PYTHON.match(name)
     return bool(known) and ("/" not in path or path.startswith("/"))

@@ -102,10 +102,10 @@ def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]
     """The commands of a shell script. A script for another interpreter is itself the only one."""
     interpreter = _interpreter(source.text)
     if interpreter and interpreter not in SHELLS and source.path is not None:
-        yield Started(Invocation(source.path, source.arguments or ()))
+        yield Started(Invocation(source.path, source.arguments or (), is_inside=True))
         return
     if task := _NEXTFLOW_TASK.search(source.text[:_HEADER]):
-        yield Started(Invocation(task.group(1)))
+        yield Started(Invocation(task.group(1), is_inside=True))
         return
     known = {"SLURM_SUBMIT_DIR": source.directory} if source.directory else {}
     shell = Shell(Variables(known, work))

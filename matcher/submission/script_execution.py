@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that a shell script starts, in order: its text becomes commands, these are expanded and looked through.
 
-It runs nothing, and follows no branch: every command counts as reached once.
+It runs nothing. Every command counts as reached once, but for those of branches that are certainly not taken.
 """
 
 from __future__ import annotations

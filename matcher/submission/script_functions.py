@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -13,10 +14,10 @@ from reprise.matcher.submission.utilities import KEYWORDS
 
 @dataclass
 class Functions:
-    """The functions of one shell: name to body. `called` holds the names of those that were called."""
+    """The functions of one shell: name to body. `calls`: how often each was called."""
 
     bodies: dict[str, list[Command]] = field(default_factory=dict)
-    called: set[str] = field(default_factory=set)
+    calls: Counter[str] = field(default_factory=Counter)
 
     def outside(self, commands: Iterable[Command]) -> Iterator[Command]:
         """The commands that are in no function. Those of functions go into `bodies`."""

@@ -11,11 +11,14 @@ from posixpath import basename
 from typing import NamedTuple
 
 from reprise.matcher.submission.script_functions import Functions
+from reprise.matcher.submission.shell_branches import BRANCH_WORDS, Branches
 from reprise.matcher.submission.shell_builtins import WITHOUT_EFFECT, called_with, give_arguments, take_note
 from reprise.matcher.submission.shell_syntax import WORD_LIMIT, Command, Word, as_written, commands
 from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.utilities import KEYWORDS, prepares
 
+CALLS_LIMIT = 128
+"""Commands that are read of the calls of one function, beside the first; those of one that logs are many, and alike."""
 FILES_LIMIT = 16
 """Files written by here-documents that are kept; scripts write one or two that they run."""
 _COMMAND_STEPS = 6
@@ -53,6 +56,10 @@ class Shell:
 
     variables: Variables = field(default_factory=Variables)
     files: dict[str, str] = field(default_factory=dict)
+    in_doubt: bool = False
+    """Whether the function that is read may not be called, or whether its call stands where a branch is not decided."""
+    within: list[str] = field(default_factory=list)
+    """The functions whose calls are being followed, none of which is followed within itself."""
 
     def child(self) -> Shell:
         """A shell that is started here: what it sets is not known outside."""
@@ -76,15 +83,17 @@ class Shell:
         return chain(self._followed(script, functions, nesting), self._uncalled(functions))
 
     def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
+        self.in_doubt = True
         for name, body in functions.bodies.items():
-            if name not in functions.called:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
+            if name not in functions.calls:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
                 yield from self._followed(body, functions, 0)
 
     def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
         """Expand commands, and follow calls of functions and `eval` for so many levels of nesting."""
+        branches = Branches()
         for command in body:
             self.variables.work.spend(2, command.characters)
-            argv, exported = self._words_of(command)
+            argv, exported = self._words_of(command, branches)
             if not argv:
                 if len(command.words) == 1 and command.words[0][-1].variable in _ALL_ARGUMENTS:
                     yield Expanded([UNSEEN], "", 0)  # "$@" of a script that is given no arguments
@@ -92,10 +101,10 @@ class Shell:
             name = argv[0]
             is_eval = name == "eval" and len(argv) > 1
             if name in functions.bodies and (is_eval or not prepares(name)):
-                functions.called.add(name)
-                if nesting:
-                    with called_with(self.variables, argv[1:]):
-                        yield from self._followed(functions.bodies[name], functions, nesting - 1)
+                calls = functions.calls[name]
+                functions.calls[name] += 1
+                if nesting and calls * len(functions.bodies[name]) <= CALLS_LIMIT and name not in self.within:
+                    yield from self._called(name, argv[1:], functions, nesting)
             elif is_eval:
                 yield from self._evaluated(" ".join(argv[1:WORD_LIMIT]), functions, nesting)
             elif name in ("cat", "tee") and command.here_document:
@@ -105,6 +114,15 @@ class Shell:
                 yield Expanded(argv, command.here_document, nesting, input_file)
             for variable in filter(_COMMAND_NAME.match, exported):
                 yield from self._told_to_programs(variable, nesting)
+
+    def _called(self, name: str, arguments: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
+        outside = self.in_doubt
+        self.in_doubt = self.variables.in_doubt
+        self.within.append(name)
+        with called_with(self.variables, arguments):
+            yield from self._followed(functions.bodies[name], functions, nesting - 1)
+        self.within.pop()
+        self.in_doubt = outside
 
     def _evaluated(self, code: str, functions: Functions, nesting: int) -> Iterator[Expanded]:
         """What `eval` runs. Of what is not known, only that it is run, unless it sets up the shell as most does."""
@@ -127,29 +145,40 @@ class Shell:
             self.variables.work.spend(2, len(command.here_document))
             self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
 
-    def _words_of(self, command: Command) -> tuple[list[str], Sequence[str]]:
-        """The words of one command and the variables that it exports, after taking note of what it sets."""
-        words = self._after_keywords(command.words)
+    def _words_of(self, command: Command, branches: Branches) -> tuple[list[str], Sequence[str]]:
+        """The words of one command and the variables that it exports, after taking note of what it sets. None where it
+        stands in a branch that is not taken."""
+        variables = self.variables
+        words = self._after_keywords(command.words, branches)
+        if branches.levels:
+            if branches.skipped:
+                return [], ()
+            if branches.reads_condition():
+                branches.condition(words, variables)
+        variables.in_doubt = self.in_doubt or command.follows_test or branches.in_doubt
         assigned = 0
-        while assigned < len(words) and self.variables.assign(words[assigned]):
+        while assigned < len(words) and variables.assign(words[assigned]):
             assigned += 1
         words = words[assigned:]
         if not words or (len(words[0]) == 1 and words[0][0].text in WITHOUT_EFFECT):
             return [], ()
-        self.variables.work.spend(_COMMAND_STEPS + len(words) // 2)
-        argv = self.variables.expand_all(words)
-        return argv, take_note(self.variables, basename(argv[0]), words, argv) if argv else ()
+        variables.work.spend(_COMMAND_STEPS + len(words) // 2)
+        argv = variables.expand_all(words)
+        return argv, take_note(variables, basename(argv[0]), words, argv) if argv else ()
 
-    def _after_keywords(self, words: Sequence[Word]) -> Sequence[Word]:
+    def _after_keywords(self, words: Sequence[Word], branches: Branches) -> Sequence[Word]:
         """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
         position = 0
         while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
             position += 1
+            if first in BRANCH_WORDS:
+                branches.word(first)
             if first in ("for", "select"):
                 values = self.variables.expand_all(words[position + 2 : position + 3])
-                if values:
+                if values and not branches.skipped:
+                    self.variables.in_doubt = True
                     self.variables.set(as_written(words[position]), values[0])
                 return ()
-            if first == "case":
-                return ()
+            if first == "case" and words[position + 1 : position + 2] and as_written(words[position + 1]) == "in":
+                return ()  # without any pattern
         return words[position:]

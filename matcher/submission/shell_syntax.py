@@ -74,7 +74,7 @@ class Command:
     """A simple command: its words, redirections left out. `defines_function`: `name()`, its body follows.
     `here_document` is what stands on its standard input, where the script says so at the line's end; `input` and
     `output` are the files that its standard input comes from and its standard output goes to. `characters` is how long
-    the words are in the script."""
+    the words are in the script. `follows_test`: it stands after `&&` or `||`."""
 
     words: list[Word] = field(default_factory=list)
     characters: int = 0
@@ -82,6 +82,7 @@ class Command:
     here_document: str = ""
     input: Word = ()
     output: Word = ()
+    follows_test: bool = False
 
 
 def as_written(word: Word) -> str:
@@ -165,8 +166,8 @@ class _Scanner:
             self.command.characters += self.at - start
             return
         self.at += 1
-        if character in "&|" and (run := _SAME_OPERATORS.match(self.text, self.at)):
-            self.at = run.end()
+        run = _SAME_OPERATORS.match(self.text, self.at) if character in "&|" else None
+        self.at = run.end() if run else self.at
         if character == "\n":
             self._read_here_documents()
             while blank := _BLANK_LINES.match(self.text, self.at):
@@ -174,7 +175,7 @@ class _Scanner:
                 self.at = blank.end()
         if self.in_pattern:
             if character == ")":
-                self.in_pattern, self.command = False, Command()
+                self.in_pattern, self.command = False, Command(self._up_to_case())
             return
         if self.in_test:
             return
@@ -182,9 +183,17 @@ class _Scanner:
             self.at = empty.end()
             self.command.defines_function = True
         yield from self._end()
+        if run:
+            self.command.follows_test = True
         if character == ";" and self.text.startswith((";", "&"), self.at):
             self.at += 1
             self.in_pattern = True
+
+    def _up_to_case(self) -> list[Word]:
+        """Of `then case WORD in PATTERN`, the words that begin the command after the pattern: `then case`."""
+        words = self.command.words
+        at = next((i for i, word in enumerate(words[:-2]) if as_written(word) == "case"), -1)
+        return words[: at + 1]
 
     def _skip_comment(self) -> None:
         end = self.text.find("\n", self.at)

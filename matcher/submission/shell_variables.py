@@ -27,16 +27,21 @@ _CHARACTERS_PER_STEP = 8
 
 @dataclass
 class Variables:
-    """What is known of the variables of one shell. `work` bounds the reading of the whole script."""
+    """What is known of the variables of one shell. `work` bounds the reading of the whole script.
+
+    `doubted` are those whose value may be another one: they were set while `in_doubt`, or by way of a doubted one.
+    """
 
     values: dict[str, str] = field(default_factory=dict)
     work: Work = field(default_factory=Work)
     arrays: dict[str, list[str]] = field(default_factory=dict)
+    doubted: set[str] = field(default_factory=set)
+    in_doubt: bool = False
 
     def of_child(self) -> Variables:
         """Those of a shell that is started here: what it sets is not known outside."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
-        return Variables(dict(self.values), self.work, dict(self.arrays))
+        return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
 
     def assign(self, word: Word) -> bool:
         """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
@@ -53,9 +58,12 @@ class Variables:
             self._assign_array(name, [*old, *self.expand_all(list(inside))])
             return True
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
+        is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)
         self.unset(name)
         if not index and len(value) <= VALUE_LIMIT:
             self.set(name, value)
+        if is_doubted:
+            self.doubted.add(name)
         return True
 
     def _assign_array(self, name: str, elements: list[str]) -> None:
@@ -68,6 +76,10 @@ class Variables:
     def set(self, name: str, value: str) -> None:
         """Give a variable this value, cut to VALUE_LIMIT."""
         self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
+        if self.in_doubt:
+            self.doubted.add(name)
+        else:
+            self.doubted.discard(name)
 
     def unset(self, name: str) -> None:
         """Forget a variable's value: it is not known."""

@@ -12,24 +12,32 @@ from posixpath import basename
 class Side(IntEnum):
     """How far from the job's work a command is, told by its name: lower is nearer."""
 
-    WORK = 0
-    PERHAPS = 1
+    CODE = 0
+    """Runs a community's code for simulation, which others only serve."""
+    WORK = 1
+    PERHAPS = 2
     """Evaluates, plots, converts: the work where the job starts nothing else in this way."""
-    PREPARES = 2
+    PREPARES = 3
     """Sets up what others then compute with."""
-    LOOKS = 3
+    LOOKS = 4
     """Looks at the machine or the environment."""
 
 
+# Codes for simulation whose runs take hours; a script beside them prepares their input or reads what they wrote.
+_CODE = re.compile(
+    r"(?:mdrun\w*|lmp\w*|namd[23]?|vasp(?:_\w+)?|pw\.x|cp\.x|cp2k\.\w+|pmemd(?:\.\w+)*|sander(?:\.\w+)*|orca|g09|g16|nwchem|"
+    r"wrf\.exe|siesta|abinit|dftb\+|cpmd\.x|cpmd|openmx|gpumd|hoomd|desmond|charmm)\Z"
+)
 # Tools of community codes that only prepare, or take a few seconds afterwards.
 _TOOLS = """
 blockMesh snappyHexMesh surfaceFeatureExtract surfaceFeatures decomposePar reconstructPar reconstructParMesh setFields
 topoSet checkMesh renumberMesh mapFields foamToVTK foamCleanTutorials patchSummary potentialFoam redistributePar
 extrudeMesh createPatch real.exe ungrib.exe metgrid.exe geogrid.exe link_grib.csh real ungrib metgrid geogrid
 xgenerate_databases xmeshfem2D xmeshfem3D xdecompose_mesh xcombine_vol_data makeneutral packmol tleap antechamber
-psfgen pdb2gmx editconf setup.py configure bootstrap autogen.sh tensorboard
-pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_preparation makeblastdb tabix mkmf
-gmx_index genmake2 nrnivmodl makelocalrc checkout_git write_module
+psfgen pdb2gmx editconf setup.py tensorboard
+pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_preparation makeblastdb tabix
+gmx_index nrnivmodl makelocalrc grompp grompp_d grompp_mpi
+genbox trjconv g_energy
 """
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
@@ -71,6 +79,11 @@ _PERHAPS = frozenset(_PERHAPS_WORDS.split())
 _PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
 _ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
 _STAGE = re.compile(r"stage[_-]?[0-9]")
+SOURCED = re.compile(
+    r"(?:add|build|checkout|clean|clone|copy|create|download|fetch|get|install|launch|make|perform|pop|post|push|"
+    r"save|start|stop|update|write)_\w+\Z"
+)
+"""Bare names without arguments that are rather functions of a file that the script sources."""
 # What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
 SITE_TOOL = re.compile(
     r"(?:(?:de)?activate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|getconf|setfacl|tput|stty|"
@@ -91,6 +104,8 @@ def side(path: str, arguments: Sequence[str]) -> Side:
         return Side.LOOKS
     if name in TOOLS or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
         return Side.PREPARES
+    if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
+        return Side.CODE
     if verb in _PREPARING_VERBS or not _ANY_PREPARING.isdisjoint(arguments[:_FIRST_ARGUMENTS]):
         return Side.PREPARES
     return _side_of_name(name)

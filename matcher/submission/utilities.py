@@ -55,6 +55,8 @@ icc icpc icpx icx ifort ifx install make mamba meson micromamba mpicc mpicxx mpi
 nerdctl ninja npm nvcc pip pip2 pip3 pixi podman poetry rustup scons singularity spack swig udocker uv yarn yum
 """
 BUILDERS = frozenset(_BUILDERS.split())
+CONFIGURES = frozenset({"configure", "bootstrap", "autogen.sh", "genmake2", "mkmf"})
+"""Scripts of a source tree that write what `make` reads, `./configure`."""
 _KEYWORDS = "if then else elif fi while until do done case esac for select in { } ! function coproc"
 KEYWORDS = frozenset(_KEYWORDS.split())
 

@@ -371,6 +371,11 @@ def test_a_program_that_is_found_with_the_last_of_the_work_is_kept() -> None:
         ("srun python train_stage_2.py; python summary.py", "train_stage_2.py", ["train_stage_2.py", "summary.py"]),
         ("frpc -c f.toml & python serve.py", "serve.py", ["serve.py"]),
         ("pytest tests; ./run.sh", "./run.sh", ["pytest", "run.sh"]),
+        ("./insane.py in; gmx mdrun -deffnm em", "gmx", ["insane.py", "gmx"]),
+        ("moduel load x; ./a", "./a", ["a"]),
+        ("checkout_git; ./configure --prefix=/a; make", "make", []),
+        ("add_paths; ./a", "./a", ["a"]),
+        ("matlab -batch make_figures", "make_figures", ["make_figures"]),
         ("srun --container-image nvcr.io/x:1 --container-mounts /a:/b ./a", "./a", ["a"]),
     ],
 )
@@ -379,6 +384,52 @@ def test_all_programs_are_named_and_the_one_that_does_the_work_is_the_program(
 ) -> None:
     reading = read(text)
     assert (reading.program.path, reading.programs) == (path, programs)
+
+
+@pytest.mark.parametrize(
+    ("text", "programs"),
+    [
+        ('M=a; if [ "$M" = a ]; then ./a; else ./b; fi; ./c', ["a", "c"]),
+        ('M=b; if [ "$M" = a ]; then ./a; else ./b; fi', ["b"]),
+        ("M=c; if [[ $M == a ]]; then ./a; elif [[ $M == c ]]; then ./c; else ./b; fi", ["c"]),
+        ("M=c\nif test $M != c\nthen\n./a\nelse\n./b\nfi", ["b"]),
+        ("N=3; if [ $N -gt 2 ]; then ./a; else ./b; fi", ["a"]),
+        ("N=03; if [ ! $N -eq 3 ]; then ./a; else ./b; fi", ["b"]),
+        ("D=false; if $D; then ./a; fi; if ! $D; then ./b; fi", ["b"]),
+        ('M=; if [ -z "$M" ]; then ./a; fi; if [ -n "$M" ]; then ./b; fi', ["a"]),
+        ("if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("if [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ $M = b ] && [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [[ $M == b* ]]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ -f in ]; then M=b; fi; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; [ -f in ] && M=b; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; while getopts m: o; do M=b; done; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; case $1 in\nx) M=b;;\ny) ;;\nesac\nif [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; case $1 in x) ;; esac; if [ $M = a ]; then ./a; else ./b; fi", ["a"]),
+        ("M=a; N=$M; for M in b c; do :; done; N=$M; if [ $N = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; f() { M=b; }; f; if [ $M = a ]; then ./a; else ./b; fi", ["b"]),
+        ("M=a; f() { M=b; }; if [ -f in ]; then f; fi; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ $M = b ]; then if [ -f in ]; then ./a; fi; for i in 1; do ./b; done; fi; ./c", ["c"]),
+        ("if [ -f in ]; then case $1 in x) ./a;; esac; else ./b; fi; ./c", ["a", "b", "c"]),
+        ("for i in 1 2; do if [ $i = 1 ]; then ./a; else ./b; fi; done", ["a", "b"]),
+        ('if [ "$#" -eq 2 ]; then ./a; else ./b; fi', ["a", "b"]),
+        ("fi; else; then ./a", ["a"]),
+    ],
+)
+def test_a_branch_is_left_out_where_the_scripts_own_settings_decide_against_it(text: str, programs: list[str]) -> None:
+    assert read(text).programs == programs
+
+
+def test_of_a_script_with_arguments_their_number_decides_a_branch() -> None:
+    text = 'if [ "$#" -eq 2 ]; then ./a; else ./b; fi'
+    assert read(text, "x", "y").programs == ["a"]
+    assert read(text, "x").programs == ["b"]
+
+
+def test_a_function_is_not_followed_within_itself_nor_time_and_again() -> None:
+    assert read('f() { ./a "$1"; f "$@"; }; f 1 & f 2').programs == ["a"]
+    text = "log() {\n" + "echo; true; ./l $1\n" * 20 + "}\n" + "log x\n" * 150 + "srun ./app"
+    assert read(text).program.path == "./app"
 
 
 def test_of_a_script_that_is_too_long_an_only_program_is_kept_and_one_of_several_is_not() -> None:

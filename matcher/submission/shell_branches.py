@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which branch of an `if` a command stands in, and whether it is taken where the script's own settings decide that.
+
+`MODE=train; if [ "$MODE" = test ]; then ...`: the first branch is not taken. Conditions on files, on what commands
+answer and on what the script does not set are not decided, and neither are those on variables that were set in a loop
+or in another branch: all their branches count as taken.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from reprise.matcher.submission.shell_syntax import Word
+from reprise.matcher.submission.shell_variables import Variables
+
+_WILD = frozenset("*?[(")
+_NUMBERS: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq,
+    "-ne": operator.ne,
+    "-gt": operator.gt,
+    "-ge": operator.ge,
+    "-lt": operator.lt,
+    "-le": operator.le,
+}
+_OPENING = frozenset({"for", "while", "until", "select", "case"})
+_CLOSING = frozenset({"done", "esac"})
+BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
+"""Words of the shell that tell where a branch begins or ends, or that turn a condition around."""
+
+
+@dataclass
+class _Level:
+    """One `if`, loop or `case`. `decided`: whether a branch before this one is taken; `current`: whether this one is.
+    None where that is not known."""
+
+    is_if: bool
+    decided: bool | None = False
+    current: bool | None = None
+    in_condition: bool = True
+    condition: bool | None = None
+    conditions: int = 0
+    negated: bool = False
+
+
+@dataclass
+class Branches:
+    """The branches that a shell is in, of its own commands or of one function's."""
+
+    levels: list[_Level] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether what stands here is certainly not run."""
+        return any(level.current is False for level in self.levels)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether what stands here may not be run, or again and again."""
+        return any(level.current is None for level in self.levels)
+
+    def word(self, word: str) -> None:
+        """Take note of one of BRANCH_WORDS at a command's beginning."""
+        level = self.levels[-1] if self.levels else None
+        if word == "if" or word in _OPENING:
+            self.levels.append(_Level(word == "if", in_condition=word == "if"))
+        elif level is None:
+            return
+        elif word in _CLOSING or word == "fi":
+            if level.is_if is (word == "fi"):
+                self.levels.pop()
+        elif level.is_if:
+            _in_if(level, word)
+
+    def reads_condition(self) -> bool:
+        """Whether the command that follows is the condition of an `if`."""
+        return bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
+
+    def condition(self, words: Sequence[Word], variables: Variables) -> None:
+        """Take note of a command that is a condition, or a part of one: then it is not decided."""
+        level = self.levels[-1]
+        level.conditions += 1
+        result = _decided(words, variables) if level.conditions == 1 and not self.skipped else None
+        level.condition = None if result is None else result is not level.negated
+
+
+def _in_if(level: _Level, word: str) -> None:
+    if word == "!":
+        level.negated = True
+    elif word == "elif":
+        level.in_condition, level.conditions, level.condition, level.negated = True, 0, None, False
+        level.current = False if level.decided else None
+    elif word == "then":
+        level.in_condition = False
+        level.current = False if level.decided else level.condition
+        level.decided = True if level.decided else (level.condition if level.decided is False else None)
+    elif word == "else":
+        level.current = None if level.decided is None else not level.decided
+
+
+def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
+    """Whether `[ ... ]`, `[[ ... ]]`, `test ...`, `true` or `false` holds; None where that is not known."""
+    fields = []
+    for word in words:
+        if any(_is_doubted(piece.variable, variables) for piece in word if piece.variable):
+            return None
+        expanded = variables.expand(word)
+        if len(expanded) != 1 or "$" in expanded[0] or "`" in expanded[0]:
+            return None
+        fields += expanded
+    match fields:
+        case ["true"] | ["false"]:
+            return fields[0] == "true"
+        case ["[", *inside, "]"] | ["[[", *inside, "]]"] | ["test", *inside]:
+            is_negated = inside[:1] == ["!"]
+            result = _tested(inside[is_negated:], is_pattern=fields[0] == "[[")
+            return None if result is None else result is not is_negated
+    return None
+
+
+def _is_doubted(variable: str, variables: Variables) -> bool:
+    """Whether a variable's value decides nothing. A script that asks how many arguments it has wants some: where
+    it is given none, which one its branch would be is not known."""
+    return variable in variables.doubted or (variable == "#" and variables.values.get("#") == "0")
+
+
+def _tested(inside: Sequence[str], *, is_pattern: bool) -> bool | None:
+    match inside:
+        case ["-z", text]:
+            return not text
+        case ["-n", text]:
+            return bool(text)
+        case [left, "=" | "==" | "!=" as sign, right]:
+            if is_pattern and _WILD.intersection(right):
+                return None
+            return (left == right) is (sign != "!=")
+        case [left, sign, right] if sign in _NUMBERS:
+            if left.isdecimal() and right.isdecimal() and len(left) + len(right) < 40:
+                return _NUMBERS[sign](int(left), int(right))
+            return True if left == right and sign == "-eq" else None
+    return None
