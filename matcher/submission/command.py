@@ -12,6 +12,7 @@ from typing import NamedTuple
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.engines import ENGINES, Input, file_in_code, run_by
 from reprise.matcher.submission.launchers import LAUNCHERS, Launcher
+from reprise.matcher.submission.program_lists import listed_commands
 from reprise.matcher.submission.runners import COMMANDS, after_options, in_runner
 from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
@@ -32,6 +33,10 @@ _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\
 _UNKNOWN_LIMIT = 8
 _BUILDS_ENVIRONMENT = frozenset({"install", "create", "update"})
 """Verbs with which `conda` and its like do not prepare a job, but are what it does."""
+_GLANCES = re.compile(
+    r"\s*+(?:(?:import|from)\s[^;\n]*+)(?:[;\n]\s*+(?:(?:import|from|print|assert)\b[^;\n]*+|\w++ ?=[^;\n]*+)?)*+\Z"
+    r"|\s*+print\b[^;\n]*+\Z"
+)
 _FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
 # What an unknown variable is by its name, where it stands before a program: options of the launcher or wrapper, or
 # itself a program.
@@ -41,7 +46,11 @@ _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMA
 _VERSIONED = re.compile(
     r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
 )
-_SITE_LAUNCHER = re.compile(r"\w+[-_](mpirun|mpiexec|srun)\Z")  # a site's own, such as `site-mpirun`
+_SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # a site's own, such as `site-mpirun`
+_DATA = re.compile(
+    r".*\.(?:txt|csv|tsv|xml|ya?ml|json|nml|fa|fasta|fastq|fq|gz|bam|sam|vcf|bed|biom|h5|hdf5|nc|log|inp|cfg|conf|ini|toml|pth|"
+    r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md)\Z"
+)
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
 
@@ -61,7 +70,8 @@ class Invocation(NamedTuple):
 
 class _Step(NamedTuple):
     """One layer taken off a command: `argv` is what is left. Without it, `code` is run by a shell, or what is run
-    cannot be seen, or nothing is run (`runs_nothing`). `is_module`: `argv` begins with the name of Python's module."""
+    cannot be seen, or nothing is run (`runs_nothing`). `is_module`: `argv` begins with the name of Python's module;
+    `is_glance`: a line of code that only imports or prints something."""
 
     argv: list[str]
     launcher: str = ""
@@ -69,6 +79,7 @@ class _Step(NamedTuple):
     code: str = ""
     runs_nothing: bool = False
     is_module: bool = False
+    is_glance: bool = False
 
 
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
@@ -77,11 +88,11 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
     launcher, tasks, given_words = "", None, argv
     while argv:
         work.spend(2 + len(argv) // 8)
-        step = _step(argv, given)
+        step = _step(argv, given, files)
         if not step:
             found = _invocation(argv, launcher, tasks, files)
             return found and found._replace(is_inside=argv is not given_words)
-        if step.runs_nothing:
+        if step.runs_nothing or (step.is_glance and not launcher):
             return None
         argv, launcher, tasks = step.argv, step.launcher or launcher, step.tasks or tasks
         if not argv:
@@ -91,7 +102,7 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
     return None
 
 
-def _step(argv: list[str], given: Input) -> _Step | None:
+def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | None:
     """Take one layer off; None where the first word is the program."""
     asks_or_assigns = argv[1:] and ((len(argv) == 2 and argv[1] in _ASKS) or argv[1][:1] == "=")  # `A = 1`, by mistake
     if not argv[0] or not argv[0].isprintable() or asks_or_assigns:
@@ -99,6 +110,8 @@ def _step(argv: list[str], given: Input) -> _Step | None:
     name = _name(argv)
     if name in LAUNCHERS:
         called = LAUNCHERS[name].called
+        if listed := listed_commands(called, argv, files):
+            return _Step([], called, code=listed)
         told, rest = _after_srun(argv) if called == "srun" else _after_launcher(argv, LAUNCHERS[name])
         return _Step(rest, called, told, runs_nothing=not rest)
     if name in RUNNERS and (ran := in_runner(argv, RUNNERS[name])) is not None:
@@ -124,6 +137,8 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     """The program at last. A name that is not known, unlike a directory that is not, leaves the program unknown."""
     path = argv[0]
     name = basename(path)
+    if _DATA.match(name[-TEXT_LIMIT:]):  # `srun $EXE in.nml`: what it is given, not what it runs
+        return Invocation("", (), launcher, tasks) if launcher else None
     is_bare = name == path or path.startswith(("/bin/", "/usr/bin/"))
     if not name or (name in PREPARATION and is_bare and _BUILDS_ENVIRONMENT.isdisjoint(argv[1:4])):
         return None
@@ -184,7 +199,7 @@ def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
     if interpreter in interpreters.SHELLS:
         return _Step([], code=code)
     file = file_in_code(code)
-    return _Step([file] if file else [])
+    return _Step([file] if file else [], is_glance=_GLANCES.match(code[:TEXT_LIMIT]) is not None)
 
 
 def _after_srun(argv: Sequence[str]) -> tuple[int | None, list[str]]:

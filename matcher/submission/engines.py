@@ -193,7 +193,8 @@ _PYTHON_LAUNCHERS = (
 _SERVICES = (
     "dask-worker dask-scheduler dask-mpi dask-ssh dask-cuda-worker dask ipengine ipcontroller ipcluster "
     "start-worker.sh start-head.sh start-master.sh start-all.sh start-slave.sh start-dfs.sh start-yarn.sh mongod "
-    "redis-server frpc ngrok cloudflared nvidia-cuda-mps-control nvidia-cuda-mps-server"
+    "redis-server frpc ngrok cloudflared node_exporter nvidia_gpu_prometheus_exporter nvidia-cuda-mps-control "
+    "nvidia-cuda-mps-server"
 )
 _MATLAB = "matlab octave octave-cli MATLAB"
 _UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook notebook jupyterlab jupyter-server"
@@ -231,5 +232,5 @@ def run_by(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
     something.
     """
     inside = ENGINES[name](argv, given)
-    is_own = "/" in argv[0] and not argv[0].startswith(("/", "~", "$"))
+    is_own = "/" in argv[0] and not argv[0].startswith(("/", "~", "$")) and ENGINES[name] is not _service
     return list(argv) if is_own and not inside else inside

@@ -21,6 +21,8 @@ CALLS_LIMIT = 128
 """Commands that are read of the calls of one function, beside the first; those of one that logs are many, and alike."""
 FILES_LIMIT = 16
 """Files written by here-documents that are kept; scripts write one or two that they run."""
+LINES_LIMIT = 2_048
+"""Characters of a file that is written line by line, after which no more are kept."""
 _COMMAND_STEPS = 6
 """What a command costs that may be the program, or sets something, beside its words."""
 # What `eval "$(conda shell.bash hook)"` and its like run: it sets the shell up.
@@ -51,8 +53,8 @@ class Expanded(NamedTuple):
 
 @dataclass
 class Shell:
-    """One shell that reads commands. `files` are the here-documents that the script writes to files, by their base
-    names."""
+    """One shell that reads commands. `files` are those that the script writes, by `cat <<END` or by `echo`, by their
+    base names."""
 
     variables: Variables = field(default_factory=Variables)
     files: dict[str, str] = field(default_factory=dict)
@@ -145,6 +147,14 @@ class Shell:
             self.variables.work.spend(2, len(command.here_document))
             self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
 
+    def _keep_line(self, words: Sequence[Word], command: Command) -> None:
+        """Take note of a line that `echo LINE >> FILE` writes."""
+        name = basename("".join(self.variables.expand(command.output)))
+        text = self.files.get(name, "")
+        if name and len(text) < LINES_LIMIT and (text or len(self.files) < FILES_LIMIT):
+            self.variables.work.spend(2 + len(words), len(text))
+            self.files[name] = f"{text}{' '.join(self.variables.expand_all(words[1:]))}\n"
+
     def _words_of(self, command: Command, branches: Branches) -> tuple[list[str], Sequence[str]]:
         """The words of one command and the variables that it exports, after taking note of what it sets. None where it
         stands in a branch that is not taken."""
@@ -161,6 +171,8 @@ class Shell:
             assigned += 1
         words = words[assigned:]
         if not words or (len(words[0]) == 1 and words[0][0].text in WITHOUT_EFFECT):
+            if command.output and words and words[0][0].text == "echo":
+                self._keep_line(words, command)
             return [], ()
         variables.work.spend(_COMMAND_STEPS + len(words) // 2)
         argv = variables.expand_all(words)

@@ -39,8 +39,14 @@ pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_p
 gmx_index nrnivmodl makelocalrc grompp grompp_d grompp_mpi
 genbox trjconv g_energy
 """
+_PERFORMS = re.compile(
+    r"(?:all_?reduce|all_?gather|reduce_scatter|alltoall|sendrecv|broadcast)_perf(?:_mpi)?\Z"
+)  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
+# A name with a word of each: `test_cuda_available.py`, `list_gpus.py`.
+_OF_MACHINE = frozenset({"gpu", "gpus", "cuda", "cudnn", "nccl", "system", "env", "environment"})
+_ASKS = frozenset({"check", "list", "info", "available", "verify", "show"})
 _GROMACS = """
 grompp pdb2gmx editconf solvate genion make_ndx trjconv energy genrestr insert-molecules check eneconv trjcat dump
 rms gyrate genconf tune_pme report-methods convert-tpr
@@ -57,15 +63,15 @@ _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
 _PREPARING = """
 setup install installation download downloads downloader preprocess preprocessing preprocessed preproc initialize
 initialise prejob postjob cleanup hostfile nodelist nodefile check verify fetch configure compile mkdir activate rename
-backup notify kill monitor pre prep prepare
+backup notify kill monitor pre prep prepare allclean
 """
 _PREPARING_FIRST = """
 init get clean copy stagein stageout stage build start stop load archive log watch restart unpack untar
-bcast broadcast git checkout sanitize upload sync compress
+bcast broadcast git checkout sanitize upload sync compress set
 """
 _PREPARING_LAST = """
 init clean build env environment module modules deps requirements log info sysinfo header preamble prep hosts stagein
-stageout load unload
+stageout load unload nodes vars
 """
 _ANYWHERE = frozenset(_PREPARING.split())
 _FIRST = frozenset(_PREPARING_FIRST.split())
@@ -102,6 +108,8 @@ def side(path: str, arguments: Sequence[str]) -> Side:
     verb = arguments[0] if arguments else ""
     if name in _LOOKING or name.endswith(".collect_env"):
         return Side.LOOKS
+    if _PERFORMS.match(name):
+        return Side.PERHAPS
     if name in TOOLS or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
         return Side.PREPARES
     if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
@@ -114,6 +122,8 @@ def side(path: str, arguments: Sequence[str]) -> Side:
 def _side_of_name(name: str) -> Side:
     stem = _STAGE.sub("", _ENDING.sub("", name)).replace("pre_train", "pretrain").replace("pre-train", "pretrain")
     words = _words(stem)
+    if not _OF_MACHINE.isdisjoint(words) and not _ASKS.isdisjoint(words):
+        return Side.LOOKS
     last = words if "." not in stem else _words(stem.rpartition(".")[2])  # of a dotted module
     first = next((word for word in last if word not in _SKIPPED), "")
     if first in _FIRST or not _LAST.isdisjoint(last[-1:]) or not _ANYWHERE.isdisjoint(words):

@@ -10,6 +10,7 @@ from posixpath import basename
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.launchers import LAUNCHERS
 from reprise.matcher.submission.submitted import TEXT_LIMIT
+from reprise.matcher.submission.utilities import UTILITIES
 
 WORDS = 24
 """Words of a command among which an interpreter or a launcher is looked for."""
@@ -67,7 +68,8 @@ def _executable_inside(name: str, words: Sequence[str]) -> int:
     word = words[first] if first < len(words) else ""
     if not _EXECUTABLE.match(word) or _DATA.match(word) or _MATLAB_RUNTIME.search(word):
         return 0
-    return first if is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(word)) else 0
+    is_wrapper = is_told or _WRAPS.search(name) or (name.endswith(".sh") and _PROGRAM.match(word))
+    return first if is_wrapper or (word.endswith(".sh") and name not in UTILITIES) else 0
 
 
 def _is_given_script(words: Sequence[str], position: int) -> bool:

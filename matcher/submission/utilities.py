@@ -17,7 +17,7 @@ PREPARATION = frozenset(_PREPARATION.split())
 _UTILITIES = """
 7z Xvfb apt apt-get awk aws base64 basename bc beegfs-ctl bgzip blkid brew bsub bunzip2 bzcat bzgrep bzip2 c++ cargo
 cat cc ch-tar2dir chgrp chmod chown cksum clang clang++ clear-eb clearHdeem cmake cmp colcon column comm condor_submit
-convert cp curl cut cvmfs2 datalad date dcgmi dd df diff dirname dmesg dnf dos2unix dot dpkg du dvc egrep ensurepip
+convert cp curl cut cvmfs2 datalad date dcgmi dd df diff dirname dmesg dnf dos2unix dot dpkg du dvc eb egrep ensurepip
 env envsubst expr fc-cache ffprobe fgrep file find findmnt finger flang fold free frpc ftp fuser g++ gawk gcc gcloud
 gdown getent getopt gfortran gh git gpg gprof gpustat grep gs gsutil gunzip gzip head hostname hostnamectl hpcprof
 hpcprof-mpi hpcstruct hpcviewer htop huggingface-cli hwloc-info hwloc-ls ibstat ibv_devices ibv_devinfo

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that one launcher starts side by side, where the script writes the list of them itself.
+
+`srun --multi-prog FILE`, `mpirun --app FILE` and `mpiexec -configfile FILE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from posixpath import basename
+
+_LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-configfile"})
+_WORDS = 32
+"""Words of a launcher's command line among which the option and its file are looked for."""
+
+
+def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]) -> str:
+    """The commands of a launcher's list, one a line; "" where it is given none, or one that is not in sight.
+
+    `files` are those that the script has written, by their base names.
+    """
+    words = argv[:_WORDS]
+    if not files or _LIST_OPTIONS.isdisjoint(words):
+        return ""
+    text = next((files[basename(word)] for word in words if basename(word) in files), "")
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if launcher == "srun":  # `0-3 ./program ARGUMENTS`
+        return "\n".join(line.partition(" ")[2] for line in lines)
+    return "\n".join(f"{launcher} {line}" for line in lines)  # `-np 4 ./program ARGUMENTS`
