@@ -18,7 +18,7 @@ from reprise.matcher.submission.shell_syntax import is_assignment
 from reprise.matcher.submission.size_options import positive
 from reprise.matcher.submission.slurm_options import SRUN, parse_options
 from reprise.matcher.submission.submitted import TEXT_LIMIT
-from reprise.matcher.submission.unnamed_wrappers import wrapped
+from reprise.matcher.submission.unnamed_wrappers import quoted_command, wrapped
 from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.work_limit import Work
 from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS
@@ -129,8 +129,9 @@ def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | No
     interpreter = "python" if interpreters.PYTHON.match(name) else name
     if interpreter in interpreters.INTERPRETERS:
         return _interpreted(interpreter, argv, given)
-    inside = wrapped(argv)
-    return _Step(inside) if inside else None
+    code = quoted_command(argv)
+    inside = [] if code else wrapped(argv)
+    return _Step(inside, code=code) if code or inside else None
 
 
 def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mapping[str, str]) -> Invocation | None:

@@ -33,9 +33,9 @@ class Rank(IntEnum):
     LAUNCHED_UNSEEN = 2
     DIRECT_CODE = 3
     DIRECT = 4
-    DIRECT_PERHAPS = 5
-    LAUNCHED_PREPARES = 6
-    UNSEEN = 7
+    UNSEEN = 5
+    DIRECT_PERHAPS = 6
+    LAUNCHED_PREPARES = 7
     PREPARES = 8
     LAUNCHED_UTILITY = 9
     BUILDS = 10
@@ -44,6 +44,7 @@ class Rank(IntEnum):
     NEVER = 13
 
 
+_SURE = (Rank.LAUNCHED, Rank.LAUNCHED_PERHAPS, Rank.DIRECT_CODE)
 _RANKS = {
     (True, Side.CODE): Rank.LAUNCHED,
     (True, Side.WORK): Rank.LAUNCHED,
@@ -101,7 +102,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
             for program in _programs(command):
                 found.add(program, modules)
     except OutOfWorkError:
-        if found.main.rank > Rank.LAUNCHED_PERHAPS and (found.main.rank > Rank.DIRECT_PERHAPS or found.names[1:]):
+        if found.main.rank not in _SURE and (found.main.rank > Rank.DIRECT_PERHAPS or found.names[1:]):
             found = Programs(names=found.names)
     if found.main.rank is Rank.NEVER:
         found.main = Program()

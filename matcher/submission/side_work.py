@@ -84,6 +84,9 @@ bandwidth data dataset datasets scatter average compare diff parse count filter 
 _PERHAPS = frozenset(_PERHAPS_WORDS.split())
 _PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
 _ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
+_WORKFLOWS = (".nf", ".cwl", ".smk", ".wdl", "nakefile")  # whatever their names say, they are what the job is for
+_FORMATS = "csv|pkl|json|hdf5|h5|npy|npz|txt|bam|sam|fasta|fastq|vcf|mat|nc|tiff?|png|jpg|dicom|nii|parquet|gtf|gff|bed"
+_CONVERTS = re.compile(rf"(?:^|[_-])(?:{_FORMATS})_?(?:to|2)_?(?:{_FORMATS})(?=[_-]|$)")
 _STAGE = re.compile(r"stage[_-]?[0-9]")
 SOURCED = re.compile(
     r"(?:add|build|checkout|clean|clone|copy|create|download|fetch|get|install|launch|make|perform|pop|post|push|"
@@ -116,7 +119,7 @@ def side(path: str, arguments: Sequence[str]) -> Side:
         return Side.CODE
     if verb in _PREPARING_VERBS or not _ANY_PREPARING.isdisjoint(arguments[:_FIRST_ARGUMENTS]):
         return Side.PREPARES
-    return _side_of_name(name)
+    return Side.WORK if name.endswith(_WORKFLOWS) else _side_of_name(name)
 
 
 def _side_of_name(name: str) -> Side:
@@ -129,7 +132,7 @@ def _side_of_name(name: str) -> Side:
     if first in _FIRST or not _LAST.isdisjoint(last[-1:]) or not _ANYWHERE.isdisjoint(words):
         return Side.PREPARES
     is_perhaps = not _PERHAPS.isdisjoint(words) or any(word.startswith(_PERHAPS_BEGINNINGS) for word in words)
-    return Side.PERHAPS if is_perhaps else Side.WORK
+    return Side.PERHAPS if is_perhaps or _CONVERTS.search(stem) else Side.WORK
 
 
 def _words(stem: str) -> list[str]:

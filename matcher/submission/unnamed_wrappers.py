@@ -9,6 +9,7 @@ from posixpath import basename
 
 from reprise.matcher.submission import interpreters
 from reprise.matcher.submission.launchers import LAUNCHERS
+from reprise.matcher.submission.runners import is_known
 from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.utilities import UTILITIES
 
@@ -37,6 +38,14 @@ def wrapped(argv: Sequence[str]) -> list[str]:
     is_unknown = argv[0][0] in "$`" and "/" not in argv[0]
     first = (is_unknown and _script_of_unknown(words)) or _known_inside(words) or _executable_inside(name, words)
     return list(argv[first:]) if first else []
+
+
+def quoted_command(argv: Sequence[str]) -> str:
+    """The command that is given in one word, `run_or_die "mpirun ./x a"`; "" where there is none."""
+    if len(argv) != 2 or " " not in argv[1]:
+        return ""
+    first = argv[1][:TEXT_LIMIT].split(maxsplit=1)[:1]
+    return argv[1] if first and is_known(first[0]) else ""
 
 
 def _script_of_unknown(words: Sequence[str]) -> int:
