@@ -64,7 +64,7 @@ def prove(rules: Rules, form: Form, text: str, ranks: int, plan: TrialPlan, run:
         raise TunerError("a rules file in JSON cannot be proved: Open MPI leaves out a rule that it cannot carry out")
     calls = tuple(calls_for(rules, ranks))
     if not any(_row_number(rules, call) for call in calls):
-        raise TunerError(f"the rules file has no rule for {ranks} ranks: there is nothing to prove")
+        raise TunerError(f"the rules file decides no call among {ranks} ranks: there is nothing to prove")
     launches = 0
     for collective in rules:
         own = [call for call in calls if call.collective == collective]

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprise.tuner.errors import TunerError
-from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.catalogue import CATALOGUE, compared_bytes
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild
 from reprise.tuner.openmpi.rules.releases import read
 from reprise.tuner.openmpi.rules.rules_model import ANY_NODES, BUILT_IN, SIZE_MAX, Choice, CommRule, SizeRule, decide
@@ -83,14 +85,28 @@ def test_ids_are_those_of_the_build_and_a_new_algorithm_is_taken_to_heed_all() -
 COLLECTIVES = ("allgather", "allreduce", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter")
 
 
+def any_size(_: str) -> st.SearchStrategy[int]:
+    return st.integers(0, 1 << 21)
+
+
+def measured_size(collective: str) -> st.SearchStrategy[int]:
+    """The sizes that a campaign may measure: there is data, in whole floats where they are summed."""
+    step = 4 if CATALOGUE[collective].sums else 1
+    return st.integers(1, (1 << 21) // step).map(lambda count: count * step)
+
+
 @st.composite
-def tables(draw: st.DrawFn, nodes: st.SearchStrategy[int] | None = None) -> Table:
-    """Tables of the build of Debian 12; `nodes` draws the numbers of nodes."""
+def tables(
+    draw: st.DrawFn,
+    nodes: st.SearchStrategy[int] | None = None,
+    size: Callable[[str], st.SearchStrategy[int]] = any_size,
+) -> Table:
+    """Tables of the build of Debian 12; `nodes` draws the numbers of nodes, `size` the sizes of a collective."""
     table: dict[str, dict[Shape, list[Row]]] = {}
-    for name in draw(st.sets(st.sampled_from(COLLECTIVES), min_size=1)):
+    for name in draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, unique=True)):
         table[name] = {}
         for ranks in draw(st.sets(st.integers(2, 70), min_size=1, max_size=3)):
-            sizes = draw(st.sets(st.integers(0, 1 << 21), min_size=1, max_size=5))
+            sizes = draw(st.sets(size(name), min_size=1, max_size=5))
             shape = Shape(ranks, 0 if nodes is None else draw(nodes))
             table[name][shape] = [
                 Row(

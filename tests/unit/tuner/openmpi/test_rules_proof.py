@@ -12,13 +12,13 @@ from hypothesis import given, settings
 
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import TrialOutput, TrialPlan
-from reprise.tuner.openmpi.rules.rules_model import ANY_RANKS, CommRule, Rules
+from reprise.tuner.openmpi.rules.rules_model import ANY_RANKS, Choice, CommRule, Rules, SizeRule
 from reprise.tuner.openmpi.rules.writing import Form, write
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, Table, compile_rules
 from reprise.tuner.openmpi.rules_proof import calls_for, prove
 from tests.examples import examples
 from tests.unit.collectives_values import BUILD, open_mpi, rules_in, rules_path
-from tests.unit.tuner.openmpi.test_rules_compiler import tables
+from tests.unit.tuner.openmpi.test_rules_compiler import measured_size, tables
 
 TABLE: Table = {
     "bcast": {Shape(4): [Row(1024, 7, 4, 0), Row(65536, 4, 4, 32768), Row(1048576, 3, 4, 8192)]},
@@ -93,8 +93,16 @@ def test_a_file_that_fails_calls_is_not_proved(place: Path) -> None:
 
 
 def test_a_file_without_a_rule_for_these_ranks_is_not_proved(place: Path) -> None:
-    with pytest.raises(TunerError, match="no rule for 8 ranks"):
+    with pytest.raises(TunerError, match="decides no call among 8 ranks: there is nothing to prove"):
         prove(RULES, Form.CLASSIC, TEXT, 8, PLAN, open_mpi(), place)
+
+
+@pytest.mark.parametrize("end", [1, 4], ids=["calls without data", "calls of less than a float"])
+def test_a_file_that_decides_only_what_no_probe_can_call_is_not_proved(end: int, place: Path) -> None:
+    rules = compile_rules({"allreduce": {Shape(2): [Row(0, 1), Row(end, 0)]}}, BUILD)
+    assert rules == {"allreduce": (CommRule((SizeRule(0, end - 1, Choice(1)),), (2, 2)),)}
+    with pytest.raises(TunerError, match="decides no call among 2 ranks: there is nothing to prove"):
+        prove(rules, Form.CLASSIC, write(rules, Form.CLASSIC), 2, PLAN, open_mpi(), place)
 
 
 def test_a_form_without_an_oracle_is_not_proved(place: Path) -> None:
@@ -124,7 +132,7 @@ def test_nodes_that_disagree_are_a_failure(place: Path) -> None:
         prove(RULES, Form.CLASSIC, TEXT, 4, PLAN, run, place)
 
 
-@given(tables())
+@given(tables(size=measured_size))
 @settings(max_examples=examples(50))
 def test_every_compiled_file_can_be_proved_and_an_ignored_one_cannot(table: Table) -> None:
     import tempfile
