@@ -212,6 +212,10 @@ test-slow: deps-slow $(VENV)/.ready build ## the tests that the quick ones leave
 test-cluster: root deps-test-cluster $(VENV)/.ready build ## the tests on virtual clusters (needs root)
 	@$(PYTEST) -n 2 --dist loadfile -m cluster tests/cluster  # most of them mostly wait
 
+.PHONY: properties
+properties: deps-slow $(VENV)/.ready build ## the properties, with 15 times as many examples and others on each run (half an hour)
+	@$(PYTEST) -n auto --dist worksteal --hypothesis-profile many --timeout 3600 -m hypothesis $(LOCAL_TESTS)
+
 .PHONY: fuzz
 fuzz: deps-fuzz $(VENV)/.ready ## fuzz what the plugin reads, for 10 minutes (or FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz

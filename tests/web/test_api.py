@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,11 @@ from reprise.config import Config
 from reprise.web import campaign_control
 from reprise.web.app import create
 from reprise.web.request_guard import BODY_LIMIT
+from tests.examples import examples
 from tests.web.site import WebSite
 
-pytestmark = pytest.mark.slow
-EXAMPLES = int(os.environ.get("REPRISE_API_EXAMPLES", "40"))  # of requests to each operation
+pytestmark = [pytest.mark.slow, pytest.mark.hypothesis]
+EXAMPLES = examples(40)  # of requests to each operation
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 OPERATIONS = (
     "GET /api/me",

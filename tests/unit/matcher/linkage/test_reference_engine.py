@@ -77,7 +77,9 @@ def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
         cut = draw(st.integers(0, len(text)))
         changes[name] = text[:cut] + draw(st.sampled_from(["", "1", "/", "\u0301"])) + text[cut + draw(st.booleans()) :]
     changes["options"] = {key: (*values[: draw(st.integers(0, 3))], "2") for key, values in job.options.items()}
-    for name in draw(st.sets(st.sampled_from(["options", "submit_time", "nodes", "tasks", "tasks_per_node"]))):
+    for name in draw(
+        st.lists(st.sampled_from(["options", "submit_time", "nodes", "tasks", "tasks_per_node"]), unique=True)
+    ):
         changes[name] = getattr(draw(JOBS), name)
     return dataclasses.replace(job, **changes)
 

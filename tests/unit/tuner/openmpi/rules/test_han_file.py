@@ -53,8 +53,8 @@ def test_a_file_that_han_does_not_understand_is_dropped(data: bytes, why: str) -
 @st.composite
 def han_rules(draw: st.DrawFn, names: bool) -> HanRules:
     found: dict[tuple[str, str], list[HanEntry]] = {}
-    for name in draw(st.sets(st.sampled_from(sorted(HAN)), max_size=3)):
-        for level in draw(st.sets(st.sampled_from(LEVELS), min_size=1)):
+    for name in draw(st.lists(st.sampled_from(sorted(HAN)), max_size=3, unique=True)):
+        for level in draw(st.lists(st.sampled_from(LEVELS), min_size=1, unique=True)):
             found[name, level] = []
             for ranks in [1, *sorted(draw(st.sets(st.integers(2, 99), max_size=2)))]:
                 rows = []
