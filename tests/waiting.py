@@ -14,6 +14,14 @@ class NotSeenError(RuntimeError):
     """What was waited for did not come in time."""
 
 
+def in_time(play: Callable[[], T], good: Callable[[T], bool]) -> T:
+    """The first of ten plays that is good, else the last: a machine that is busy is not so ten times."""
+    for _ in range(9):
+        if good(played := play()):
+            return played
+    return play()
+
+
 def wait_for(what: str, probe: Callable[[], T | None], timeout_s: float = 60.0, every_s: float = 0.01) -> T:
     """The first true value of `probe`. Raises NotSeenError naming `what` after `timeout_s` seconds."""
     end = time.monotonic() + timeout_s

@@ -117,7 +117,7 @@ def test_however_many_ask_half_the_others_are_served(tmp_path: Path, half: bytes
             silent[-1].sendall(half)
         with site.client() as client:
             # those that came at once are taken in before any of them is closed: for a moment they are too many
-            wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=1.0)
+            wait_for("the pages", lambda: client.get("/sign-in").status_code == 200, timeout_s=5.0)
             assert [client.get("/sign-in").status_code for _ in range(5)] == [200] * 5
     finally:
         for connection in silent:
@@ -141,6 +141,7 @@ def test_of_those_who_ask_half_the_oldest_of_the_address_with_the_most_gives_way
 
 def test_an_address_of_another_host_has_so_many_connections(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "MOST_OF_ADDRESS", 1)
+    monkeypatch.setattr(patience, "REQUEST_S", 60.0)
     monkeypatch.setattr(patience, "_is_own", lambda address: address == "127.0.0.1")
     with (
         socket.create_connection(("127.0.0.1", port), 20, ("127.0.0.2", 0)) as first,

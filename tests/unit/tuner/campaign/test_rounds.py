@@ -41,9 +41,11 @@ def test_one_run_evaluates_a_point_of_each_problem(site: Site) -> None:
 @pytest.mark.slow
 def test_what_a_run_costs_is_shared_out(site: Site) -> None:
     site.run(campaign := begun(site, before="sleep 0.1"))
-    first = [trial.elapsed_s or 0 for trial in site.trials(campaign) if trial.number == 0]
-    assert len(set(first)) == 1
-    assert 0.1 <= first[0] < 0.25
+    shares = [
+        {trial.elapsed_s or 0 for trial in site.trials(campaign) if trial.number == number} for number in range(8)
+    ]
+    assert {len(of_a_run) for of_a_run in shares} == {1}
+    assert 0.1 <= min(min(shares)) < 0.25, "the machine may be busy, but not in each run"
 
 
 @pytest.mark.slow

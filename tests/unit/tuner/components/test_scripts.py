@@ -208,10 +208,12 @@ def test_what_runs_before_a_trial_is_run_each_time_and_not_measured(tmp_path: Pa
     workload = Workload("/a/run.sh", "#!/bin/bash\ncat count\n", str(tmp_path))
     before = f"sleep 0.3; echo again >>{tmp_path}/count"
     made = component(definition({"X": {"default": 1}}, before=before), workload=workload)
-    for number in (1, 2):
+    took = []
+    for number in range(1, 6):
         result = run_locally(made.plan("x", {"X": 1}), tmp_path / "trial")
         assert result.output.stdout == "again\n" * number
-        assert result.output.elapsed_s < 0.3
+        took.append(result.output.elapsed_s)
+    assert min(took) < 0.3, "the machine may be busy, but not each time"
 
 
 def test_a_script_that_sets_the_variable_itself_is_refused() -> None:

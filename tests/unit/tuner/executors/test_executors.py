@@ -559,11 +559,11 @@ def test_what_comes_before_a_step_is_run_on_the_first_node_and_not_measured(
     log = tmp_path / "log"
     srun.write_text(f'#!/bin/bash\necho "$@" >>{log}\nwhile [[ $1 == --* ]]; do shift; done\nexec "$@"\n')
     with allocation(FakeSlurm("RUNNING")) as executor:
-        result = run(executor, plan("true", before=f"sleep 0.3; {before}"), tmp_path / "0")
+        result = run(executor, plan("true", before=f"sleep 1.5; {before}"), tmp_path / "0")
     words = log.read_text().splitlines()
     assert words[0] == "--jobid=101 --overlap --nodes=1 --ntasks=1 bash before.sh"
     assert result.state is (TrialState.COMPLETE if before == "true" else TrialState.FAILED)
-    assert result.output.elapsed_s < 0.3 and len(words) == (2 if before == "true" else 1)
+    assert result.output.elapsed_s < 1.5 and len(words) == (2 if before == "true" else 1)
 
 
 @pytest.mark.parametrize("changes", [{"script": "#!/bin/sh"}, {"options": ["--x"]}, {"directives": ["#SBB x"]}])
