@@ -438,7 +438,7 @@ def test_a_step_that_waited_for_its_nodes_until_its_time_was_up_was_not_started(
     told = f"srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n{more}"
     srun.write_text(f"#!/bin/sh\necho '{told}' >&2\nexec sleep 60\n")
     with allocation(FakeSlurm("RUNNING")) as executor:
-        assert run(executor, plan("true", timeout_s=0.5), tmp_path / "0").state is state
+        assert run(executor, plan("true", timeout_s=2), tmp_path / "0").state is state
 
 
 def test_leftovers_of_a_killed_coordinator_are_cancelled_first() -> None:
