@@ -176,7 +176,7 @@ class Shell:
             return [], ()
         variables.work.spend(_COMMAND_STEPS + len(words) // 2)
         argv = variables.expand_all(words)
-        return argv, take_note(variables, basename(argv[0]), words, argv) if argv else ()
+        return argv, take_note(variables, argv[0].rpartition("/")[2], words, argv) if argv else ()
 
     def _after_keywords(self, words: Sequence[Word], branches: Branches) -> Sequence[Word]:
         """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""

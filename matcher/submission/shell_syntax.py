@@ -19,11 +19,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reprise.matcher.submission.work_limit import Work
+from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 _PLAIN = re.compile(r"[^ \t\r\f\v\n'\"\\$`;&|<>()#]+")
-# A whole word without anything special, not even a digit that may belong to `2>`, or a name to `name()`.
-_SIMPLE_WORD = re.compile(r"[ \t\r\f\v]*+([^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)")
+# A whole word without anything special, not even a digit that may belong to `2>`, or a name to `name()`, or one that is
+# all in quotes; else blanks, a comment, or a line's continuation.
+_TOKEN = re.compile(
+    r"[ \t\r\f\v]*+(?P<word>[^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)"
+    r"|[ \t\r\f\v]*+\"(?P<double>[^\"\\$`]*+)\"(?=[ \t\r\n;&|]|\Z)|[ \t\r\f\v]*+'(?P<single>[^']*+)'(?=[ \t\r\n;&|]|\Z)"
+    r"|[ \t\r\f\v]++|#[^\n]*+|\\\n"
+)
 _MARKS = frozenset({"[[", "]]", "in", "esac"})
 _IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACKETS = re.compile(r"[^'\"\\`(){}#]+")
@@ -101,6 +106,17 @@ def commands(text: str, work: Work) -> Iterator[Command]:
     return _Scanner(text.replace("\r\n", "\n"), work).run()
 
 
+def _plain_word(token: re.Match[str]) -> Word:
+    text = token[token.lastgroup or 0]
+    if token.lastgroup == "word":
+        return (Piece(text),)
+    return (
+        (Piece("", quoted=True), Piece(text, quoted=True))
+        if token.lastgroup == "double"
+        else (Piece(text, quoted=True),)
+    )
+
+
 class _Scanner:
     def __init__(self, text: str, work: Work, depth: int = 0) -> None:
         self.text = text
@@ -113,39 +129,44 @@ class _Scanner:
         self.here_documents: list[tuple[Command, str, bool]] = []
 
     def run(self) -> Iterator[Command]:
-        text = self.text
+        text, work = self.text, self.work
+        token = _TOKEN.match
         while self.at < len(text):
-            self.work.spend(1)
+            work.left -= 1  # what `work.spend(1)` does: this is the innermost loop
+            if work.left < 0:
+                raise OutOfWorkError
+            if found := token(text, self.at):
+                self.at = found.end()
+                if found.lastgroup:  # most tokens
+                    self._add_word(_plain_word(found), self.at - found.start())
+                continue
             character = text[self.at]
-            if simple := _SIMPLE_WORD.match(text, self.at):  # most words
-                self.at = simple.end()
-                self._add_word((Piece(simple.group(1)),), simple.end() - simple.start())
-            elif blanks := _BLANKS.match(text, self.at):
-                self.at = blanks.end()
-            elif character in "\n;&|()":
-                yield from self._operator(character)
-            elif character == "#":
-                self._skip_comment()
-            elif text.startswith("\\\n", self.at):
-                self.at += 2
+            if character in "\n;&|()":
+                if finished := self._operator(character):
+                    yield finished
             elif redirection := _REDIRECTION.match(text, self.at):
                 self._redirect(redirection)
             else:
                 start = self.at
                 self._add_word(self._word(), self.at - start)
-        yield from self._end()
+        if finished := self._end():
+            yield finished
 
     def _add_word(self, word: Word, characters: int) -> None:
-        words = self.command.words
+        command = self.command
+        words = command.words
         if len(words) == WORD_LIMIT:
             if beyond := _TO_OPERATOR.match(self.text, self.at):
                 self.at = beyond.end()
             return
         words.append(word)
-        self.command.characters += characters
+        command.characters += characters
         written = word[0].text
-        if written not in _MARKS or word[1:]:
-            return
+        if written in _MARKS and len(word) == 1:
+            self._mark(written, words)
+
+    def _mark(self, written: str, words: list[Word]) -> None:
+        """Take note of a word between which operators, or patterns, are read otherwise."""
         if written in ("[[", "]]"):
             self.in_test = written == "[["
         elif written == "esac":
@@ -153,18 +174,22 @@ class _Scanner:
         elif len(words) >= 3 and as_written(words[-3]) == "case":
             self.in_pattern = True
 
-    def _end(self) -> Iterator[Command]:
-        if self.command.words:
-            self.work.spend(2)
-            yield self.command
-            self.command = Command()
+    def _end(self) -> Command | None:
+        """The command that ends here, if it has words."""
+        finished = self.command
+        if not finished.words:
+            return None
+        self.work.spend(2)
+        self.command = Command()
+        return finished
 
-    def _operator(self, character: str) -> Iterator[Command]:
+    def _operator(self, character: str) -> Command | None:
+        """Pass an operator; the command that it ends."""
         if self.text.startswith("((", self.at):
             start = self.at  # arithmetic: what `let` does
             self.command.words += [(Piece("let"),), (Piece(self._brackets(), quoted=True),)]
             self.command.characters += self.at - start
-            return
+            return None
         self.at += 1
         run = _SAME_OPERATORS.match(self.text, self.at) if character in "&|" else None
         self.at = run.end() if run else self.at
@@ -176,18 +201,19 @@ class _Scanner:
         if self.in_pattern:
             if character == ")":
                 self.in_pattern, self.command = False, Command(self._up_to_case())
-            return
+            return None
         if self.in_test:
-            return
+            return None
         if character == "(" and len(self.command.words) == 1 and (empty := _EMPTY_BRACKETS.match(self.text, self.at)):
             self.at = empty.end()
             self.command.defines_function = True
-        yield from self._end()
+        finished = self._end()
         if run:
             self.command.follows_test = True
         if character == ";" and self.text.startswith((";", "&"), self.at):
             self.at += 1
             self.in_pattern = True
+        return finished
 
     def _up_to_case(self) -> list[Word]:
         """Of `then case WORD in PATTERN`, the words that begin the command after the pattern: `then case`."""
@@ -245,13 +271,14 @@ class _Scanner:
         text = self.text
         while self.at < len(text):
             self.work.spend(1)
-            character = text[self.at]
             if plain := _PLAIN.match(text, self.at):
                 pieces.append(Piece(plain.group()))
                 self.at = plain.end()
-            elif character in " \t\n;&|<>)":
+                continue
+            character = text[self.at]
+            if character in " \t\n;&|<>)":
                 break
-            elif character == "#":  # within a word, no comment
+            if character == "#":  # within a word, no comment
                 pieces.append(Piece("#"))
                 self.at += 1
             elif character == "(":

@@ -96,6 +96,10 @@ class Variables:
         fields = [""]
         quoted = False
         for piece in word:
+            if not piece.variable:
+                fields[-1] += piece.text
+                quoted = quoted or piece.quoted
+                continue
             elements = self._elements(piece)
             quoted = quoted or (piece.quoted and elements is None)
             if elements is not None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import zlib
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -62,4 +61,4 @@ def _number(word: str) -> int:
 
 def _words(script: str) -> list[str]:
     text = _COMMENT.sub("", script[:CHARACTERS])
-    return [found.group() for found in islice(_WORD.finditer(text), WORDS)]
+    return _WORD.findall(text)[:WORDS]
