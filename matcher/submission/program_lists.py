@@ -12,6 +12,8 @@ from posixpath import basename
 _LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-configfile"})
 _WORDS = 32
 """Words of a launcher's command line among which the option and its file are looked for."""
+_CHARACTERS = 2_048
+"""Characters of a list that are read; lists have a line or two."""
 
 
 def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]) -> str:
@@ -23,7 +25,7 @@ def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]
     if not files or _LIST_OPTIONS.isdisjoint(words):
         return ""
     text = next((files[basename(word)] for word in words if basename(word) in files), "")
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in text[:_CHARACTERS].splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     if launcher == "srun":  # `0-3 ./program ARGUMENTS`
         return "\n".join(line.partition(" ")[2] for line in lines)

@@ -24,6 +24,8 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-lt": operator.lt,
     "-le": operator.le,
 }
+LEVELS_LIMIT = 32
+"""Branches within branches that are told apart. What stands deeper is neither skipped nor certain."""
 _OPENING = frozenset({"for", "while", "until", "select", "case"})
 _CLOSING = frozenset({"done", "esac"})
 BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
@@ -49,6 +51,7 @@ class Branches:
     """The branches that a shell is in, of its own commands or of one function's."""
 
     levels: list[_Level] = field(default_factory=list)
+    deeper: int = 0
 
     @property
     def skipped(self) -> bool:
@@ -58,15 +61,18 @@ class Branches:
     @property
     def in_doubt(self) -> bool:
         """Whether what stands here may not be run, or again and again."""
-        return any(level.current is None for level in self.levels)
+        return bool(self.deeper) or any(level.current is None for level in self.levels)
 
     def word(self, word: str) -> None:
         """Take note of one of BRANCH_WORDS at a command's beginning."""
         level = self.levels[-1] if self.levels else None
         if word == "if" or word in _OPENING:
-            self.levels.append(_Level(word == "if", in_condition=word == "if"))
-        elif level is None:
-            return
+            if len(self.levels) == LEVELS_LIMIT:
+                self.deeper += 1
+            else:
+                self.levels.append(_Level(word == "if", in_condition=word == "if"))
+        elif level is None or self.deeper:
+            self.deeper -= self.deeper and (word == "fi" or word in _CLOSING)
         elif word in _CLOSING or word == "fi":
             if level.is_if is (word == "fi"):
                 self.levels.pop()
@@ -75,7 +81,7 @@ class Branches:
 
     def reads_condition(self) -> bool:
         """Whether the command that follows is the condition of an `if`."""
-        return bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
+        return not self.deeper and bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
 
     def condition(self, words: Sequence[Word], variables: Variables) -> None:
         """Take note of a command that is a condition, or a part of one: then it is not decided."""
