@@ -35,7 +35,10 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
-_BUILDS = "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib help"
+_BUILDS = (
+    "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib libs help check "
+    "test tests config configure doc docs uninstall"
+)
 _BUILD_TARGETS = frozenset(_BUILDS.split())
 
 

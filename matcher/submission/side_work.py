@@ -66,12 +66,12 @@ initialise prejob postjob cleanup hostfile nodelist nodefile check verify fetch 
 backup notify kill monitor pre prep prepare allclean
 """
 _PREPARING_FIRST = """
-init get clean copy stagein stageout stage build start stop load archive log watch restart unpack untar
+init get clean copy stagein stageout stage build start stop load archive log watch unpack untar
 bcast broadcast git checkout sanitize upload sync compress set
 """
 _PREPARING_LAST = """
 init clean build env environment module modules deps requirements log info sysinfo header preamble prep hosts stagein
-stageout load unload nodes vars
+stageout load unload nodes vars mps
 """
 _ANYWHERE = frozenset(_PREPARING.split())
 _FIRST = frozenset(_PREPARING_FIRST.split())
