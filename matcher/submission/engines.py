@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from reprise.matcher.submission.side_work import Side, side
+
 
 class Input(NamedTuple):
     """A command's standard input: the file that it comes from, or the here-document that it is."""
@@ -99,13 +101,18 @@ def _matlab_code(code: str) -> list[str]:
     if file := file_in_code(code):
         return [file]
     code = code[:_CODE_LIMIT]
+    prepares: list[str] = []
     for statement in map(str.strip, _STATEMENT.split(code)):
         is_within = statement.count(")") > statement.count("(")  # `n)`, from `parpool(4, n)`
         call = None if is_within else _CALL.match(statement)
         if call and not _PREPARES_CODE.match(call.group(1)):
             name = call.group(1)
-            return [] if "$" in statement[call.start(1) : call.end(1) + 1] else [name]
-    return []
+            if "$" in statement[call.start(1) : call.end(1) + 1]:
+                return []
+            if side(name, ()) < Side.PREPARES:
+                return [name]
+            prepares = prepares or [name]
+    return prepares
 
 
 def _matlab(argv: Sequence[str], given: Input) -> list[str] | None:

@@ -62,13 +62,16 @@ _RANKS = {
 @dataclass(frozen=True)
 class Program:
     """`path` is "" where it is unknown. `arguments` are those of the program; `tasks` is what the launcher was told,
-    None where it was not."""
+    None where it was not. `beside` is the stretch of the script in which it runs in the background, -1 where it does
+    not; `stretch` is where it is started."""
 
     path: str = ""
     arguments: tuple[str, ...] = ()
     launcher: str = ""
     tasks: int | None = None
     rank: Rank = Rank.NEVER
+    beside: int = -1
+    stretch: int = 0
 
     @property
     def name(self) -> str:
@@ -113,7 +116,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
 
 def _programs(command: Started) -> Iterable[Program]:
     """The programs that a command starts: one, or those of the code that it gives to a shell."""
-    invocation, inside = command
+    invocation, inside, beside, stretch = command
     nothing = True
     for one in inside or ():
         for program in _programs(one):
@@ -123,15 +126,19 @@ def _programs(command: Started) -> Iterable[Program]:
             rank = program.rank
             if invocation.launcher and not program.launcher and rank is not Rank.NEVER:
                 rank = _rank(program.path, program.arguments, launcher)
-            yield replace(program, launcher=launcher, tasks=tasks, rank=rank)
+            yield replace(program, launcher=launcher, tasks=tasks, rank=rank, beside=beside, stretch=stretch)
     path, arguments, launcher, tasks = invocation[:4]
     if inside is None or (nothing and path):
         is_site_tool = not invocation.is_inside and not launcher and _is_site_tool(path, arguments)
         rank = Rank.NEVER if is_site_tool else _rank(path, arguments, launcher)
-        yield Program(path, arguments, launcher, tasks, rank)
+        yield Program(path, arguments, launcher, tasks, rank, beside, stretch)
 
 
 def _is_before(one: Program, other: Program) -> bool:
+    """Whether a program is likelier the job's than one before it. What still runs beside another, before any `wait`, is
+    rather a server of its."""
+    if one.rank is other.rank and one.name != other.name and one.beside < 0 and other.beside == one.stretch:
+        return True
     if one.rank is other.rank <= Rank.LAUNCHED_PERHAPS and one.name != other.name:
         return (one.tasks or 0) > (other.tasks or 0) > 0
     return one.rank < other.rank
@@ -170,4 +177,4 @@ def _is_utility(path: str) -> bool:
     if name in CONFIGURES:
         return True
     known = name in UTILITIES or name in INTERPRETERS or PYTHON.match(name)
-    return bool(known) and ("/" not in path or path.startswith("/"))
+    return bool(known) and ("/" not in path or path.startswith("/") or path.endswith(f"/bin/{name}"))

@@ -25,10 +25,12 @@ NESTING = 3
 
 class Started(NamedTuple):
     """A command that may be the program. `inside` are those that its code starts, where it is a shell that is given
-    some: they are read as they are asked for."""
+    some: they are read as they are asked for. `beside` and `stretch` are those of the expanded command."""
 
     invocation: Invocation
     inside: Iterable[Started] | None = None
+    beside: int = -1
+    stretch: int = 0
 
 
 def started(
@@ -58,8 +60,8 @@ def started_by(command: Expanded, shell: Shell) -> Started | None:
     given = Input(command.input_file, command.stdin)
     invocation = resolve(command.argv[:WORD_LIMIT], shell.variables.work, given, shell.files)
     if not invocation or not invocation.code:
-        return Started(invocation) if invocation else None
+        return Started(invocation, None, command.beside, command.stretch) if invocation else None
     if not command.nesting:
         return Started(invocation, ())
     inside = started(invocation.code, shell.child(), Modules(), invocation.arguments or None, command.nesting - 1)
-    return Started(invocation, inside)
+    return Started(invocation, inside, command.beside, command.stretch)

@@ -43,12 +43,17 @@ UNSEEN = "$"
 
 class Expanded(NamedTuple):
     """A command whose variables are filled in. `stdin` is its here-document, `input_file` the file that its standard
-    input comes from; `nesting` says how many levels of functions and of code may still be followed from there."""
+    input comes from; `nesting` says how many levels of functions and of code may still be followed from there.
+
+    `beside` numbers the stretch of the script, between one `wait` and the next, in which it runs in the background; -1
+    where it does not."""
 
     argv: list[str]
     stdin: str
     nesting: int
     input_file: str = ""
+    beside: int = -1
+    stretch: int = 0
 
 
 @dataclass
@@ -62,6 +67,7 @@ class Shell:
     """Whether the function that is read may not be called, or whether its call stands where a branch is not decided."""
     within: list[str] = field(default_factory=list)
     """The functions whose calls are being followed, none of which is followed within itself."""
+    waits: int = 0
 
     def child(self) -> Shell:
         """A shell that is started here: what it sets is not known outside."""
@@ -97,7 +103,7 @@ class Shell:
             self.variables.work.spend(2, command.characters)
             argv, exported = self._words_of(command, branches)
             if not argv:
-                if len(command.words) == 1 and command.words[0][-1].variable in _ALL_ARGUMENTS:
+                if len(command.words) == 1 and _is_all_arguments(command.words[0]):
                     yield Expanded([UNSEEN], "", 0)  # "$@" of a script that is given no arguments
                 continue
             name = argv[0]
@@ -113,7 +119,8 @@ class Shell:
                 self._keep_file(argv, command)
             else:
                 input_file = "".join(self.variables.expand(command.input))
-                yield Expanded(argv, command.here_document, nesting, input_file)
+                beside = self.waits if command.in_background else -1
+                yield Expanded(argv, command.here_document, nesting, input_file, beside, self.waits)
             for variable in filter(_COMMAND_NAME.match, exported):
                 yield from self._told_to_programs(variable, nesting)
 
@@ -171,7 +178,9 @@ class Shell:
             assigned += 1
         words = words[assigned:]
         if not words or (len(words[0]) == 1 and words[0][0].text in WITHOUT_EFFECT):
-            if command.output and words and words[0][0].text == "echo":
+            builtin = words[0][0].text if words else ""
+            self.waits += builtin == "wait"
+            if builtin == "echo" and command.output:
                 self._keep_line(words, command)
             return [], ()
         variables.work.spend(_COMMAND_STEPS + len(words) // 2)
@@ -194,3 +203,7 @@ class Shell:
             if first == "case" and words[position + 1 : position + 2] and as_written(words[position + 1]) == "in":
                 return ()  # without any pattern
         return words[position:]
+
+
+def _is_all_arguments(word: Word) -> bool:
+    return word[-1].variable in _ALL_ARGUMENTS and as_written(word) == word[-1].text

@@ -79,7 +79,8 @@ class Command:
     """A simple command: its words, redirections left out. `defines_function`: `name()`, its body follows.
     `here_document` is what stands on its standard input, where the script says so at the line's end; `input` and
     `output` are the files that its standard input comes from and its standard output goes to. `characters` is how long
-    the words are in the script. `follows_test`: it stands after `&&` or `||`."""
+    the words are in the script. `follows_test`: it stands after `&&` or `||`;
+    `in_background`: before `&`."""
 
     words: list[Word] = field(default_factory=list)
     characters: int = 0
@@ -88,6 +89,7 @@ class Command:
     input: Word = ()
     output: Word = ()
     follows_test: bool = False
+    in_background: bool = False
 
 
 def as_written(word: Word) -> str:
@@ -208,8 +210,9 @@ class _Scanner:
             self.at = empty.end()
             self.command.defines_function = True
         finished = self._end()
-        if run:
-            self.command.follows_test = True
+        self.command.follows_test |= run is not None
+        if finished and character == "&":
+            finished.in_background = not run and not self.text.startswith(">", self.at)
         if character == ";" and self.text.startswith((";", "&"), self.at):
             self.at += 1
             self.in_pattern = True

@@ -44,6 +44,7 @@ _PERFORMS = re.compile(
 )  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
+_INSTALLERS = re.compile(r"(?:Miniconda|Miniforge|Mambaforge|Anaconda|Micromamba)[\w.-]*\.sh\Z")
 # A name with a word of each: `test_cuda_available.py`, `list_gpus.py`.
 _OF_MACHINE = frozenset({"gpu", "gpus", "cuda", "cudnn", "nccl", "system", "env", "environment"})
 _ASKS = frozenset({"check", "list", "info", "available", "verify", "show"})
@@ -113,7 +114,7 @@ def side(path: str, arguments: Sequence[str]) -> Side:
         return Side.LOOKS
     if _PERFORMS.match(name):
         return Side.PERHAPS
-    if name in TOOLS or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
+    if name in TOOLS or _INSTALLERS.match(name) or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
         return Side.PREPARES
     if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
         return Side.CODE
