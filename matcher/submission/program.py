@@ -50,11 +50,13 @@ _RANKS = {
     (True, Side.WORK): Rank.LAUNCHED,
     (True, Side.PERHAPS): Rank.LAUNCHED_PERHAPS,
     (True, Side.PREPARES): Rank.LAUNCHED_PREPARES,
+    (True, Side.INSTALLS): Rank.UTILITY,
     (True, Side.LOOKS): Rank.LOOKS,
     (False, Side.CODE): Rank.DIRECT_CODE,
     (False, Side.WORK): Rank.DIRECT,
     (False, Side.PERHAPS): Rank.DIRECT_PERHAPS,
     (False, Side.PREPARES): Rank.PREPARES,
+    (False, Side.INSTALLS): Rank.UTILITY,
     (False, Side.LOOKS): Rank.LOOKS,
 }
 

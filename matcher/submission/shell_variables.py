@@ -58,7 +58,7 @@ class Variables:
             self._assign_array(name, [*old, *self.expand_all(list(inside))])
             return True
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
-        if self.in_doubt and self.values.get(name) and not plus and ("$" in value or "`" in value):
+        if self.in_doubt and self.values.get(name) and not plus and value.startswith(("$", "`")):
             self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: what it was is the default
             return True
         is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)

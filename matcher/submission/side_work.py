@@ -19,7 +19,9 @@ class Side(IntEnum):
     """Evaluates, plots, converts: the work where the job starts nothing else in this way."""
     PREPARES = 3
     """Sets up what others then compute with."""
-    LOOKS = 4
+    INSTALLS = 4
+    """Installs what others then run."""
+    LOOKS = 5
     """Looks at the machine or the environment."""
 
 
@@ -55,7 +57,7 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
 # First words of a command line with which tools only prepare what their other commands then use.
-_VERBS = "index faidx dict install uninstall pull download login CreateSequenceDictionary IndexFeatureFile"
+_VERBS = "index faidx dict pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
 _FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
@@ -68,7 +70,7 @@ backup notify kill monitor pre prep prepare allclean
 """
 _PREPARING_FIRST = """
 init get clean copy stagein stageout stage build start stop load archive log watch unpack untar
-bcast broadcast git checkout sanitize upload sync compress set
+bcast broadcast git checkout sanitize upload sync compress set mount cp mv scp rsync transfer
 """
 _PREPARING_LAST = """
 init clean build env environment module modules deps requirements log info sysinfo header preamble prep hosts stagein
@@ -118,6 +120,8 @@ def side(path: str, arguments: Sequence[str]) -> Side:
         return Side.PREPARES
     if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
         return Side.CODE
+    if verb in ("install", "uninstall") and "." not in name:
+        return Side.INSTALLS
     if verb in _PREPARING_VERBS or not _ANY_PREPARING.isdisjoint(arguments[:_FIRST_ARGUMENTS]):
         return Side.PREPARES
     return Side.WORK if name.endswith(_WORKFLOWS) else _side_of_name(name)

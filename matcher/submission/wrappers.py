@@ -102,7 +102,7 @@ class Runner:
     """A command with verbs, of which some run another: `apptainer exec IMAGE COMMAND`. `verbs`: the words before that
     other command, per verb; `images`: the verbs whose own last word counts where no command follows it; `has_image`:
     whether an image comes before the command of a verb without words of its own; `interactive`: the verbs that wait for
-    someone to type; `detached`: options with which a container only stands by for other commands."""
+    someone to type or for other commands; `detached`: options with which a container stands by for other commands."""
 
     verbs: Mapping[str, int]
     images: frozenset[str]
@@ -124,7 +124,7 @@ _APPTAINER = Runner(
 """
     ),
     has_image=True,
-    interactive=frozenset({"shell"}),
+    interactive=frozenset({"shell", "instance"}),
 )
 _DOCKER = Runner(
     {"exec": 1, "run": 1},
