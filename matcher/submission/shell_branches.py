@@ -61,7 +61,7 @@ class Branches:
     @property
     def in_doubt(self) -> bool:
         """Whether what stands here may not be run, or again and again."""
-        return bool(self.deeper) or any(level.current is None for level in self.levels)
+        return bool(self.levels) and (self.deeper > 0 or any(level.current is None for level in self.levels))
 
     def word(self, word: str) -> None:
         """Take note of one of BRANCH_WORDS at a command's beginning."""

@@ -72,6 +72,8 @@ class Piece(NamedTuple):
 
 
 Word = tuple[Piece, ...]
+_IN_QUOTES = Piece("", quoted=True)
+"""Begins what stands in double quotes, so that "" is a word."""
 
 
 @dataclass(slots=True)
@@ -335,7 +337,7 @@ class _Scanner:
     def _double_quoted(self) -> list[Piece]:
         self.at += 1
         self.work.spend(1)
-        pieces = [Piece("", quoted=True)]  # so that "" is a word
+        pieces = [_IN_QUOTES]
         while self.at < len(self.text) and self.text[self.at] != '"':
             self.work.spend(1)
             if plain := _IN_DOUBLE_QUOTES.match(self.text, self.at):

@@ -45,7 +45,10 @@ class Variables:
 
     def assign(self, word: Word) -> bool:
         """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
-        found = ASSIGNMENT.match(word[0].text) if word and not word[0].quoted and not word[0].variable else None
+        first = word[0] if word else None
+        if not first or first.quoted or first.variable or "=" not in first.text:  # most words
+            return False
+        found = ASSIGNMENT.match(first.text)
         if not found:
             return False
         self.work.spend(2)
