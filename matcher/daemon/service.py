@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import os
 import pwd
@@ -19,10 +18,10 @@ from reprise.eventlog import Throttle
 from reprise.matcher.daemon.allowance import Allowance
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, outcome_entry
+from reprise.matcher.daemon.job_programs import JobPrograms
 from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import UNKNOWN
 from reprise.matcher.daemon.pending_writes import Entry, Unmade
-from reprise.matcher.daemon.program_files import ProgramFiles
 from reprise.matcher.daemon.quarantine_watch import Watch
 from reprise.matcher.daemon.stored_volume import Volume
 from reprise.matcher.daemon.turns import FairThreads
@@ -31,7 +30,6 @@ from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
 from reprise.matcher.decision.often_wrong import is_often_wrong
 from reprise.matcher.errors import ProtocolError
-from reprise.matcher.submission import parse
 from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol, tokens
 
@@ -92,7 +90,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
-        self._programs = ProgramFiles()
+        self._programs = JobPrograms(basis, self._slow)
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
         self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
         self._trusted = (0, os.geteuid())
@@ -126,10 +124,8 @@ class Service:
             request = protocol.read_request(body)
             if isinstance(request, protocol.Decide):
                 return await self._decide(request, uid, begun, len(body))
-            if isinstance(request, protocol.Outcome):
-                if uid in self._trusted and not self._reported.take(request.job.uid, 1):
-                    return self._not_now(request.job.uid), None
-                return self._outcome(request, uid)
+            if isinstance(request, protocol.Outcome | protocol.Identity):
+                return await self._heard(request, uid)
             if isinstance(request, protocol.Forward):
                 return await self._forward(request, uid, len(body)), None
             if isinstance(request, protocol.Explain | protocol.Preview):
@@ -166,9 +162,11 @@ class Service:
             at=at,
             facts=request.job,
         )
-        if self._reads_program_files:
-            question = await self._identified(question, size)
-        arguments = (question, self._basis.knowledge, self._basis.policy, new_decision_id(at))
+        decision = new_decision_id(at)
+        if self._programs.are_compared:
+            inline = size <= INLINE_BYTES
+            question = await self._programs.identified(question, inline=inline, decision=decision)
+        arguments = (question, self._basis.knowledge, self._basis.policy, decision)
         if self._basis.inline and size <= INLINE_BYTES:
             made = answered(*arguments)
         else:
@@ -187,22 +185,9 @@ class Service:
         if uid not in self._trusted and not self._asked.take(uid, more):
             return self._not_now(uid)
         question = Question(request.submission, await self._user(uid), uid, "submit", "on", self._clock())
-        if self._reads_program_files:
-            question = await self._identified(question, size)
+        if self._programs.are_compared:
+            question = await self._programs.identified(question, inline=size <= INLINE_BYTES)
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
-
-    @property
-    def _reads_program_files(self) -> bool:
-        """Whether a decision may wait for a program's file: not for a model that does not compare it."""
-        return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
-
-    async def _identified(self, question: Question, size: int) -> Question:
-        """The question with its job's metadata, which say who the program is where its file was read in time."""
-        understand = partial(
-            parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
-        )
-        job = understand() if size <= INLINE_BYTES else await self._slow.run(question.uid, understand)
-        return dataclasses.replace(question, metadata=await self._programs.identified(job, question.uid))
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
         """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
@@ -225,6 +210,15 @@ class Service:
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 
+    async def _heard(
+        self, told: protocol.Outcome | protocol.Identity, uid: int
+    ) -> tuple[dict[str, Any], Unmade | None]:
+        if isinstance(told, protocol.Identity):
+            return protocol.ok_reply(), await self._programs.take(told, uid)
+        if uid in self._trusted and not self._reported.take(told.job.uid, 1):
+            return self._not_now(told.job.uid), None
+        return self._outcome(told, uid)
+
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], Unmade]:
         if uid not in (0, outcome.job.uid):
             raise ProtocolError(
@@ -235,7 +229,7 @@ class Service:
         self._metrics.reported(outcome.state, outcome.verdict, failed)
         arguments = (outcome, self._basis.policy.cluster, self._clock(), self.watch, self.volume)
         make = partial(outcome_entry, *arguments, confirmed=confirmed, forward=self._is_replica)
-        return protocol.ok_reply(), Unmade(outcome.job.uid, 0, make)
+        return protocol.ok_reply(self._programs.path_to_ask(outcome, uid)), Unmade(outcome.job.uid, 0, make)
 
     async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
         """Written before it is answered: the replica forgets it then."""

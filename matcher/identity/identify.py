@@ -80,7 +80,12 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
         )
     if not beginning or b"\0" in beginning:
         return UNKNOWN
-    script = read_script(file.read(0, SCRIPT_BYTES).decode(errors="replace"))
+    return identity_of_script(file.read(0, SCRIPT_BYTES).decode(errors="replace"))
+
+
+def identity_of_script(text: str) -> ProgramIdentity:
+    """Return who a script is by its text."""
+    script = read_script(text)
     return ProgramIdentity("", _sketch(script.functions), _sketch(script.imports), script.contents)
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from reprise.matcher.submission.metadata import JobMetadata
 
 
 @dataclass(frozen=True)
@@ -22,3 +24,8 @@ class ProgramIdentity:
 
 
 UNKNOWN = ProgramIdentity()
+
+
+def identity_in(job: JobMetadata) -> ProgramIdentity:
+    """Return what metadata say of the program's identity."""
+    return ProgramIdentity(**{field.name: getattr(job, field.name) for field in fields(ProgramIdentity)})

@@ -43,6 +43,7 @@ VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
+PATH_LIMIT = 4_095  # bytes of the path that a job is asked about: Linux has no longer ones
 ESCAPED_BYTES = 12  # of JSON, at most, for one character
 NOT_NOW = "not now: too many requests at once or within a short time; the job runs as it is"
 ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
@@ -213,6 +214,21 @@ class Outcome(_Message):
         return self
 
 
+BuildId = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{2}){0,32}$")]
+Sketch = Annotated[str, Field(pattern=r"^(?:[0-9A-Za-z+-]{32})?$")]
+
+
+class Identity(_Message):
+    """Who the program of a decision's job is, of which `ok` has asked: an executable's parts, or a script's text."""
+
+    decision: DecisionId
+    build_id: BuildId = ""
+    functions: Sketch = ""
+    imports: Sketch = ""
+    contents: Sketch = ""
+    script: Text | None = None
+
+
 class Forwarded(_Message):
     """A row of the database, as a replica has it; `state` is an outcome's."""
 
@@ -251,10 +267,11 @@ class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Forward | Explain | Preview | Token | Ping
+Request = Decide | Outcome | Identity | Forward | Explain | Preview | Token | Ping
 _KINDS: dict[str, type[Request]] = {
     "decide": Decide,
     "outcome": Outcome,
+    "identity": Identity,
     "forward": Forward,
     "explain": Explain,
     "preview": Preview,
@@ -348,9 +365,9 @@ def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict
     }
 
 
-def ok_reply() -> dict[str, Any]:
-    """The answer to `outcome`."""
-    return {"v": VERSION, "kind": "ok"}
+def ok_reply(identify: str | None = None) -> dict[str, Any]:
+    """The answer to `outcome` and `identity`. `identify`: the path of a program that the job is asked about."""
+    return {"v": VERSION, "kind": "ok"} | ({"identify": identify} if identify else {})
 
 
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:

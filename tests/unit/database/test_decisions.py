@@ -90,6 +90,34 @@ def test_users_cannot_claim_decisions_of_others(database: Database) -> None:
     assert database.link_job("d1", "c", 5, None, uid=1001)
 
 
+JOB = {"user": "alice", "program": "a.out", "options": {}, "build_id": "", "contents": ""}
+TOLD = {"build_id": "15dfff3239aa7c3b16a71e6b2e3b6e4009dab998", "contents": "9gGmFz0VfkbK5xQZ1mSvXhT3yq8dRw2L"}
+
+
+def test_what_a_job_tells_of_its_program_stands_in_its_decisions_metadata(database: Database) -> None:
+    database.add_decision(decision(metadata=JOB))
+    database.tell_program("d1", 1002, TOLD, 200.0)
+    database.tell_program("d2", 1001, TOLD, 200.0)
+    assert database.decision("d1").metadata == JOB, "neither another user nor another decision"
+    assert database.told_programs(1001, 0.0, 10) == []
+    database.tell_program("d1", 1001, TOLD, 200.0)
+    assert database.decision("d1").metadata == {**JOB, **TOLD, "told_at": 200.0}
+
+
+def test_what_a_users_jobs_have_told_is_found_again_oldest_first(database: Database) -> None:
+    for number in range(4):
+        database.add_decision(decision(f"d{number}", at=100.0 + number, metadata={**JOB, "path": f"/{number}"}))
+        database.tell_program(f"d{number}", 1001, TOLD, 300.0 - number)
+
+    def paths(uid: int, since: float, latest: int) -> list[str]:
+        return [told["path"] for told in database.told_programs(uid, since, latest)]
+
+    assert paths(1001, 0.0, 10) == ["/3", "/2", "/1", "/0"]
+    assert paths(1001, 0.0, 2) == ["/3", "/2"], "of the latest decisions"
+    assert paths(1001, 102.0, 10) == ["/3", "/2"]
+    assert paths(1002, 0.0, 10) == []
+
+
 def test_all_tasks_of_an_array_find_their_one_decision(database: Database) -> None:
     database.add_decision(decision())
     for task, job in enumerate((50, 51, 52)):

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who the programs of jobs are: by their files where the daemon can read these, else by what jobs have told."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from reprise.database.decisions import TOLD_AT
+from reprise.database.for_daemon import DaemonDatabase
+from reprise.matcher.daemon.decision_basis import Basis
+from reprise.matcher.daemon.event_rows import told_entry
+from reprise.matcher.daemon.pending_writes import Unmade
+from reprise.matcher.daemon.program_files import ProgramFiles
+from reprise.matcher.daemon.told_programs import Told, ToldPrograms
+from reprise.matcher.daemon.turns import FairThreads
+from reprise.matcher.decision.decide import Question
+from reprise.matcher.identity.identify import identity_of_script
+from reprise.matcher.submission import parse
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_file import program_file
+from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity, identity_in
+from reprise.matcher.wire import protocol
+
+LATEST = 1000
+"""Decisions of a user that are looked through for what their jobs have told; it takes 10 ms."""
+
+
+class JobPrograms:
+    """Identifies the programs of jobs. `slow` threads do what takes long. For the loop's thread."""
+
+    def __init__(self, basis: Basis, slow: FairThreads) -> None:
+        self._basis = basis
+        self._slow = slow
+        self._files = ProgramFiles()
+        self._told = ToldPrograms(self._stored)
+
+    @property
+    def are_compared(self) -> bool:
+        """Whether a decision may wait for a program's file: not for a model that does not compare it."""
+        return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
+
+    async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
+        """Return the question with its job's metadata, which say who the program is as far as that is known in time.
+
+        With `decision`, its id: the job of it is asked about a program that the daemon could not read.
+        """
+        understand = partial(
+            parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
+        )
+        job = understand() if inline else await self._slow.run(question.uid, understand)
+        found = await self._files.identified(job, question.uid)
+        if identity_in(found) == UNKNOWN:
+            found = await self._told.identified(job, question.uid)
+            if decision and program_file(job) and not self._files.is_late(question.uid):
+                self._told.want(decision, question.uid, program_file(job))
+        return dataclasses.replace(question, metadata=found)
+
+    def path_to_ask(self, outcome: protocol.Outcome, uid: int) -> str | None:
+        """Return what the job that has just started is asked about."""
+        return self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" else None
+
+    async def take(self, told: protocol.Identity, uid: int) -> Unmade | None:
+        """Take what a job tells, and return what is to be written of it; nothing where it was not asked."""
+        if told.script is None:
+            identity = ProgramIdentity(told.build_id, told.functions, told.imports, told.contents)
+        else:
+            identity = await self._slow.run(uid, identity_of_script, told.script)
+        taken = self._told.take(told.decision, uid, identity)
+        return Unmade(uid, 0, partial(told_entry, told.decision, uid, vars(identity), taken.at)) if taken else None
+
+    def _stored(self, uid: int, since: float) -> Sequence[Told]:
+        with DaemonDatabase.open(self._basis.config.database.path, read_only=True) as database:
+            return [_told(metadata) for metadata in database.told_programs(uid, since, LATEST)]
+
+
+def _told(metadata: Mapping[str, Any]) -> Told:
+    job = JobMetadata.from_json(metadata)
+    return Told(program_file(job), identity_in(job), float(metadata[TOLD_AT]))

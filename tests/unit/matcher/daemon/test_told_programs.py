@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs tell about programs that the daemon cannot read: who is asked, who is believed, and for whom it counts."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shutil
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from reprise.matcher.daemon.told_programs import FRESH_S, OLDEST_S, WANTED, Told, ToldPrograms
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_identity import ProgramIdentity
+from reprise.matcher.wire import protocol
+from tests.unit.comparing_files import comparing_files
+from tests.unit.matcher.daemon.test_program_files import stored
+from tests.unit.matcher_daemon import Daemon, request
+from tests.waiting import wait_for
+
+ALICE, BOB = 2001, 2002
+PATH = "/work/a.out"
+JOB = JobMetadata("alice", path=PATH)
+BUILD = ProgramIdentity(build_id=20 * "ab")
+NOW = 1.7e9
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def told_programs(stored: Iterable[Told] = (), clock: Clock | None = None) -> ToldPrograms:
+    return ToldPrograms(lambda uid, _: stored if uid == ALICE else (), clock or Clock(), wait_s=60)
+
+
+def known(programs: ToldPrograms, uid: int = ALICE, job: JobMetadata = JOB) -> str:
+    async def ask() -> str:
+        return (await programs.identified(job, uid)).build_id
+
+    return asyncio.run(ask())
+
+
+def test_an_answer_counts_for_the_same_user_and_path_alone() -> None:
+    programs = told_programs()
+    programs.want("d-1", ALICE, PATH)
+    assert programs.path_to_ask("d-1", ALICE) == PATH
+    assert programs.take("d-1", ALICE, BUILD) == Told(PATH, BUILD, NOW)
+    assert known(programs) == BUILD.build_id
+    assert known(programs, BOB) == ""
+    assert known(programs, job=dataclasses.replace(JOB, path="/work/b.out")) == ""
+    assert known(programs, job=dataclasses.replace(JOB, path="a.out")) == ""
+
+
+def test_only_the_jobs_user_is_asked_and_once() -> None:
+    programs = told_programs()
+    programs.want("d-1", ALICE, PATH)
+    assert [programs.path_to_ask(name, uid) for name, uid in (("d-1", BOB), ("d-2", ALICE), (None, ALICE))] == [
+        None
+    ] * 3
+    assert programs.path_to_ask("d-1", ALICE) == PATH
+    assert programs.path_to_ask("d-1", ALICE) is None
+
+
+def test_who_was_not_asked_is_not_believed() -> None:
+    programs = told_programs()
+    programs.want("d-1", ALICE, PATH)
+    assert programs.take("d-1", ALICE, BUILD) is None
+    assert programs.path_to_ask("d-1", ALICE)
+    assert programs.take("d-1", BOB, BUILD) is None
+    assert programs.take("d-2", ALICE, BUILD) is None
+    assert programs.take("d-1", ALICE, BUILD)
+    assert programs.take("d-1", ALICE, BUILD) is None, "an answer is taken once"
+
+
+def test_a_program_is_asked_about_again_once_its_answer_is_no_longer_fresh() -> None:
+    clock = Clock()
+    programs = told_programs([Told(PATH, BUILD, NOW)], clock)
+    assert known(programs)
+    programs.want("d-1", ALICE, PATH)
+    assert programs.path_to_ask("d-1", ALICE) is None
+    clock.now += FRESH_S + 1
+    programs.want("d-2", ALICE, PATH)
+    assert programs.path_to_ask("d-2", ALICE) == PATH
+
+
+def test_an_answer_grows_old() -> None:
+    clock = Clock()
+    programs = told_programs([Told(PATH, BUILD, NOW)], clock)
+    assert known(programs)
+    clock.now += OLDEST_S + 1
+    assert known(programs) == ""
+
+
+def test_the_newest_answer_counts() -> None:
+    newer = ProgramIdentity(build_id=20 * "cd")
+    programs = told_programs([Told(PATH, BUILD, NOW - 9), Told(PATH, newer, NOW - 5)])
+    assert known(programs) == newer.build_id
+    programs.want("d-1", ALICE, PATH)
+    assert programs.path_to_ask("d-1", ALICE) is None, "it is fresh"
+
+
+def test_what_is_loaded_late_does_not_replace_what_was_told_meanwhile() -> None:
+    goes_on = threading.Event()
+
+    def waits(uid: int, since: float) -> Iterable[Told]:
+        assert goes_on.wait(60)
+        return [Told(PATH, ProgramIdentity(build_id="00"), NOW - 5)]
+
+    async def play() -> None:
+        programs = ToldPrograms(waits, Clock(), wait_s=0.01)
+        assert await programs.identified(JOB, ALICE) == JOB
+        programs.want("d-1", ALICE, PATH)
+        programs.path_to_ask("d-1", ALICE)
+        programs.take("d-1", ALICE, BUILD)
+        goes_on.set()
+        while not programs._loading[ALICE].done():
+            await asyncio.sleep(0.01)
+        assert (await programs.identified(JOB, ALICE)).build_id == BUILD.build_id
+
+    asyncio.run(play())
+
+
+def test_answers_that_cannot_be_loaded_cost_nothing_else() -> None:
+    def fails(uid: int, since: float) -> Iterable[Told]:
+        raise OSError
+
+    assert known(ToldPrograms(fails, Clock(), wait_s=60)) == ""
+
+
+def test_no_path_is_asked_about_that_no_file_can_have() -> None:
+    programs = told_programs()
+    programs.want("d-1", ALICE, "/" + "x" * protocol.PATH_LIMIT)
+    assert programs.path_to_ask("d-1", ALICE) is None
+
+
+def test_only_the_newest_decisions_are_remembered() -> None:
+    programs = told_programs()
+    for number in range(WANTED + 1):
+        programs.want(f"d-{number}", ALICE, PATH)
+    assert programs.path_to_ask("d-0", ALICE) is None
+    assert programs.path_to_ask("d-1", ALICE) == PATH
+
+
+def outcome(decision: str, **changes: Any) -> dict[str, Any]:
+    job = {"id": 7, "array_task": None, "uid": 0}
+    return {
+        **{"v": 1, "kind": "outcome", "state": "started", "decision": decision, "verdict": "none", "applied": 0},
+        **{"job": job},
+        **changes,
+    }
+
+
+def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:
+    """The daemon cannot read the program: not everybody may."""
+    program = tmp_path / "a.out"
+    shutil.copy("/usr/bin/env", program)
+    program.chmod(0o700)
+    asked = request(f"#!/bin/sh\nmpirun {program}\n")
+    daemon.configure(comparing_files(tmp_path / "files.toml"))
+    daemon.start()
+    first = daemon.ask(asked)["id"]
+    assert stored(daemon, first)["contents"] == ""
+    assert daemon.ask(outcome(first, state="step", present=0)) == {"v": 1, "kind": "ok"}
+    assert daemon.ask(outcome(first)) == {"v": 1, "kind": "ok", "identify": str(program)}
+    told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
+    assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
+    wait_for("what was told", lambda: "told_at" in stored(daemon, first))
+    for _ in range(2):  # from memory, then from the database, for which a decision does not wait long
+        wait_for("it is known", lambda: stored(daemon, daemon.ask(asked)["id"])["contents"])
+        second = daemon.ask(asked)["id"]
+        for found in (stored(daemon, first), stored(daemon, second)):
+            assert {name: found[name] for name in told} == told
+        assert "told_at" not in stored(daemon, second), "it was not this job that told"
+        assert daemon.ask(outcome(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
+        daemon.stop()
+        daemon.start()
+
+
+def test_a_script_is_told_as_text_and_kept_as_sketches(daemon: Daemon, tmp_path: Path) -> None:
+    program = tmp_path / "model.py"
+    program.write_text("secret = 1\n")
+    program.chmod(0o700)
+    daemon.configure(comparing_files(tmp_path / "files.toml"))
+    daemon.start()
+    decision = daemon.ask(request(f"#!/bin/sh\nsrun python {program}\n"))["id"]
+    assert daemon.ask(outcome(decision))["identify"] == str(program)
+    text = "import numpy\nimport scipy\nimport h5py\nimport mpi4py\n" + "step(one, two, three)\n" * 9
+    daemon.ask({"v": 1, "kind": "identity", "decision": decision, "script": text})
+    wait_for("what was told", lambda: stored(daemon, decision)["contents"])
+    found = stored(daemon, decision)
+    assert len(found["imports"]) == len(found["contents"]) == 32 and "scipy" not in str(found)
