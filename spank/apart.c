@@ -5,6 +5,7 @@
 #include "apart.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "limits.h"
 #include "stream.h"
 
 // A frame: the result in one byte, then the reply.
@@ -73,6 +75,17 @@ static pid_t fork_without_signals(void)
     return child;
 }
 
+// One that a file system holds, which has stopped answering, ends only once that goes on: it is left to whoever waits
+// for children later (slurmstepd does).
+static void kill_in_time(pid_t child)
+{
+    const nanoseconds deadline = deadline_in_ms(REAP_MS);
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, WNOHANG) == 0 && !deadline_passed(deadline)) {
+        poll(NULL, 0, 1);
+    }
+}
+
 enum client_result apart_do(apart_work *work, const void *what, size_t limit, nanoseconds deadline, char **reply,
                             size_t *size)
 {
@@ -99,9 +112,10 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
     }
     // Only then: where SIGCHLD is ignored, a child that has ended is no longer ours to kill.
     if (result == CLIENT_LATE) {
-        kill(child, SIGKILL);
-    }
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        kill_in_time(child);
+    } else {
+        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+        }
     }
     return result;
 }

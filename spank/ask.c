@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "message.h"
+
 // Takes over `request`.
 static enum client_result exchange(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size,
                                    char **reply, size_t *reply_size)
@@ -34,12 +36,24 @@ enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadl
     return result;
 }
 
-void ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome)
+char *ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome)
 {
     size_t size = 0;
     size_t reply_size = 0;
     char *reply = NULL;
+    char *path = NULL;
     char *request = request_outcome(outcome, &size);
+    if (exchange(matcher, deadline, request, size, &reply, &reply_size) == CLIENT_OK) {
+        path = message_asks_about(reply, reply_size);
+    }
+    free(reply);
+    return path;
+}
+
+void ask_to_take(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size)
+{
+    size_t reply_size = 0;
+    char *reply = NULL;
     exchange(matcher, deadline, request, size, &reply, &reply_size);
     free(reply);
 }

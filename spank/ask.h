@@ -12,7 +12,11 @@
 enum client_result ask_decision(const struct matcher *matcher, nanoseconds deadline, const struct question *question,
                                 struct decision *decision);
 
-// Tell what became of a job; whether anyone hears it does not matter.
-void ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
+// Tell what became of a job; whether anyone hears it does not matter. Returns the path of the program that the daemon
+// asks about, to be freed, or NULL.
+char *ask_to_note(const struct matcher *matcher, nanoseconds deadline, const struct outcome *outcome);
+
+// Send a request that is made already, and take it over; whether anyone hears it does not matter.
+void ask_to_take(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "allowlist.h"
 #include "json.h"
+#include "message.h"
 #include "preload.h"
 
 static const struct {
@@ -33,69 +34,10 @@ const char *verdict_word(enum verdict verdict)
     return verdicts[verdict].word;
 }
 
-// True if there is a NUL, as a byte or as \u0000: json-c would take a name to end there.
-static bool holds_nul(const char *text, size_t size)
-{
-    static const char escaped[] = "\\u0000";
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '\0') {
-            return true;
-        }
-        if (text[i] == '\\') {
-            if (size - i >= sizeof escaped - 1 && memcmp(text + i, escaped, sizeof escaped - 1) == 0) {
-                return true;
-            }
-            i++; // whatever is escaped
-        }
-    }
-    return false;
-}
-
-// Parse one JSON object of version PROTOCOL_VERSION and nothing after it; NULL for anything else.
-static struct json_object *parse_message(const char *text, size_t size)
-{
-    if (size == 0 || size > REPLY_MAX || holds_nul(text, size) || !json_is_utf8(text, size) ||
-        !json_has_memory(REPLY_MAX + size * PARSE_MEMORY)) {
-        return NULL;
-    }
-    struct json_tokener *tokener = json_tokener_new_ex(REPLY_DEPTH_MAX);
-    if (!tokener) {
-        return NULL;
-    }
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    struct json_object *message = json_tokener_parse_ex(tokener, text, (int)size);
-    json_tokener_free(tokener);
-
-    struct json_object *version = NULL;
-    if (!json_object_is_type(message, json_type_object) || !json_object_object_get_ex(message, "v", &version) ||
-        !json_object_is_type(version, json_type_int) || json_object_get_int64(version) != PROTOCOL_VERSION) {
-        json_object_put(message);
-        return NULL;
-    }
-    return message;
-}
-
-// The text of a string of at most `limit` bytes that holds no NUL; NULL for anything else.
-static const char *text_of(struct json_object *value, size_t limit)
-{
-    if (!json_object_is_type(value, json_type_string)) {
-        return NULL;
-    }
-    const char *text = json_object_get_string(value);
-    size_t length = (size_t)json_object_get_string_len(value);
-    return text && length <= limit && strlen(text) == length ? text : NULL;
-}
-
-static const char *text_field(struct json_object *message, const char *key, size_t limit)
-{
-    struct json_object *value = NULL;
-    return json_object_object_get_ex(message, key, &value) ? text_of(value, limit) : NULL;
-}
-
 static int read_id(struct decision *decision, struct json_object *message)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const char *id = text_field(message, "id", DECISION_ID_MAX);
+    const char *id = message_text(message, "id", DECISION_ID_MAX);
     if (!id || !*id || id[strspn(id, allowed)] != '\0') {
         return -1;
     }
@@ -105,7 +47,7 @@ static int read_id(struct decision *decision, struct json_object *message)
 
 static int read_verdict(struct decision *decision, struct json_object *message, bool carried)
 {
-    const char *word = text_field(message, "verdict", REASON_MAX);
+    const char *word = message_text(message, "verdict", REASON_MAX);
     for (size_t i = 0; word && i < sizeof verdicts / sizeof *verdicts; i++) {
         if (strcmp(word, verdicts[i].word) == 0 && (carried ? verdicts[i].carried : verdicts[i].from_daemon)) {
             decision->verdict = verdicts[i].verdict;
@@ -117,7 +59,7 @@ static int read_verdict(struct decision *decision, struct json_object *message, 
 
 static int add_variable(struct decision *decision, const char *name, struct json_object *value)
 {
-    const char *text = text_of(value, VARIABLE_VALUE_MAX);
+    const char *text = message_text_of(value, VARIABLE_VALUE_MAX);
     size_t length = strlen(name);
     if (!text || strchr(text, '\n') || length > VARIABLE_NAME_MAX || !allowlist_has(name, length)) {
         return -1;
@@ -156,7 +98,7 @@ static int read_variables(struct decision *decision, struct json_object *message
 
 static int read_reason(struct decision *decision, struct json_object *message)
 {
-    const char *reason = text_field(message, "reason", REASON_MAX);
+    const char *reason = message_text(message, "reason", REASON_MAX);
     if (!reason) {
         return -1;
     }
@@ -195,8 +137,7 @@ static int read_record(struct decision *decision, struct json_object *message)
 
 static int read_reply(struct decision *decision, struct json_object *message)
 {
-    const char *kind = text_field(message, "kind", REASON_MAX);
-    if (!kind || strcmp(kind, "decision") != 0) {
+    if (!message_is(message, "decision")) {
         return -1;
     }
     return read_id(decision, message) || read_verdict(decision, message, false) || read_reason(decision, message) ||
@@ -219,7 +160,7 @@ static int read_carried(struct decision *decision, struct json_object *message)
 static int read_text(struct decision *decision, const char *text, size_t size,
                      int (*read)(struct decision *, struct json_object *))
 {
-    struct json_object *message = parse_message(text, size);
+    struct json_object *message = message_parse(text, size);
     if (!message) {
         return -1;
     }
@@ -268,7 +209,7 @@ char *decision_to_carried(const struct decision *decision)
         goto done;
     }
     text = json_serialise(message, CARRY_MAX, &size);
-    struct json_object *again = text ? parse_message(text, size) : NULL;
+    struct json_object *again = text ? message_parse(text, size) : NULL;
     if (!json_object_equal(message, again)) { // json-c leaves out what it has no memory for
         free(text);
         text = NULL;

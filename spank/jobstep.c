@@ -9,6 +9,7 @@
 #include "ask.h"
 #include "collect.h"
 #include "decision.h"
+#include "identify.h"
 #include "options.h"
 #include "preload.h"
 
@@ -190,7 +191,8 @@ static uint32_t apply(spank_t spank, const struct settings *settings, const stru
     return 0;
 }
 
-static void send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
+// Returns the path of the program that the daemon asks about, to be freed, or NULL.
+static char *send_report(const struct settings *settings, nanoseconds deadline, const struct outcome_end *end)
 {
     const struct outcome outcome = {
         .verdict = report.verdict,
@@ -200,7 +202,7 @@ static void send_report(const struct settings *settings, nanoseconds deadline, c
         .job = &report.job,
         .ended = end,
     };
-    ask_to_note(&settings->matcher, deadline, &outcome);
+    return ask_to_note(&settings->matcher, deadline, &outcome);
 }
 
 // Of a job that was given something, its first step tells from its first node what of it the tasks have: once a job.
@@ -225,7 +227,7 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
         .job = &report.job,
         .step = &step,
     };
-    ask_to_note(&settings->matcher, deadline, &outcome);
+    free(ask_to_note(&settings->matcher, deadline, &outcome));
 }
 
 void jobstep_start(spank_t spank, const struct settings *settings)
@@ -261,7 +263,11 @@ void jobstep_start(spank_t spank, const struct settings *settings)
     memcpy(report.decision, decision.id, sizeof report.decision);
     decision_free(&decision);
     if (result == CLIENT_OK) { // else nobody is there to be told
-        send_report(settings, deadline, NULL);
+        char *program = send_report(settings, deadline, NULL);
+        if (program && settings->identity) {
+            identify(&settings->matcher, deadline, report.decision, program);
+        }
+        free(program);
     }
 }
 
@@ -273,5 +279,5 @@ void jobstep_end(spank_t spank, const struct settings *settings)
         return;
     }
     report.watched = false; // once a job
-    send_report(settings, deadline_in_ms(settings->deadline_ms), &end);
+    free(send_report(settings, deadline_in_ms(settings->deadline_ms), &end));
 }

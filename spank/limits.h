@@ -16,6 +16,7 @@
 #define DECISION_ID_MAX 64      // characters
 #define CLUSTER_NAME_MAX 64     // characters; Slurm has 40 at most. A longer name is not told
 #define REASON_MAX 512          // bytes
+#define PROGRAM_PATH_MAX 4095   // bytes of the path that a job is asked about; a longer one: no answer
 #define NONCE_SIZE 16           // bytes, random: nobody can guess what a reply will have to repeat
 // A credential is base64 (4/3) with a header and padding: twice what is in it is enough, and what is read at most.
 #define REPLY_CREDENTIAL_MAX (2 * REPLY_MAX)
@@ -31,6 +32,8 @@
 #define COMMAND_LINE_MAX 65536  // bytes of argv that are read; the rest is left out (only --wrap texts get so long)
 #define ENVIRONMENT_MAX 32768   // bytes of SLURM_*, SBATCH_* and SALLOC_* variables sent; those beyond are left out
 #define PRELOAD_NAME_MAX 64     // characters of a library's name; a longer one: it is taken for missing
+#define IDENTIFY_MS 20          // that a job waits for its program to be read; later: no answer. Most take 1 to 5 ms
+#define REAP_MS 20              // that a killed child has to end; a file system that hangs keeps it, and it is left
 #define SET_NAMES_MAX 16384     // bytes of names of set variables sent; those beyond are left out
 
 #endif

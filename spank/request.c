@@ -236,3 +236,27 @@ char *request_outcome(const struct outcome *outcome, size_t *size)
         (!outcome->ended || !put_end(message, outcome->ended));
     return finish(message, built, size);
 }
+
+static int put_executable(struct json_object *message, const struct identity *identity)
+{
+    return put_text(message, "build_id", identity->build_id) || put_text(message, "functions", identity->functions) ||
+                   put_text(message, "imports", identity->imports) || put_text(message, "contents", identity->contents)
+               ? -1
+               : 0;
+}
+
+static int put_program_text(struct json_object *message, const struct bytes *script)
+{
+    bool cut = false;
+    const char *text = (const char *)script->at;
+    return json_put(message, "script", json_text_cut(text, strnlen(text, script->size), SCRIPT_MAX, &cut));
+}
+
+char *request_identity(const char *decision, const struct identity *identity, size_t *size)
+{
+    struct json_object *message = json_object_new_object();
+    bool built =
+        message && !put_kind(message, "identity") && !put_text(message, "decision", decision) &&
+        !(identity->script.at ? put_program_text(message, &identity->script) : put_executable(message, identity));
+    return finish(message, built, size);
+}

@@ -8,6 +8,7 @@
 
 #include "collect.h"
 #include "decision.h"
+#include "identity.h"
 #include "mode.h"
 
 // What Slurm tells of a job once it runs.
@@ -55,5 +56,8 @@ char *request_decide(const struct question *question, size_t *size);
 
 // `outcome`, likewise.
 char *request_outcome(const struct outcome *outcome, size_t *size);
+
+// `identity`, likewise.
+char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

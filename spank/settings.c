@@ -99,6 +99,12 @@ static int set_mode(struct settings *settings, const char *value)
     return 0;
 }
 
+static int set_identity(struct settings *settings, const char *value)
+{
+    settings->identity = strcmp(value, "on") == 0;
+    return settings->identity || strcmp(value, "off") == 0 ? 0 : -1;
+}
+
 static const struct argument {
     const char *name;
     const char *wanted;
@@ -109,6 +115,7 @@ static const struct argument {
     {"munge_socket", "an absolute path of at most 107 bytes", set_munge_socket},
     {"deadline_ms", "a number from 1 to 1000", set_deadline},
     {"default", "on, off or observe", set_mode},
+    {"identity", "on or off", set_identity},
     {"minimum_uid", "a user id, in digits", set_minimum_uid},
     {"kill_switch", "an absolute path of at most 4095 bytes", set_kill_switch},
     {"preload_directory", "an absolute path of at most 4095 bytes", set_preload_directory},
@@ -150,6 +157,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
         .preload_directory = "/usr/local/lib",
         .deadline_ms = DEADLINE_MS_DEFAULT,
         .mode = MODE_ON,
+        .identity = true,
     };
     for (int i = 0; i < argc; i++) {
         read_argument(settings, argv[i], report);

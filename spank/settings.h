@@ -17,6 +17,7 @@ struct settings {
     char preload_directory[PATH_MAX];
     int deadline_ms;
     enum mode mode;
+    bool identity; // whether jobs answer who their programs are
     uid_t minimum_uid;
 };
 

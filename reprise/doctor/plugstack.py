@@ -54,6 +54,7 @@ ARGUMENTS = {
     "munge_socket": Argument("an absolute path of at most 107 bytes", _path(107)),
     "deadline_ms": Argument("a number from 1 to 1000", _number(1, 1000)),
     "default": Argument("on, off or observe", lambda value: value in ("on", "off", "observe")),
+    "identity": Argument("on or off", lambda value: value in ("on", "off")),
     "minimum_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
     "kill_switch": Argument("an absolute path of at most 4095 bytes", _path(4095)),
     "preload_directory": Argument("an absolute path of at most 4095 bytes", _path(4095)),

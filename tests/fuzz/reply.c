@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A daemon's reply: what is believed of it, carried to the job, and said to the user. The last byte says which
-// allocation fails.
+// A daemon's reply: what is believed of it, carried to the job, said to the user, and which program it asks about. The
+// last byte says which allocation fails.
 #include "../../spank/submit.c" // for what it keeps to itself; first, as it chooses what libc shows
 
+#include "../../spank/message.h"
 #include "harness.h"
 
 // A terminal is to show a line as it is: no control characters, of which UTF-8 has 32 more (U+0080 to U+009F).
@@ -32,6 +33,13 @@ static void check_carried(const struct decision *decision)
     free(carried);
 }
 
+static void check_asking(const char *text, size_t size)
+{
+    char *path = message_asks_about(text, size);
+    MUST(!path || (*path == '/' && strlen(path) <= PROGRAM_PATH_MAX));
+    free(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) {
@@ -50,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         MUST(same_to_the_job(&decision, &(struct decision){0}));
     }
+    check_asking(text, size);
     check_without_memory(decision_from_reply, text, size, &decision, fail_at);
     decision_free(&decision);
     free(text);

@@ -49,7 +49,7 @@ MUTANTS = {
     "any length of a value": ("decision.c", "text_of(value, VARIABLE_VALUE_MAX)", "text_of(value, REPLY_MAX)", "reply"),
     "any number of variables": ("decision.c", "count > VARIABLES_MAX", "count > REPLY_MAX", "reply"),
     "a value of two lines": ("decision.c", "strchr(text, '\\n')", "!*name", "carried"),
-    "what only looks like UTF-8": ("decision.c", "!json_is_utf8(text, size)", "text[size]", "reply"),
+    "what only looks like UTF-8": ("message.c", "!json_is_utf8(text, size)", "text[size]", "reply"),
     "half of a decision without memory": (
         "decision.c",
         "return variable->name && variable->value ? 0 : -1",
@@ -64,6 +64,10 @@ MUTANTS = {
     "a value that is refused in a job": ("options.c", "if (remote)", "if (remote && !argument)", "option"),
     "an optional value is the next word": ("sbatch_options.c", "known[2] != ':'", "known[2]", "words"),
     "a text beyond its limit": ("json.c", "length + given > limit", "length > limit", "text"),
+    "a path that is none": ("message.c", "path && *path == '/'", "path", "reply"),
+    "names beyond their table": ("names.c", "size < room && ", "size < room + 64 && ", "identity"),
+    "symbols beyond their table": ("executable.c", "table.size - at >= size; at", "table.size > at; at", "identity"),
+    "a build-id beyond its note": ("executable.c", "i < size && NOTE_HEADER + i < notes->size", "i < size", "identity"),
     "a variable of the user's": ("jobstep.c", "variable->value, 0)", "variable->value, 1)", "jobstep"),
 }
 

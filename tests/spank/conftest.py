@@ -21,10 +21,14 @@ HERE = Path(__file__).parent
 SPANK = HERE.parents[1] / "spank"
 FAILING_CALLS = (
     *("malloc", "calloc", "strdup", "asprintf", "getcwd", "open_memstream", "fclose", "setenv", "access", "stat"),
-    *("fstat", "open", "read"),
+    *("fstat", "open", "read", "pread", "setresuid", "setresgid"),
     *("fcntl", "socket", "socketpair", "connect", "poll", "ppoll", "sendmsg", "recv", "fork", "waitpid", "getrandom"),
     *("getaddrinfo", "getuid", "munge_ctx_create", "munge_ctx_set"),
 )  # of failing.c
+PURE = (
+    *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
+    *("preload", "sbatch_options", "sketch"),
+)  # sources of the plugin that `probe` is made of
 WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
 COMPILER = os.environ.get("SPANK_CC", "cc")
@@ -73,7 +77,7 @@ def fallback() -> list[Path]:
 
 def build_all(directory: Path) -> None:
     stub = sources()
-    pure = [SPANK / f"{name}.c" for name in ("allowlist", "decision", "envelope", "json", "preload", "sbatch_options")]
+    pure = [SPANK / f"{name}.c" for name in PURE]
     programs: list[tuple[str, list[Path], list[str]]] = [
         ("stub", stub, [*SANITIZE, *WRAPPED]),
         ("stub_oom", stub, OUT_OF_MEMORY + (SANITIZE if COVERAGE else [])),

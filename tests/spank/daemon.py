@@ -73,7 +73,8 @@ class Asked:
 
 @dataclass
 class FakeDaemon:
-    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
+    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`,
+    which asks a job that starts who the program at `identify` is.
 
     `converse`, if set, takes over what happens once a request has been read. What the real daemon would refuse of the
     requests, and why, is in `refused`.
@@ -82,6 +83,7 @@ class FakeDaemon:
     path: Path
     reply: Message = field(default_factory=decision)
     at_start: Message | None = None
+    identify: str | None = None
     converse: Conversation | None = None
     asked: list[Asked] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -126,7 +128,7 @@ class FakeDaemon:
 
     def answer_to(self, message: Message) -> Message:
         if message["kind"] != "decide":
-            return OK
+            return {**OK, "identify": self.identify} if message.get("state") == "started" and self.identify else OK
         return self.at_start if self.at_start and message["point"] == "start" else self.reply
 
     def of_kind(self, kind: str, point: str = "") -> list[Asked]:

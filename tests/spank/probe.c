@@ -9,7 +9,9 @@
 #include "../../spank/allowlist.h"
 #include "../../spank/decision.h"
 #include "../../spank/envelope.h"
+#include "../../spank/identity.h"
 #include "../../spank/json.h"
+#include "../../spank/message.h"
 #include "../../spank/sbatch_options.h"
 
 static size_t from_hex(const char *hex, char *bytes)
@@ -99,6 +101,42 @@ static void probe_envelope(const char *bytes, size_t size)
     print(json_object_new_string_len(text, (int)text_size));
 }
 
+static void probe_asking(const char *bytes, size_t size)
+{
+    char *path = message_asks_about(bytes, size);
+    if (!path) {
+        puts("-");
+        return;
+    }
+    print(json_object_new_string(path));
+    free(path);
+}
+
+// The file whose path it is: its parts, or the size of its script.
+static void probe_identity(char *path, size_t size)
+{
+    struct bounded_file file;
+    struct identity identity;
+    path[size] = '\0';
+    if (bounded_file_open(&file, path)) {
+        puts("-");
+        return;
+    }
+    if (identity_read(&identity, &file)) {
+        puts("-");
+    } else {
+        struct json_object *value = json_object_new_array();
+        json_object_array_add(value, json_object_new_string(identity.build_id));
+        json_object_array_add(value, json_object_new_string(identity.functions));
+        json_object_array_add(value, json_object_new_string(identity.imports));
+        json_object_array_add(value, json_object_new_string(identity.contents));
+        json_object_array_add(value, json_object_new_int64((int64_t)identity.script.size));
+        print(value);
+    }
+    identity_free(&identity);
+    bounded_file_close(&file);
+}
+
 int main(void)
 {
     char *line = NULL;
@@ -121,6 +159,10 @@ int main(void)
             probe_envelope(bytes, size);
         } else if (strcmp(line, "text") == 0) {
             probe_text(bytes, size);
+        } else if (strcmp(line, "asks") == 0) {
+            probe_asking(bytes, size);
+        } else if (strcmp(line, "identity") == 0) {
+            probe_identity(bytes, size);
         } else {
             puts(allowlist_has(bytes, size) ? "true" : "false");
         }

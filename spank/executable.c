@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+
+#define SECTIONS 4096u           // that are looked at; executables have some 40
+#define SECTION_NAMES (1u << 16) // bytes
+#define SYMBOL_BYTES (12u << 20) // of a table of symbols that are read: 520,000
+#define NAME_BYTES (16u << 20)   // of a table of names
+#define TEXT_BYTES (1u << 19)    // of constants that are read
+#define NOTE_BYTES 4096u         // of a section with notes; the build-id comes first in its own
+#define NEEDED 1024u             // entries of the dynamic section
+#define NOTE_HEADER (3 * 4 + 4)  // sizes and type of a note, and the name "GNU"
+
+struct section {
+    uint32_t name;
+    uint32_t kind;
+    uint64_t start;
+    uint64_t size;
+    uint32_t link;
+};
+
+struct image {
+    struct bounded_file *file;
+    bool wide;
+    bool big; // the byte order
+    struct section *sections;
+    size_t count;
+    struct bytes section_names;
+};
+
+// The number in so many bytes.
+static uint64_t number(const struct image *image, const unsigned char *at, size_t width)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < width; i++) {
+        value |= (uint64_t)at[image->big ? width - 1 - i : i] << (8 * i);
+    }
+    return value;
+}
+
+static uint64_t word(const struct image *image, const unsigned char *at)
+{
+    return number(image, at, image->wide ? 8 : 4);
+}
+
+static int read_some(const struct image *image, const struct section *section, uint64_t limit, struct bytes *bytes)
+{
+    return bounded_file_read(image->file, section->start, section->size < limit ? section->size : limit, bytes);
+}
+
+bool executable_begins(const struct bytes *bytes)
+{
+    return bytes->size >= SELFMAG && memcmp(bytes->at, ELFMAG, SELFMAG) == 0;
+}
+
+// A header that has all fields that are read of it.
+static bool is_header(const struct bytes *header)
+{
+    if (!executable_begins(header) || header->size < sizeof(Elf32_Ehdr)) {
+        return false;
+    }
+    const unsigned char class = header->at[EI_CLASS];
+    const unsigned char order = header->at[EI_DATA];
+    return (class == ELFCLASS32 || (class == ELFCLASS64 && header->size >= sizeof(Elf64_Ehdr))) &&
+           (order == ELFDATA2LSB || order == ELFDATA2MSB);
+}
+
+static struct section section_at(const struct image *image, const unsigned char *at)
+{
+    return (struct section){
+        .name = (uint32_t)number(image, at, 4),
+        .kind = (uint32_t)number(image, at + 4, 4),
+        .start = word(image, at + (image->wide ? 24 : 16)),
+        .size = word(image, at + (image->wide ? 32 : 20)),
+        .link = (uint32_t)number(image, at + (image->wide ? 40 : 24), 4),
+    };
+}
+
+// None where they are not of the size that they should be.
+static int read_sections(struct image *image, const unsigned char *header)
+{
+    const unsigned char *numbers = header + (image->wide ? 58 : 46);
+    const size_t size = image->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+    const uint64_t count = number(image, numbers + 2, 2);
+    const uint64_t names = number(image, numbers + 4, 2);
+    struct bytes table = {0};
+    if (number(image, numbers, 2) != size) {
+        return 0;
+    }
+    if (bounded_file_read(image->file, word(image, header + (image->wide ? 40 : 32)),
+                          (count < SECTIONS ? count : SECTIONS) * size, &table)) {
+        return -1;
+    }
+    image->sections = calloc(table.size / size + 1, sizeof *image->sections);
+    for (size_t i = 0; image->sections && i < table.size / size; i++) {
+        image->sections[image->count++] = section_at(image, table.at + i * size);
+    }
+    free(table.at);
+    if (!image->sections) {
+        return -1;
+    }
+    return names < image->count ? read_some(image, &image->sections[names], SECTION_NAMES, &image->section_names) : 0;
+}
+
+static const struct section *of_kind(const struct image *image, uint32_t kind)
+{
+    for (size_t i = 0; i < image->count; i++) {
+        if (image->sections[i].kind == kind) {
+            return &image->sections[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct section *of_name(const struct image *image, const char *name)
+{
+    const size_t size = strlen(name) + 1;
+    for (size_t i = 0; i < image->count; i++) {
+        const size_t start = image->sections[i].name;
+        if (start < image->section_names.size && image->section_names.size - start >= size &&
+            memcmp(image->section_names.at + start, name, size) == 0) {
+            return &image->sections[i];
+        }
+    }
+    return NULL;
+}
+
+// A table and the names that its entries refer to; both nothing where there is no such table. Returns 0 or -1.
+static int read_table(const struct image *image, uint32_t kind, uint64_t limit, struct bytes *table,
+                      struct bytes *names)
+{
+    const struct section *section = of_kind(image, kind);
+    *table = *names = (struct bytes){0};
+    if (!section || section->link >= image->count) {
+        return 0;
+    }
+    return read_some(image, section, limit, table) ||
+                   read_some(image, &image->sections[section->link], NAME_BYTES, names)
+               ? -1
+               : 0;
+}
+
+// Global functions and variables that are defined here, and source files: what every compiler keeps.
+static bool is_own(const struct image *image, const unsigned char *symbol)
+{
+    const unsigned char info = symbol[image->wide ? 4 : 12];
+    const bool defined = number(image, symbol + (image->wide ? 6 : 14), 2) != SHN_UNDEF;
+    switch (ELF64_ST_TYPE(info)) {
+    case STT_FILE:
+        return true;
+    case STT_OBJECT:
+    case STT_FUNC:
+    case STT_GNU_IFUNC:
+        return defined && ELF64_ST_BIND(info) == STB_GLOBAL;
+    default:
+        return false;
+    }
+}
+
+static int read_symbols(const struct image *image, uint32_t kind, bool own_only, struct lowest *numbers)
+{
+    const size_t size = image->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    struct bytes table, names;
+    const int result = read_table(image, kind, SYMBOL_BYTES, &table, &names);
+    for (size_t at = 0; result == 0 && table.size - at >= size; at += size) {
+        const unsigned char *symbol = table.at + at;
+        if (!own_only || is_own(image, symbol)) {
+            names_add(numbers, &names, number(image, symbol, 4));
+        }
+    }
+    free(table.at);
+    free(names.at);
+    return result;
+}
+
+static int read_libraries(const struct image *image, struct lowest *numbers)
+{
+    const size_t width = image->wide ? 8 : 4;
+    struct bytes table, names;
+    const int result = read_table(image, SHT_DYNAMIC, NEEDED * 2 * width, &table, &names);
+    for (size_t at = 0; result == 0 && table.size - at >= 2 * width; at += 2 * width) {
+        if (word(image, table.at + at) == DT_NEEDED) {
+            names_add(numbers, &names, word(image, table.at + at + width));
+        }
+    }
+    free(table.at);
+    free(names.at);
+    return result;
+}
+
+static bool put_build_id(const struct image *image, const struct bytes *notes, char *build_id)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (notes->size < NOTE_HEADER) {
+        return false;
+    }
+    const uint64_t size = number(image, notes->at + 4, 4);
+    if (number(image, notes->at, 4) != 4 || number(image, notes->at + 8, 4) != NT_GNU_BUILD_ID || size < 8 ||
+        size > BUILD_ID_MAX || memcmp(notes->at + 12, ELF_NOTE_GNU, 4) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < size && NOTE_HEADER + i < notes->size; i++) {
+        *build_id++ = digits[notes->at[NOTE_HEADER + i] >> 4];
+        *build_id++ = digits[notes->at[NOTE_HEADER + i] & 15];
+    }
+    return true;
+}
+
+static int read_build_id(const struct image *image, char *build_id)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < image->count; i++) {
+        struct bytes notes = {0};
+        if (image->sections[i].kind != SHT_NOTE) {
+            continue;
+        }
+        if (read_some(image, &image->sections[i], NOTE_BYTES, &notes)) {
+            return -1;
+        }
+        found = put_build_id(image, &notes, build_id);
+        free(notes.at);
+    }
+    return 0;
+}
+
+static int read_words(const struct image *image, struct lowest *numbers)
+{
+    const struct section *constants = of_name(image, ".rodata");
+    struct bytes text = {0};
+    if (!constants) {
+        return 0;
+    }
+    if (read_some(image, constants, TEXT_BYTES, &text)) {
+        return -1;
+    }
+    names_add_words(numbers, &text);
+    free(text.at);
+    return 0;
+}
+
+int executable_read(struct executable *executable, struct bounded_file *file)
+{
+    struct image image = {.file = file};
+    struct bytes header = {0};
+    int result = -1;
+    *executable = (struct executable){0};
+    if (lowest_begin(&executable->names) || lowest_begin(&executable->imports) || lowest_begin(&executable->words) ||
+        bounded_file_read(file, 0, sizeof(Elf64_Ehdr), &header) || !is_header(&header)) {
+        goto done;
+    }
+    image.wide = header.at[EI_CLASS] == ELFCLASS64;
+    image.big = header.at[EI_DATA] == ELFDATA2MSB;
+    result = read_sections(&image, header.at) || read_symbols(&image, SHT_SYMTAB, true, &executable->names) ||
+                     read_symbols(&image, SHT_DYNSYM, false, &executable->imports) ||
+                     read_libraries(&image, &executable->imports) || read_build_id(&image, executable->build_id) ||
+                     read_words(&image, &executable->words)
+                 ? -1
+                 : 0;
+done:
+    free(header.at);
+    free(image.sections);
+    free(image.section_names.at);
+    return result;
+}
+
+void executable_free(struct executable *executable)
+{
+    lowest_free(&executable->names);
+    lowest_free(&executable->imports);
+    lowest_free(&executable->words);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who a program is beyond its name, by its file.
+#ifndef REPRISE_IDENTITY_H
+#define REPRISE_IDENTITY_H
+
+#include "bounded_file.h"
+#include "executable.h"
+#include "sketch.h"
+
+// Of an executable its parts, "" where unknown; of a script the beginning of its text.
+struct identity {
+    char build_id[2 * BUILD_ID_MAX + 1];
+    char functions[SKETCH_SIZE + 1];
+    char imports[SKETCH_SIZE + 1];
+    char contents[SKETCH_SIZE + 1];
+    struct bytes script; // nothing: an executable
+};
+
+// Read who a file is. Returns 0, or -1 where it is neither an executable nor a script, or cannot be read.
+int identity_read(struct identity *identity, struct bounded_file *file);
+void identity_free(struct identity *identity);
+
+#endif

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who a program is, as the plugin reads it and tells the daemon: the same as the daemon would, and never at the job's
+cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprise.matcher.identity.elf_file import MAGIC
+from reprise.matcher.identity.identify import Identifier
+from reprise.matcher.submission.program_identity import ProgramIdentity
+from tests.ordinary_user import AS_ORDINARY_USER, UID
+from tests.spank.conftest import Played, Probe, Stub
+from tests.spank.daemon import FakeDaemon
+from tests.spank.test_jobstep import CARRIED, start
+from tests.unit.matcher.identity.test_elf_file import LAYOUTS, elf
+
+SLACK_MS = 150  # of a machine that does other things too
+
+
+def probed(probe: Probe, paths: Sequence[Path]) -> list[Any]:
+    return probe.ask("identity", [os.fsencode(path) for path in paths])
+
+
+def by_the_daemon(path: Path) -> ProgramIdentity:
+    return Identifier().identify(str(path), float("inf"))
+
+
+def parts(identity: ProgramIdentity) -> list[Any]:
+    return [identity.build_id, identity.functions, identity.imports, identity.contents, 0]
+
+
+def is_elf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return path.is_file() and file.read(4) == MAGIC
+
+
+def test_the_plugin_reads_an_executable_as_the_daemon_does(probe: Probe) -> None:
+    found = (path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and is_elf(path))
+    libraries = (path for path in sorted(Path(sys.prefix).rglob("*.so")) if is_elf(path))
+    paths = [*islice(found, 60), *islice(libraries, 10)]
+    assert len(paths) > 40
+    assert probed(probe, paths) == [parts(by_the_daemon(path)) for path in paths]
+
+
+@pytest.mark.parametrize(("order", "wide"), LAYOUTS)
+def test_a_file_of_any_width_and_byte_order_is_read(probe: Probe, tmp_path: Path, order: str, wide: bool) -> None:
+    words = " ".join(f"{'abcdefghij'[i] * 5}" for i in range(10)).encode()
+    path = tmp_path / "solver"
+    path.write_bytes(elf(order, wide, b"\0" + words + b"\0cut short"))
+    path.chmod(0o755)
+    (found,) = probed(probe, [path])
+    assert found == parts(by_the_daemon(path)) and found[0] and found[3]
+
+
+def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp_path: Path) -> None:
+    source = tmp_path / "many.c"
+    source.write_text("".join(f"int name_{i}_{'x' * (i % 7)}(void) {{ return {i}; }}\n" for i in range(9000)))
+    subprocess.run(["cc", "-O0", "-shared", "-o", tmp_path / "many.so", source], check=True)
+    (found,) = probed(probe, [tmp_path / "many.so"])
+    assert found == parts(by_the_daemon(tmp_path / "many.so")) and found[1] and found[2]
+
+
+def test_a_damaged_file_is_read_or_refused(probe: Probe, tmp_path: Path) -> None:
+    paths = []
+    for order, wide in LAYOUTS:
+        whole = elf(order, wide)
+        for at in range(len(MAGIC), len(whole), 3):
+            for what in (b"\xff" * 8, b"\0" * 4, b""):
+                path = tmp_path / f"{order == '<'}-{wide}-{at}-{len(what)}"
+                path.write_bytes(whole[:at] + what + whole[at + len(what) :] if what else whole[:at])
+                path.chmod(0o755)
+                paths.append(path)
+    read = [parts(by_the_daemon(path)) for path in paths]
+    for found, daemons in zip(probed(probe, paths), read, strict=True):
+        assert found == daemons or daemons == parts(ProgramIdentity())
+
+
+def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "empty").touch()
+    (tmp_path / "data").write_bytes(b"ab\0cd")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "large").touch()
+    with (tmp_path / "large").open("wb") as file:
+        file.write(MAGIC + bytes([2, 1]))
+        file.truncate(1 << 40)
+    names = ("fifo", "empty", "data", "loop", "gone", ".")
+    paths = [*(tmp_path / name for name in names), Path("/dev/zero"), Path("/proc/self/mem")]
+    assert probed(probe, paths) == [None] * len(paths)
+    assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", 0]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "path"),
+    [
+        ({"v": 1, "kind": "ok", "identify": "/a b"}, "/a b"),
+        ({"v": 1, "kind": "ok", "identify": "/" + "x" * 4094}, "/" + "x" * 4094),
+        ({"v": 1, "kind": "ok", "identify": "/" + "x" * 4095}, None),
+        ({"v": 1, "kind": "ok", "identify": "a"}, None),
+        ({"v": 1, "kind": "ok", "identify": ""}, None),
+        ({"v": 1, "kind": "ok", "identify": "/a\0b"}, None),
+        ({"v": 1, "kind": "ok", "identify": None}, None),
+        ({"v": 1, "kind": "ok", "identify": ["/a"]}, None),
+        ({"v": 1, "kind": "ok"}, None),
+        ({"v": 2, "kind": "ok", "identify": "/a"}, None),
+        ({"v": 1, "kind": "error", "identify": "/a"}, None),
+        ({"v": 1, "identify": "/a"}, None),
+        (["identify", "/a"], None),
+    ],
+)
+def test_only_an_absolute_path_is_asked_about(probe: Probe, reply: object, path: str | None) -> None:
+    assert probe.ask("asks", [json.dumps(reply).encode()]) == [path]
+
+
+# --- at the start of a job
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """That its user alone may read."""
+    path = tmp_path / "solver"
+    shutil.copy("/usr/bin/env", path)
+    path.chmod(0o700)
+    return path
+
+
+@pytest.fixture
+def of_a_user(stub: Stub) -> Stub:
+    stub.prefix = tuple(AS_ORDINARY_USER)
+    return stub
+
+
+def begin(stub: Stub, **how: Any) -> Played:
+    uid = UID if AS_ORDINARY_USER else os.geteuid()
+    return start(stub, {**CARRIED, "verdict": "none", "env": {}}, uid=uid, **how)
+
+
+def kinds(daemon: FakeDaemon) -> list[str]:
+    return [asked.message["kind"] for asked in daemon.asked]
+
+
+def test_a_job_that_is_asked_tells_who_its_program_is(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    daemon.identify = str(program)
+    begin(of_a_user)
+    program.chmod(0o755)
+    identity = by_the_daemon(program)
+    (told,) = daemon.of_kind("identity")
+    assert told.message == {"v": 1, "kind": "identity", "decision": "d-9", **vars(identity)}
+
+
+def test_of_a_script_its_text_is_told(of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_bytes(b"import numpy  # caf\xe9\n" * 9000)
+    daemon.identify = str(script)
+    begin(of_a_user)
+    (told,) = daemon.of_kind("identity")
+    text = ("import numpy  # caf\ufffd\n" * 9000).encode()[:131_072].decode(errors="ignore")
+    assert told.message == {"v": 1, "kind": "identity", "decision": "d-9", "script": text}
+
+
+def test_who_is_not_asked_tells_nothing(of_a_user: Stub, daemon: FakeDaemon) -> None:
+    begin(of_a_user)
+    assert kinds(daemon) == ["outcome"]
+
+
+def test_the_site_can_switch_it_off(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    daemon.identify = str(program)
+    begin(of_a_user, settings=["identity=off"])
+    assert kinds(daemon) == ["outcome"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="is about root")
+def test_nothing_is_read_as_root(stub: Stub, daemon: FakeDaemon, program: Path) -> None:
+    daemon.identify = str(program)
+    start(stub, {**CARRIED, "verdict": "none", "env": {}})
+    assert kinds(daemon) == ["outcome"]
+
+
+@pytest.mark.parametrize("name", ["gone", "fifo", "."])
+def test_a_program_that_cannot_be_read_costs_nothing(
+    of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path, name: str
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    daemon.identify = str(tmp_path / name)
+    played = begin(of_a_user)
+    assert kinds(daemon) == ["outcome"]
+    assert sum(elapsed for _, _, elapsed in played.calls) < SLACK_MS
+
+
+def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    daemon.identify = str(program)
+    played = begin(of_a_user, own={"FAIL_CALL": "pread", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
+    assert kinds(daemon) == ["outcome"]
+    assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 20 + SLACK_MS
+
+
+@pytest.mark.parametrize("name", ["setresuid", "setresgid", "fork", "socketpair"])
+def test_who_cannot_be_the_user_for_good_reads_nothing(
+    of_a_user: Stub, daemon: FakeDaemon, program: Path, name: str
+) -> None:
+    daemon.identify = str(program)
+    begin(of_a_user, own={"FAIL_CALL": name, "FAIL_AT": "1"})
+    assert kinds(daemon) == ["outcome"]
+
+
+@pytest.mark.parametrize("name", ["malloc", "calloc", "stat", "fstat", "open", "pread"])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 7, 9, 12, 16, 22])
+def test_a_call_that_fails_costs_the_answer_at_most(
+    of_a_user: Stub, daemon: FakeDaemon, program: Path, name: str, at: int
+) -> None:
+    daemon.identify = str(program)
+    begin(of_a_user, own={"FAIL_CALL": name, "FAIL_AT": str(at)})
+    program.chmod(0o755)
+    for told in daemon.of_kind("identity"):
+        assert told.message["contents"] == by_the_daemon(program).contents
