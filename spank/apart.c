@@ -5,12 +5,14 @@
 #include "apart.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,11 +53,24 @@ static enum client_result hear(int fd, size_t limit, nanoseconds deadline, char 
     return CLIENT_OK;
 }
 
+// A child that a file system holds outlives what it is a copy of, and must not hold open what that had: Slurm waits for
+// the ends of pipes and sockets. Where the kernel is older than this call, they stay open.
+static void close_others(int fd)
+{
+#ifdef SYS_close_range
+    syscall(SYS_close_range, 3u, (unsigned int)fd - 1, 0u);
+    syscall(SYS_close_range, (unsigned int)fd + 1, UINT_MAX, 0u);
+#else
+    (void)fd;
+#endif
+}
+
 _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanoseconds deadline)
 {
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
     _exit(0); // nothing of the command that we are a copy of is to be run, or written, twice

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOUNDED_FILE_BYTES (64u << 20) // of one file: two tables of symbols with their names, and its constants
+#define BOUNDED_FILE_BYTES (4u << 20) // of one file: 10 ms at most; with much more, IDENTIFY_MS would pass for nothing
 
 struct bounded_file {
     int fd;

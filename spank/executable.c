@@ -61,7 +61,7 @@ bool executable_begins(const struct bytes *bytes)
 // A header that has all fields that are read of it.
 static bool is_header(const struct bytes *header)
 {
-    if (!executable_begins(header) || header->size < sizeof(Elf32_Ehdr)) {
+    if (header->size < sizeof(Elf32_Ehdr)) {
         return false;
     }
     const unsigned char class = header->at[EI_CLASS];
@@ -255,12 +255,16 @@ int executable_read(struct executable *executable, struct bounded_file *file)
     }
     image.wide = header.at[EI_CLASS] == ELFCLASS64;
     image.big = header.at[EI_DATA] == ELFDATA2MSB;
-    result = read_sections(&image, header.at) || read_symbols(&image, SHT_SYMTAB, true, &executable->names) ||
-                     read_symbols(&image, SHT_DYNSYM, false, &executable->imports) ||
+    result = read_sections(&image, header.at) || read_symbols(&image, SHT_DYNSYM, false, &executable->imports) ||
                      read_libraries(&image, &executable->imports) || read_build_id(&image, executable->build_id) ||
                      read_words(&image, &executable->words)
                  ? -1
                  : 0;
+    if (result == 0) { // last: those of a large program are more than may be read, and the rest says who it is, too
+        read_symbols(&image, SHT_SYMTAB, true, &executable->names);
+        names_leave_out_common(&executable->names);
+        names_leave_out_common(&executable->imports);
+    }
 done:
     free(header.at);
     free(image.sections);

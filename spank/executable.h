@@ -20,8 +20,9 @@ struct executable {
 // True if these are the first bytes of an ELF file.
 bool executable_begins(const struct bytes *bytes);
 
-// Read an ELF file of 32 or 64 bits in either byte order, whose offsets and sizes may be any. Returns 0, or -1 where it
-// is malformed, larger than may be read, or there is no memory. To be freed in any case.
+// Read a file that begins so, of 32 or 64 bits in either byte order, whose offsets and sizes may be any; without names
+// where their tables are larger than may be read. Returns 0, or -1 where it is malformed, the rest is too large, or
+// there is no memory. To be freed in any case.
 int executable_read(struct executable *executable, struct bounded_file *file);
 void executable_free(struct executable *executable);
 

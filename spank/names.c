@@ -7,7 +7,7 @@
 #define SHORTEST_TEXT 6
 #define SHORTEST_WORD 4
 
-// What every program has of its compiler and its C library.
+// At most SKETCH_LEFT_OUT.
 static const char *const of_the_toolchain[] = {
     "_init",
     "_fini",
@@ -50,48 +50,57 @@ static const char *const of_the_toolchain[] = {
     "init",
 };
 
-static bool is_of_the_toolchain(const unsigned char *name, size_t size)
+// One byte more of FNV-1a, of 64 bits.
+static uint64_t continued(uint64_t number, unsigned char byte)
 {
-    for (size_t i = 0; i < sizeof of_the_toolchain / sizeof *of_the_toolchain; i++) {
-        if (strlen(of_the_toolchain[i]) == size && memcmp(of_the_toolchain[i], name, size) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return (number ^ byte) * 0x100000001B3;
 }
 
-// FNV-1a, of 64 bits.
-static uint64_t number_of(const unsigned char *name, size_t size)
-{
-    uint64_t number = 0xCBF29CE484222325;
-    for (size_t i = 0; i < size; i++) {
-        number = (number ^ name[i]) * 0x100000001B3;
-    }
-    return number;
-}
+static const uint64_t begun = 0xCBF29CE484222325;
 
+// A version begins with `@`, what a compiler adds with a dot. Read once: a large program has megabytes of names.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start)
 {
+    static const bool ends[256] = {['\0'] = true, ['@'] = true, ['.'] = true};
     if (start >= table->size) {
         return;
     }
     const unsigned char *name = table->at + start;
     const size_t room = table->size - (size_t)start;
+    uint64_t number = begun;
     size_t size = 0;
-    while (size < room && name[size] && name[size] != '@' && (name[size] != '.' || size == 0)) {
-        size++;
+    while (size < room && (!ends[name[size]] || (size == 0 && *name == '.'))) {
+        number = continued(number, name[size++]);
     }
+    size_t left_out = 0;
+    size_t end = size;
     if (size > 6 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 4, "_chk", 4) == 0) {
-        name += 2; // what _FORTIFY_SOURCE makes of a call
-        size -= 6;
+        left_out = 2; // what _FORTIFY_SOURCE makes of a call
+        end -= 4;
     } else if (size > 9 && memcmp(name, "__isoc", 6) == 0 && name[8] == '_') {
-        name += 9; // and a choice of the C standard
-        size -= 9;
+        left_out = 9; // and a choice of the C standard
     }
-    const uint64_t number = number_of(name, size);
-    if (size > 0 && number < numbers->beyond && !is_of_the_toolchain(name, size)) {
+    if (left_out > 0) {
+        number = begun;
+        for (size_t i = left_out; i < end; i++) {
+            number = continued(number, name[i]);
+        }
+    }
+    if (end > left_out) {
         lowest_add(numbers, number);
     }
+}
+
+void names_leave_out_common(struct lowest *numbers)
+{
+    uint64_t common[sizeof of_the_toolchain / sizeof *of_the_toolchain];
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+        common[i] = begun;
+        for (const char *byte = of_the_toolchain[i]; *byte; byte++) {
+            common[i] = continued(common[i], (unsigned char)*byte);
+        }
+    }
+    lowest_leave_out(numbers, common, sizeof common / sizeof *common);
 }
 
 static bool is_letter(unsigned char byte)

@@ -9,8 +9,11 @@
 #include "sketch.h"
 
 // Add the name that begins at `start` of a table of names, without its version or what a compiler has added; none where
-// there is no name, or it is every program's.
+// there is no name.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start);
+
+// Take out, once all are added, what every program has of its compiler and its C library.
+void names_leave_out_common(struct lowest *numbers);
 
 // Add the words of at least four letters in texts of at least six characters that a NUL ends.
 void names_add_words(struct lowest *numbers, const struct bytes *bytes);

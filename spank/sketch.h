@@ -9,11 +9,12 @@
 
 #define SKETCH_SIZE 32     // letters
 #define SKETCH_FEWEST 4    // items; of fewer there is no sketch
+#define SKETCH_LEFT_OUT 64 // items that may be taken out again
 #define SKETCH_ITEMS 4096u // that count: those with the lowest numbers, the same of every build
 
 // The lowest of the numbers that were added, each once.
 struct lowest {
-    uint64_t *items; // twice SKETCH_ITEMS
+    uint64_t *items;
     size_t count;
     uint64_t beyond; // which nothing counts any more
 };
@@ -22,6 +23,9 @@ struct lowest {
 int lowest_begin(struct lowest *lowest);
 void lowest_add(struct lowest *lowest, uint64_t item);
 void lowest_free(struct lowest *lowest);
+
+// Take these out, at most SKETCH_LEFT_OUT of them, once everything was added.
+void lowest_leave_out(struct lowest *lowest, const uint64_t *items, size_t count);
 
 // The sketch of what was added, "" of too few.
 void lowest_sketch(struct lowest *lowest, char sketch[SKETCH_SIZE + 1]);

@@ -7,8 +7,9 @@ For each number of records: a database, the daemon on it (`start_s`: from its st
 after the other. Four in five jobs are of codes that have records, one in five is a stranger's with a code that nobody
 tuned. Then 500 users who each submit once a second (`load_`, with 10,000 records; `load_lag_p99_ms` is the load
 generator's own delay). `cpu_ms` is what a decision costs the daemon's processor, with all that it writes; of the load
-too. Then linkage alone, with 10,000 records, and the same in recordlinkage; and how often it is right, as shares (0 to
-1). The last line is a JSON object.
+too. Then linkage alone, with 10,000 records, and the same in recordlinkage; how often it is right, as shares (0 to
+1); and what it takes to know programs by their files (see `bench.match.program_reading`). The last line is a JSON
+object; the exit status is 1 where a figure of these files is over its bound.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import click
 
+from bench.match import program_reading
 from bench.match.asked_daemon import cpu_s, one_after_another, question, rss_mib, start
 from bench.match.large_database import fill
 from bench.match.large_site import CLUSTER_NODES, Site
@@ -99,7 +101,10 @@ def main() -> None:
     told: dict[str, Any] = {key: {count: result[key] for count, result in results.items()} for key in by_count}
     told |= {key: value for result in results.values() for key, value in result.items() if key.startswith("load_")}
     told |= speedup(arguments.model, LOADED_RECORDS) | quality(arguments.model)
+    with tempfile.TemporaryDirectory() as directory:
+        told |= program_reading.measure(Path(directory))
     click.echo(json.dumps(told))
+    sys.exit(1 if told["beyond_bounds"] else 0)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from reprise.database.decisions import TOLD_AT
 from reprise.database.for_daemon import DaemonDatabase
+from reprise.eventlog import Throttle
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import told_entry
-from reprise.matcher.daemon.pending_writes import Unmade
+from reprise.matcher.daemon.pending_writes import Entry
 from reprise.matcher.daemon.program_files import ProgramFiles
 from reprise.matcher.daemon.told_programs import Told, ToldPrograms
 from reprise.matcher.daemon.turns import FairThreads
@@ -24,16 +27,22 @@ from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity, identity_in
 from reprise.matcher.wire import protocol
 
+log = logging.getLogger(__name__)
+
 LATEST = 1000
 """Decisions of a user that are looked through for what their jobs have told; it takes 10 ms."""
 
 
 class JobPrograms:
-    """Identifies the programs of jobs. `slow` threads do what takes long. For the loop's thread."""
+    """Identifies the programs of jobs. `slow` threads do what takes long, `put` has something written. For the loop's
+    thread."""
 
-    def __init__(self, basis: Basis, slow: FairThreads) -> None:
+    def __init__(self, basis: Basis, slow: FairThreads, put: Callable[[Entry], object]) -> None:
         self._basis = basis
         self._slow = slow
+        self._put = put
+        self._taking: set[asyncio.Future[None]] = set()
+        self._throttle = Throttle()
         self._files = ProgramFiles()
         self._told = ToldPrograms(self._stored)
 
@@ -62,14 +71,27 @@ class JobPrograms:
         """Return what the job that has just started is asked about."""
         return self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" else None
 
-    async def take(self, told: protocol.Identity, uid: int) -> Unmade | None:
-        """Take what a job tells, and return what is to be written of it; nothing where it was not asked."""
-        if told.script is None:
-            identity = ProgramIdentity(told.build_id, told.functions, told.imports, told.contents)
-        else:
-            identity = await self._slow.run(uid, identity_of_script, told.script)
-        taken = self._told.take(told.decision, uid, identity)
-        return Unmade(uid, 0, partial(told_entry, told.decision, uid, vars(identity), taken.at)) if taken else None
+    def take(self, told: protocol.Identity, uid: int) -> None:
+        """Take what a job tells, where it was asked. It does not wait until that is understood: a script takes 5 ms."""
+        path = self._told.answered(told.decision, uid)
+        if path is not None:
+            taking = asyncio.ensure_future(self._take(told, uid, path))
+            self._taking.add(taking)
+            taking.add_done_callback(self._taking.discard)
+
+    async def _take(self, told: protocol.Identity, uid: int, path: str) -> None:
+        try:
+            identity = await self._understood(told, uid)
+        except Exception as error:  # a defect costs this one answer
+            self._throttle.warning(log, "not-identified", error=repr(error))
+            return
+        at = self._told.remember(uid, path, identity).at
+        self._put(told_entry(told.decision, uid, vars(identity), at))
+
+    async def _understood(self, told: protocol.Identity, uid: int) -> ProgramIdentity:
+        if told.script is not None:
+            return await self._slow.run(uid, identity_of_script, told.script)
+        return ProgramIdentity(told.build_id, told.functions, told.imports, told.contents)
 
     def _stored(self, uid: int, since: float) -> Sequence[Told]:
         with DaemonDatabase.open(self._basis.config.database.path, read_only=True) as database:

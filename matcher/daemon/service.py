@@ -90,7 +90,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
-        self._programs = JobPrograms(basis, self._slow)
+        self._programs = JobPrograms(basis, self._slow, put)
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
         self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
         self._trusted = (0, os.geteuid())
@@ -125,7 +125,7 @@ class Service:
             if isinstance(request, protocol.Decide):
                 return await self._decide(request, uid, begun, len(body))
             if isinstance(request, protocol.Outcome | protocol.Identity):
-                return await self._heard(request, uid)
+                return self._heard(request, uid)
             if isinstance(request, protocol.Forward):
                 return await self._forward(request, uid, len(body)), None
             if isinstance(request, protocol.Explain | protocol.Preview):
@@ -210,11 +210,10 @@ class Service:
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 
-    async def _heard(
-        self, told: protocol.Outcome | protocol.Identity, uid: int
-    ) -> tuple[dict[str, Any], Unmade | None]:
+    def _heard(self, told: protocol.Outcome | protocol.Identity, uid: int) -> tuple[dict[str, Any], Unmade | None]:
         if isinstance(told, protocol.Identity):
-            return protocol.ok_reply(), await self._programs.take(told, uid)
+            self._programs.take(told, uid)
+            return protocol.ok_reply(), None
         if uid in self._trusted and not self._reported.take(told.job.uid, 1):
             return self._not_now(told.job.uid), None
         return self._outcome(told, uid)

@@ -105,13 +105,17 @@ class ToldPrograms:
         wanted.is_asked = True
         return wanted.path
 
-    def take(self, decision: str, uid: int, identity: ProgramIdentity) -> Told | None:
-        """Remember an answer and return it; None where this user was not asked about this decision."""
+    def answered(self, decision: str, uid: int) -> str | None:
+        """Return the path that this user's job was asked about, once; None where it was not."""
         wanted = self._wanted.get(decision)
         if wanted is None or wanted.uid != uid or not wanted.is_asked:
             return None
         del self._wanted[decision]
-        told = Told(wanted.path, identity, self._clock())
+        return wanted.path
+
+    def remember(self, uid: int, path: str, identity: ProgramIdentity) -> Told:
+        """Take an answer."""
+        told = Told(path, identity, self._clock())
         self._remember(uid, told)
         return told
 

@@ -68,11 +68,19 @@ def sources() -> list[Path]:
     return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
+def without_slurm() -> list[Path]:
+    """Those sources of the plugin that need nothing of Slurm's."""
+    of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "options", "plugin", "submit")]
+    return [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
+
+
 def fallback() -> list[Path]:
     """Of the program for sites without the plugin, as its Makefile has them."""
-    of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "options", "plugin", "submit")]
-    shared = [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
-    return [*shared, *sorted((SPANK / "fallbacks").glob("*.c")), *(HERE / f"{name}.c" for name in ("armed", "failing"))]
+    return [
+        *without_slurm(),
+        *sorted((SPANK / "fallbacks").glob("*.c")),
+        *(HERE / f"{name}.c" for name in ("armed", "failing")),
+    ]
 
 
 def build_all(directory: Path) -> None:

@@ -4,12 +4,14 @@ cost."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ import pytest
 from reprise.matcher.identity.elf_file import MAGIC
 from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.submission.program_identity import ProgramIdentity
+from tests.fuzz.harnesses import SEEDS
+from tests.hung_filesystem import can_be_mounted, hung_filesystem
 from tests.ordinary_user import AS_ORDINARY_USER, UID
 from tests.spank.conftest import Played, Probe, Stub
 from tests.spank.daemon import FakeDaemon
@@ -40,14 +44,15 @@ def parts(identity: ProgramIdentity) -> list[Any]:
     return [identity.build_id, identity.functions, identity.imports, identity.contents, 0]
 
 
-def is_elf(path: Path) -> bool:
+def is_small_elf(path: Path) -> bool:
+    """Of a larger one, the names may be more than the plugin reads."""
     with path.open("rb") as file:
-        return path.is_file() and file.read(4) == MAGIC
+        return path.stat().st_size < 4 << 20 and file.read(4) == MAGIC
 
 
 def test_the_plugin_reads_an_executable_as_the_daemon_does(probe: Probe) -> None:
-    found = (path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and is_elf(path))
-    libraries = (path for path in sorted(Path(sys.prefix).rglob("*.so")) if is_elf(path))
+    found = (path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and is_small_elf(path))
+    libraries = (path for path in sorted(Path(sys.prefix).rglob("*.so")) if is_small_elf(path))
     paths = [*islice(found, 60), *islice(libraries, 10)]
     assert len(paths) > 40
     assert probed(probe, paths) == [parts(by_the_daemon(path)) for path in paths]
@@ -86,6 +91,15 @@ def test_a_damaged_file_is_read_or_refused(probe: Probe, tmp_path: Path) -> None
         assert found == daemons or daemons == parts(ProgramIdentity())
 
 
+def test_odd_files_are_read_as_the_daemon_does_or_refused(probe: Probe, tmp_path: Path) -> None:
+    paths = [Path(shutil.copy(seed, tmp_path)) for seed in sorted((SEEDS / "identity").iterdir())]
+    assert len(paths) > 20
+    for path, found in zip(paths, probed(probe, paths), strict=True):
+        path.chmod(0o755)
+        read = parts(by_the_daemon(path))
+        assert found in (None, read) or found[-1] > 0 or read == parts(ProgramIdentity()), path.name
+
+
 def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
@@ -99,6 +113,26 @@ def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     paths = [*(tmp_path / name for name in names), Path("/dev/zero"), Path("/proc/self/mem")]
     assert probed(probe, paths) == [None] * len(paths)
     assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", 0]]
+
+
+def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp_path: Path) -> None:
+    """Tables are as large as may be, in a file that is mostly a hole."""
+    assert probed(probe, [with_sizes(tmp_path / "shared", {3: 1 << 30})]) == [None]
+    path = with_sizes(tmp_path / "own", {2: 1 << 30})
+    ((build_id, functions, *_),) = probed(probe, [path])
+    assert build_id == by_the_daemon(path).build_id and functions == ""
+
+
+def with_sizes(path: Path, sizes: Mapping[int, int]) -> Path:
+    """An executable whose sections, by number, have these sizes."""
+    whole = bytearray(elf("<", True))
+    headers = int.from_bytes(whole[40:48], "little")
+    for number, size in sizes.items():
+        whole[headers + 64 * number + 32 : headers + 64 * number + 40] = size.to_bytes(8, "little")
+    path.write_bytes(whole)
+    os.truncate(path, 2 << 30)
+    path.chmod(0o755)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -187,6 +221,12 @@ def test_nothing_is_read_as_root(stub: Stub, daemon: FakeDaemon, program: Path) 
     assert kinds(daemon) == ["outcome"]
 
 
+def test_a_reading_that_is_interrupted_goes_on(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    daemon.identify = str(program)
+    begin(of_a_user, own={"FAIL_CALL": "pread", "FAIL_AT": "2", "FAIL_ERRNO": str(errno.EINTR)})
+    assert kinds(daemon) == ["outcome", "identity"]
+
+
 @pytest.mark.parametrize("name", ["gone", "fifo", "."])
 def test_a_program_that_cannot_be_read_costs_nothing(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path, name: str
@@ -205,6 +245,23 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
     assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 20 + SLACK_MS
 
 
+@pytest.mark.skipif(not can_be_mounted(), reason="mounts a file system")
+def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_job(
+    of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path
+) -> None:
+    """The child that waits there cannot be killed; it holds the output of what it is a copy of until that is over."""
+    place = tmp_path / "hung"
+    place.mkdir()
+    daemon.identify = str(place / "solver")
+    with hung_filesystem(place) as answers:
+        timer = threading.Timer(2.0, answers.set)
+        timer.start()
+        played = begin(of_a_user)
+        timer.join()
+    assert kinds(daemon) == ["outcome"]
+    assert 40 - 3 <= sum(elapsed for _, _, elapsed in played.calls) < 40 + SLACK_MS
+
+
 @pytest.mark.parametrize("name", ["setresuid", "setresgid", "fork", "socketpair"])
 def test_who_cannot_be_the_user_for_good_reads_nothing(
     of_a_user: Stub, daemon: FakeDaemon, program: Path, name: str
@@ -212,6 +269,25 @@ def test_who_cannot_be_the_user_for_good_reads_nothing(
     daemon.identify = str(program)
     begin(of_a_user, own={"FAIL_CALL": name, "FAIL_AT": "1"})
     assert kinds(daemon) == ["outcome"]
+
+
+@pytest.mark.slow
+def test_an_allocation_that_fails_costs_the_answer_at_most(
+    binaries: Path, of_a_user: Stub, program: Path, tmp_path: Path
+) -> None:
+    """What json-c has no memory for it leaves out: the daemon refuses most of that."""
+    of_a_user.program = binaries / "stub_oom"
+    script = tmp_path / "run.py"
+    script.write_text("import numpy\n")
+    with FakeDaemon(of_a_user.socket).listening() as daemon:
+        for path, most in ((program, 260), (script, 200)):
+            daemon.identify = str(path)
+            for at in range(1, most):
+                begin(of_a_user, own={"FAIL_AT": str(at)})
+    program.chmod(0o755)
+    told = [one.message for one in daemon.of_kind("identity")]
+    assert {one.get("contents") for one in told} == {by_the_daemon(program).contents, None}
+    assert "import numpy\n" in {one.get("script") for one in told}
 
 
 @pytest.mark.parametrize("name", ["malloc", "calloc", "stat", "fstat", "open", "pread"])

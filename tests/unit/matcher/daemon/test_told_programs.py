@@ -49,7 +49,8 @@ def test_an_answer_counts_for_the_same_user_and_path_alone() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, PATH)
     assert programs.path_to_ask("d-1", ALICE) == PATH
-    assert programs.take("d-1", ALICE, BUILD) == Told(PATH, BUILD, NOW)
+    assert programs.answered("d-1", ALICE) == PATH
+    assert programs.remember(ALICE, PATH, BUILD) == Told(PATH, BUILD, NOW)
     assert known(programs) == BUILD.build_id
     assert known(programs, BOB) == ""
     assert known(programs, job=dataclasses.replace(JOB, path="/work/b.out")) == ""
@@ -69,12 +70,11 @@ def test_only_the_jobs_user_is_asked_and_once() -> None:
 def test_who_was_not_asked_is_not_believed() -> None:
     programs = told_programs()
     programs.want("d-1", ALICE, PATH)
-    assert programs.take("d-1", ALICE, BUILD) is None
+    assert programs.answered("d-1", ALICE) is None
     assert programs.path_to_ask("d-1", ALICE)
-    assert programs.take("d-1", BOB, BUILD) is None
-    assert programs.take("d-2", ALICE, BUILD) is None
-    assert programs.take("d-1", ALICE, BUILD)
-    assert programs.take("d-1", ALICE, BUILD) is None, "an answer is taken once"
+    assert [programs.answered("d-1", BOB), programs.answered("d-2", ALICE)] == [None, None]
+    assert programs.answered("d-1", ALICE) == PATH
+    assert programs.answered("d-1", ALICE) is None, "an answer is taken once"
 
 
 def test_a_program_is_asked_about_again_once_its_answer_is_no_longer_fresh() -> None:
@@ -114,9 +114,7 @@ def test_what_is_loaded_late_does_not_replace_what_was_told_meanwhile() -> None:
     async def play() -> None:
         programs = ToldPrograms(waits, Clock(), wait_s=0.01)
         assert await programs.identified(JOB, ALICE) == JOB
-        programs.want("d-1", ALICE, PATH)
-        programs.path_to_ask("d-1", ALICE)
-        programs.take("d-1", ALICE, BUILD)
+        programs.remember(ALICE, PATH, BUILD)
         goes_on.set()
         while not programs._loading[ALICE].done():
             await asyncio.sleep(0.01)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a job waits that is asked who its program is: `identify_time ENDPOINT PATH COUNT` prints microseconds, a
+// line each. Not to be run as root, who is not asked.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../spank/identify.h"
+#include "../../spank/settings.h"
+
+static void complain(const char *problem)
+{
+    fprintf(stderr, "%s\n", problem);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    static struct settings settings;
+    if (argc != 4) {
+        complain("identify_time ENDPOINT PATH COUNT");
+    }
+    settings_read(&settings, 1, argv + 1, complain);
+    for (long left = strtol(argv[3], NULL, 10); left > 0; left--) {
+        const nanoseconds begun = monotonic_now();
+        identify(&settings.matcher, deadline_in_ms(settings.deadline_ms), "d-1", argv[2]);
+        printf("%.1f\n", (double)(monotonic_now() - begun) / 1e3);
+    }
+    return 0;
+}

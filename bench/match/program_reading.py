@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it takes to know programs by their files: a job that is asked, on its node, and decisions, in the daemon.
+
+Files are in memory, as those of a program are that is about to run. What is over its bound is in `beyond_bounds`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.match.asked_daemon import one_after_another
+from bench.quantile import quantile
+from bench.recognition.masked_names import model
+from reprise.matcher.calibration.model_file import text
+from reprise.matcher.wire import protocol
+from tests.hung_filesystem import can_be_mounted, hung_filesystem
+from tests.ordinary_user import AS_ORDINARY_USER
+from tests.spank.conftest import FLAGS, VERSION, without_slurm
+from tests.unit.matcher_daemon import Daemon, request
+from tests.waiting import wait_for
+
+ASKED = 300  # times that a job is asked about each kind of file
+HUNG = 20  # and about one that never comes
+PROGRAMS = 300  # of this host, that decisions are about
+MOST_FUNCTIONS = 48_000  # whose names are within the 4 MiB that the plugin reads
+LARGE_MIB, LARGE_FUNCTIONS = 200, 400_000
+JOB_MS, LATE_MS = 20.0, 50.0
+"""What a job may wait for its program to be read: the plugin's 20 ms; where it is given up then, 20 ms more for the
+reader to end, and what else it takes."""
+LATE = ("most", "hung")
+DECISION_MS = 25.0
+"""A decision's 20 ms for a file, and what else it takes."""
+
+
+def measure(directory: Path) -> dict[str, Any]:
+    """All of it, by a daemon of its own. Keys that end in `_ms` are milliseconds."""
+    file = directory / "model.toml"
+    file.write_text(text(model()))
+    daemon = Daemon(directory, f'model = "{file}"')
+    daemon.start()
+    try:
+        result = _asked_jobs(daemon, directory) | _decisions(daemon, directory)
+    finally:
+        daemon.stop()
+    beyond = [key for key, value in result.items() if key.endswith("_p99_ms") and value > _bound_of(key)]
+    told = {**result, "beyond_bounds": beyond}
+    click.echo(json.dumps(told))
+    return told
+
+
+def _bound_of(key: str) -> float:
+    if key.startswith("program_"):
+        return DECISION_MS
+    return LATE_MS if any(kind in key for kind in LATE) else JOB_MS
+
+
+def _summary(name: str, took: list[float]) -> dict[str, float]:
+    return {f"{name}_p50_ms": round(statistics.median(took), 2), f"{name}_p99_ms": round(quantile(took, 0.99), 2)}
+
+
+# --- on the node
+
+
+def _asked_jobs(daemon: Daemon, directory: Path) -> dict[str, float]:
+    program = directory / "identify_time"
+    sources = [*without_slurm(), Path(__file__).with_name("identify_time.c")]
+    words = ["cc", *FLAGS, "-O2", VERSION, *map(str, sources), "-o", str(program), "-ljson-c", "-lmunge"]
+    subprocess.run(words, check=True)
+    result: dict[str, float] = {}
+    with _files(directory) as files:
+        for kind, path in files.items():
+            count = HUNG if kind == "hung" else ASKED
+            command = [*AS_ORDINARY_USER, str(program), f"endpoint=unix:{daemon.socket}", str(path), str(count)]
+            with tempfile.TemporaryFile() as told:  # no pipe: a child that a file system holds would keep it open
+                subprocess.run(command, check=True, stdout=told)
+                told.seek(0)
+                result |= _summary(f"job_asked_{kind}", [float(line) / 1e3 for line in told])
+    return result
+
+
+@contextlib.contextmanager
+def _files(directory: Path) -> Iterator[Mapping[str, Path]]:
+    """What a job may be asked about, by kind."""
+    kinds = ("executable", "most", "large", "script", "fifo", "directory", "gone")
+    files = {kind: directory / kind for kind in kinds}
+    shutil.copy("/usr/bin/env", files["executable"])
+    _make_executable(files["most"], MOST_FUNCTIONS, 1)
+    _make_executable(files["large"], LARGE_FUNCTIONS, LARGE_MIB)
+    files["script"].write_text("import numpy\n" + "field = advance(field, step)\n" * 3000)
+    os.mkfifo(files["fifo"])
+    files["directory"].mkdir()
+    if not can_be_mounted():
+        yield files
+        return
+    place = directory / "hung"
+    place.mkdir()
+    with hung_filesystem(place):
+        yield {**files, "hung": place / "solver"}
+
+
+def _make_executable(path: Path, functions: int, mib: int) -> None:
+    """With so many functions, of names as C++ has them, and so much data."""
+    source = path.with_suffix(".s")
+    names = (f"_ZN5model{number % 977:03}Lattice7advanceERKSt6vectorIdE{number}" for number in range(functions))
+    with source.open("w") as file:
+        file.writelines(f".globl {name}\n.type {name},@function\n{name}: nop\n" for name in names)
+        file.write(f".data\n.fill {mib << 17}, 8, 1\n")
+    subprocess.run(["as", "-o", str(path), str(source)], check=True)
+    source.unlink()
+
+
+# --- in the daemon
+
+
+def _decisions(daemon: Daemon, directory: Path) -> dict[str, float]:
+    """About programs that are read for the decision, those that were read before, and those that jobs have told of."""
+    executables = [path for path in sorted(Path("/usr/bin").iterdir()) if path.is_file() and not path.is_symlink()]
+    frames = [_frame(path) for path in executables[:PROGRAMS]]
+    closed = directory / "closed"
+    shutil.copy("/usr/bin/env", closed)
+    closed.chmod(0o700)
+    result = _summary("program_first", one_after_another(daemon, frames))
+    result |= _summary("program_again", one_after_another(daemon, frames))
+    _tell(daemon, closed)
+    return result | _summary("program_told", one_after_another(daemon, [_frame(closed)] * PROGRAMS))
+
+
+def _frame(program: Path) -> bytes:
+    return protocol.frame(request(f"#!/bin/sh\nsrun {program} in.dat\n"), protocol.REQUEST_LIMIT)
+
+
+def _tell(daemon: Daemon, program: Path) -> None:
+    """As a job does that has started; while a file of its user's is late, none is asked."""
+
+    def asked() -> str:
+        decision: str = daemon.ask(request(f"#!/bin/sh\nsrun {program} in.dat\n"))["id"]
+        job = {"id": 7, "array_task": None, "uid": os.geteuid()}
+        started = {"state": "started", "decision": decision, "verdict": "none", "applied": 0, "job": job}
+        return decision if daemon.ask({"v": 1, "kind": "outcome", **started}).get("identify") else ""
+
+    decision = wait_for("the question", asked)
+    daemon.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})
