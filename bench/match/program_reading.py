@@ -27,8 +27,8 @@ from reprise.matcher.wire import protocol
 from tests.hung_filesystem import can_be_mounted, hung_filesystem
 from tests.ordinary_user import AS_ORDINARY_USER
 from tests.spank.conftest import FLAGS, VERSION, without_slurm
+from tests.unit.asked_jobs import asked_about
 from tests.unit.matcher_daemon import Daemon, request
-from tests.waiting import wait_for
 
 ASKED = 300  # times that a job is asked about each kind of file
 HUNG = 20  # and about one that never comes
@@ -141,13 +141,6 @@ def _frame(program: Path) -> bytes:
 
 
 def _tell(daemon: Daemon, program: Path) -> None:
-    """As a job does that has started; while a file of its user's is late, none is asked."""
-
-    def asked() -> str:
-        decision: str = daemon.ask(request(f"#!/bin/sh\nsrun {program} in.dat\n"))["id"]
-        job = {"id": 7, "array_task": None, "uid": os.geteuid()}
-        started = {"state": "started", "decision": decision, "verdict": "none", "applied": 0, "job": job}
-        return decision if daemon.ask({"v": 1, "kind": "outcome", **started}).get("identify") else ""
-
-    decision = wait_for("the question", asked)
+    """As a job does that has started."""
+    decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun {program} in.dat\n"))
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})

@@ -51,7 +51,8 @@ def run(load_config: Callable[[], Config]) -> None:
     config = basis.config
     metrics = _metrics(config)
     queue = Queue()
-    service = Service(basis, queue.put, metrics=metrics)
+    quiet = Quiet(queue)
+    service = Service(basis, queue.put, quiet.put, metrics=metrics)
     journal = Journal(
         config.database.path,
         queue,
@@ -76,7 +77,7 @@ def run(load_config: Callable[[], Config]) -> None:
             for one in background:
                 one.start()
             try:
-                runner.run(_serve(config, service, journal, Quiet(queue), metrics, listener, over_tcp))
+                runner.run(_serve(config, service, journal, quiet, metrics, listener, over_tcp))
             finally:
                 for one in background:
                     one.stop()

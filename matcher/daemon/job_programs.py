@@ -6,41 +6,36 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
-from reprise.database.decisions import TOLD_AT
 from reprise.database.for_daemon import DaemonDatabase
 from reprise.eventlog import Throttle
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import told_entry
-from reprise.matcher.daemon.pending_writes import Entry
+from reprise.matcher.daemon.pending_writes import Unmade
 from reprise.matcher.daemon.program_files import ProgramFiles
-from reprise.matcher.daemon.told_programs import Told, ToldPrograms
+from reprise.matcher.daemon.told_programs import ToldPrograms
 from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.decision.decide import Question
 from reprise.matcher.identity.identify import identity_of_script
 from reprise.matcher.submission import parse
-from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import UNKNOWN, ProgramIdentity, identity_in
+from reprise.matcher.support.told_identities import Told, told_identities
 from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
 
-LATEST = 1000
-"""Decisions of a user that are looked through for what their jobs have told; it takes 10 ms."""
-
 
 class JobPrograms:
-    """Identifies the programs of jobs. `slow` threads do what takes long, `put` has something written. For the loop's
-    thread."""
+    """Identifies the programs of jobs. `slow` threads do what takes long, `put_later` has something written behind all
+    that its user's requests have had written. For the loop's thread."""
 
-    def __init__(self, basis: Basis, slow: FairThreads, put: Callable[[Entry], object]) -> None:
+    def __init__(self, basis: Basis, slow: FairThreads, put_later: Callable[[Unmade], object]) -> None:
         self._basis = basis
         self._slow = slow
-        self._put = put
+        self._put_later = put_later
         self._taking: set[asyncio.Future[None]] = set()
         self._throttle = Throttle()
         self._files = ProgramFiles()
@@ -86,18 +81,13 @@ class JobPrograms:
             self._throttle.warning(log, "not-identified", error=repr(error))
             return
         at = self._told.remember(uid, path, identity).at
-        self._put(told_entry(told.decision, uid, vars(identity), at))
+        self._put_later(Unmade(uid, 0, partial(told_entry, told.decision, uid, vars(identity), at)))
 
     async def _understood(self, told: protocol.Identity, uid: int) -> ProgramIdentity:
         if told.script is not None:
             return await self._slow.run(uid, identity_of_script, told.script)
         return ProgramIdentity(told.build_id, told.functions, told.imports, told.contents)
 
-    def _stored(self, uid: int, since: float) -> Sequence[Told]:
+    def _stored(self, uid: int, now: float) -> Sequence[Told]:
         with DaemonDatabase.open(self._basis.config.database.path, read_only=True) as database:
-            return [_told(metadata) for metadata in database.told_programs(uid, since, LATEST)]
-
-
-def _told(metadata: Mapping[str, Any]) -> Told:
-    job = JobMetadata.from_json(metadata)
-    return Told(program_file(job), identity_in(job), float(metadata[TOLD_AT]))
+            return told_identities(database, uid, now)

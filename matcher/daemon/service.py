@@ -72,12 +72,13 @@ def _is_trusted(uid: int) -> bool:
 
 class Service:
     """Answers requests from what `basis` holds. `put` queues an entry that must be written before its request is
-    answered."""
+    answered, `put_later` one that is known only after that."""
 
     def __init__(
         self,
         basis: Basis,
         put: Callable[[Entry], object],
+        put_later: Callable[[Unmade], object],
         *,
         clock: Callable[[], float] = time.time,
         metrics: Metrics | None = None,
@@ -90,7 +91,7 @@ class Service:
         self._throttle = Throttle()
         self._slow = FairThreads(SLOW_THREADS, 1, "linkage")
         self._looking_up = FairThreads(NAME_THREADS, 1, "names")
-        self._programs = JobPrograms(basis, self._slow, put)
+        self._programs = JobPrograms(basis, self._slow, put_later)
         self._asked = Allowance(ASKED_AT_ONCE, ASKED_PER_S)
         self._reported = Allowance(REPORTED_AT_ONCE, REPORTED_PER_S)
         self._trusted = (0, os.geteuid())

@@ -21,12 +21,11 @@ from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import ProgramIdentity
+from reprise.matcher.support.told_identities import OLDEST_S, Told
 from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
 
-OLDEST_S = 30 * 86_400.0
-"""Seconds for which an answer counts. A program that nobody has run for a month has mostly been built anew."""
 FRESH_S = 600.0
 """Seconds after an answer in which its program is not asked about again, so that the jobs of a campaign do not each
 read the file."""
@@ -36,15 +35,6 @@ KNOWN = 16_384
 """Answers that are kept in memory, the newest: 10 MiB."""
 THREADS = 2
 """That load a user's earlier answers from the database, once for each user."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """An answer: who the program at `path` is, and when that was said, in Unix seconds."""
-
-    path: str
-    identity: ProgramIdentity
-    at: float
 
 
 @dataclass
@@ -57,7 +47,7 @@ class _Wanted:
 class ToldPrograms:
     """Remembers what to ask, and what was answered. For the loop's thread.
 
-    `stored` returns a user's answers since a time, oldest first; it is called in a thread, once for each user.
+    `stored` returns a user's answers that count at a time, oldest first; it is called in a thread, once for each user.
     """
 
     def __init__(
@@ -126,7 +116,7 @@ class ToldPrograms:
 
     async def _load(self, uid: int) -> None:
         try:
-            found = await self._threads.run(uid, self._stored, uid, self._clock() - OLDEST_S)
+            found = await self._threads.run(uid, self._stored, uid, self._clock())
         except Exception as error:  # costs the user's earlier answers, and no decision
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return

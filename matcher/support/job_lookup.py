@@ -17,6 +17,9 @@ from reprise.matcher.errors import DaemonUnreachableError, MatcherError, Nothing
 from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.linkage.linkage_model import LinkageError, Model
 from reprise.matcher.submission import parse
+from reprise.matcher.submission.metadata import JobMetadata
+from reprise.matcher.submission.program_file import program_file
+from reprise.matcher.submission.program_identity import UNKNOWN, identity_in
 from reprise.matcher.support import asking_daemon, job_story, slurm_job, staff
 from reprise.matcher.support.explanation import silence_text, unknown_text, waiting_text
 from reprise.matcher.support.hidden_words import hide
@@ -24,6 +27,7 @@ from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Story, check_name
 from reprise.matcher.support.slurm_job import submit_time, user, waits
 from reprise.matcher.support.staff import Reader
+from reprise.matcher.support.told_identities import told_identities
 
 SLURM_CLOCK_S = 1.0
 """Slurm gives whole seconds: a job was submitted at some moment of the one that it names."""
@@ -115,13 +119,21 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
-    """What a script would be given now; nothing is logged. Its program's file is read as the daemon reads it."""
+    """What a script would be given now; nothing is logged. Its program is identified as the daemon does it."""
     known = knowledge(database, config)
     if config.matcher.identity and known.engine.model.compares_program_files:
-        job = parse(question.submission, user=question.user, submit_time=question.at)
-        job = Identifier().identified(job, time.monotonic() + READING_S)
-        question = dataclasses.replace(question, metadata=job)
+        question = dataclasses.replace(question, metadata=_identified(database, question))
     return imagined(database, question, known, policy_of(config))
+
+
+def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
+    """The job with its program's identity, by its file, else by what an earlier job of the same user has told."""
+    job = parse(question.submission, user=question.user, submit_time=question.at)
+    found = Identifier().identified(job, time.monotonic() + READING_S)
+    if identity_in(found) != UNKNOWN or not program_file(job):
+        return found
+    told = [one for one in told_identities(database, question.uid, question.at) if one.path == program_file(job)]
+    return dataclasses.replace(job, **vars(told[-1].identity)) if told else job
 
 
 def script_from_daemon(config: Config, question: Question, why_not_read: Exception) -> Story:

@@ -58,7 +58,7 @@ def service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Service:
     monkeypatch.setattr(service_module, "REPORTED_AT_ONCE", 3)
     monkeypatch.setattr(service_module, "ASKED_PER_S", 0)
     monkeypatch.setattr(service_module, "REPORTED_PER_S", 0)
-    return Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+    return Service(Basis(lambda: load_config(daemon.config)), Queue().put, Queue().put_unmade)
 
 
 def asked(service: Service, uid: int, message: dict[str, Any], times: int = 1) -> list[str]:

@@ -317,7 +317,7 @@ def test_a_request_that_takes_long_keeps_nobody_waiting(
 
     monkeypatch.setattr(service_module, "answered", decide_late)
     basis = Basis(lambda: load_config(daemon.config))
-    service = service_module.Service(basis, Queue().put)
+    service = service_module.Service(basis, Queue().put, Queue().put_unmade)
     basis.use_records([text_of(mine(id=1))])
 
     async def both() -> dict[str, Any]:
@@ -351,7 +351,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
     def broken(*_: Any) -> Decided:
         raise ZeroDivisionError
 
-    service = service_module.Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+    service = service_module.Service(Basis(lambda: load_config(daemon.config)), Queue().put, Queue().put_unmade)
     with monkeypatch.context() as patch:
         patch.setattr(service_module, "answered", broken)
         reply, entry = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))
@@ -362,7 +362,7 @@ def test_a_defect_in_deciding_costs_one_answer(daemon: Daemon, monkeypatch: pyte
 
 def test_a_record_that_cannot_be_read_is_left_out(daemon: Daemon) -> None:
     basis = Basis(lambda: load_config(daemon.config))
-    service = service_module.Service(basis, Queue().put)
+    service = service_module.Service(basis, Queue().put, Queue().put_unmade)
     wrong = [record(id=2, metadata={"users": "x"}), record(id=3, metadata={"options": [1]})]
     basis.use_records(map(text_of, [mine(id=1), *wrong]))
     reply, _ = asyncio.run(service.answer(json.dumps(request()).encode(), os.getuid()))

@@ -9,12 +9,13 @@ import shutil
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from reprise.matcher.daemon.told_programs import FRESH_S, OLDEST_S, WANTED, Told, ToldPrograms
+from reprise.matcher.daemon.told_programs import FRESH_S, WANTED, ToldPrograms
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_identity import ProgramIdentity
+from reprise.matcher.support.told_identities import OLDEST_S, Told
 from reprise.matcher.wire import protocol
+from tests.unit.asked_jobs import asked_about, started
 from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher.daemon.test_program_files import stored
 from tests.unit.matcher_daemon import Daemon, request
@@ -144,15 +145,6 @@ def test_only_the_newest_decisions_are_remembered() -> None:
     assert programs.path_to_ask("d-1", ALICE) == PATH
 
 
-def outcome(decision: str, **changes: Any) -> dict[str, Any]:
-    job = {"id": 7, "array_task": None, "uid": 0}
-    return {
-        **{"v": 1, "kind": "outcome", "state": "started", "decision": decision, "verdict": "none", "applied": 0},
-        **{"job": job},
-        **changes,
-    }
-
-
 def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:
     """The daemon cannot read the program: not everybody may."""
     program = tmp_path / "a.out"
@@ -161,10 +153,8 @@ def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: 
     asked = request(f"#!/bin/sh\nmpirun {program}\n")
     daemon.configure(comparing_files(tmp_path / "files.toml"))
     daemon.start()
-    first = daemon.ask(asked)["id"]
-    assert stored(daemon, first)["contents"] == ""
-    assert daemon.ask(outcome(first, state="step", present=0)) == {"v": 1, "kind": "ok"}
-    assert daemon.ask(outcome(first)) == {"v": 1, "kind": "ok", "identify": str(program)}
+    first = asked_about(daemon, program, asked)
+    assert daemon.ask(started(first)) == {"v": 1, "kind": "ok"}, "once"
     told = {"build_id": 20 * "ab", "functions": 32 * "f", "imports": "", "contents": 32 * "c"}
     assert daemon.ask({"v": 1, "kind": "identity", "decision": first, **told}) == {"v": 1, "kind": "ok"}
     wait_for("what was told", lambda: "told_at" in stored(daemon, first))
@@ -174,9 +164,20 @@ def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: 
         for found in (stored(daemon, first), stored(daemon, second)):
             assert {name: found[name] for name in told} == told
         assert "told_at" not in stored(daemon, second), "it was not this job that told"
-        assert daemon.ask(outcome(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
+        assert daemon.ask(started(second)) == {"v": 1, "kind": "ok"}, "it was told just now"
         daemon.stop()
         daemon.start()
+
+
+def test_only_a_start_is_asked_about_a_program(daemon: Daemon, tmp_path: Path) -> None:
+    program = tmp_path / "a.out"
+    shutil.copy("/usr/bin/env", program)
+    program.chmod(0o700)
+    daemon.configure(comparing_files(tmp_path / "files.toml"))
+    daemon.start()
+    decision = daemon.ask(request(f"#!/bin/sh\nmpirun {program}\n"))["id"]
+    for state in ({"state": "step", "present": 0}, {"state": "ended", "elapsed_s": 1.0, "exit_status": 0}):
+        assert daemon.ask(started(decision, **state)) == {"v": 1, "kind": "ok"}
 
 
 def test_a_script_is_told_as_text_and_kept_as_sketches(daemon: Daemon, tmp_path: Path) -> None:
@@ -185,8 +186,7 @@ def test_a_script_is_told_as_text_and_kept_as_sketches(daemon: Daemon, tmp_path:
     program.chmod(0o700)
     daemon.configure(comparing_files(tmp_path / "files.toml"))
     daemon.start()
-    decision = daemon.ask(request(f"#!/bin/sh\nsrun python {program}\n"))["id"]
-    assert daemon.ask(outcome(decision))["identify"] == str(program)
+    decision = asked_about(daemon, program, request(f"#!/bin/sh\nsrun python {program}\n"))
     text = "import numpy\nimport scipy\nimport h5py\nimport mpi4py\n" + "step(one, two, three)\n" * 9
     daemon.ask({"v": 1, "kind": "identity", "decision": decision, "script": text})
     wait_for("what was told", lambda: stored(daemon, decision)["contents"])

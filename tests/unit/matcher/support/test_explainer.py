@@ -43,6 +43,7 @@ from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import ask, explain_request, preview_request
 from tests.nobody import as_nobody
+from tests.unit.asked_jobs import asked_about
 from tests.unit.cli.test_match import decision
 from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher.support.test_hidden_words import alices
@@ -238,6 +239,25 @@ def test_the_file_of_a_scripts_program_is_read_as_for_a_decision(site: Daemon, p
     assert contents[0] == contents[1] != ""
 
 
+def test_of_a_script_it_is_known_what_a_job_has_told_about_its_program(site: Daemon, place: Path) -> None:
+    site.stop()
+    site.configure(comparing_files(place / "files.toml"))
+    site.start()
+    (place / "closed.py").write_text("import numpy\n")
+    (place / "closed.py").chmod(0o700)
+    path = place / "tells.sh"
+    path.write_text(f"#!/bin/bash\nsrun python {place}/closed.py\n")
+    decision = asked_about(site, place / "closed.py", request(path.read_text()))
+    site.ask({"v": 1, "kind": "identity", "decision": decision, "contents": 32 * "c"})
+
+    def contents() -> str:
+        story = json.loads(run(site, "explain", "--script", str(path), "--json")[1])
+        found: str = story["decisions"][0]["metadata"]["contents"]
+        return found
+
+    wait_for("what was told", lambda: contents() == 32 * "c")
+
+
 def test_a_script_does_not_tell_how_near_another_users_job_is(tmp_path: Path) -> None:
     told = []
     for word in ("lattice-x", "zzzzzzzzz"):
@@ -272,7 +292,7 @@ def test_another_users_script_is_for_who_may_read_the_database(site: Daemon, scr
 def test_a_script_counts_as_ten_requests(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "ASKED_AT_ONCE", 25)
     monkeypatch.setattr(service, "ASKED_PER_S", 0.001)
-    one = Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+    one = Service(Basis(lambda: load_config(daemon.config)), Queue().put, Queue().put_unmade)
     body = json.dumps({"v": 1, "kind": "preview", "submission": request()["submission"]}).encode()
 
     async def ask_often() -> list[str]:
@@ -350,7 +370,7 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
         return job_story.Story()
 
     monkeypatch.setattr(explainer, "of_job", slowly)
-    service = Service(Basis(lambda: load_config(daemon.config)), Queue().put)
+    service = Service(Basis(lambda: load_config(daemon.config)), Queue().put, Queue().put_unmade)
 
     async def both() -> tuple[str, str]:
         why = asyncio.create_task(service.answer(json.dumps(explain_request("12")).encode(), os.getuid()))

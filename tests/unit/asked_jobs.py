@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that a daemon asks about their programs when they start, as the plugin tells that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.unit.matcher_daemon import Daemon
+from tests.waiting import wait_for
+
+
+def started(decision: str, **changes: Any) -> dict[str, Any]:
+    """The report of a job's start."""
+    job = {"id": 7, "array_task": None, "uid": os.geteuid()}
+    report = {"v": 1, "kind": "outcome", "state": "started", "decision": decision, "verdict": "none", "applied": 0}
+    return {**report, "job": job, **changes}
+
+
+def asked_about(daemon: Daemon, program: Path, submission: Mapping[str, Any]) -> str:
+    """Submit a job until one is asked about this program, and return its decision: none is asked while a file of its
+    user's is late."""
+
+    def asked() -> str:
+        decision: str = daemon.ask(dict(submission))["id"]
+        return decision if daemon.ask(started(decision)).get("identify") == str(program) else ""
+
+    return wait_for("the question", asked)
