@@ -21,8 +21,6 @@ import click
 
 from bench.match.asked_daemon import one_after_another
 from bench.quantile import quantile
-from bench.recognition.masked_names import model
-from reprise.matcher.calibration.model_file import text
 from reprise.matcher.wire import protocol
 from tests.hung_filesystem import can_be_mounted, hung_filesystem
 from tests.ordinary_user import AS_ORDINARY_USER
@@ -45,9 +43,7 @@ DECISION_MS = 25.0
 
 def measure(directory: Path) -> dict[str, Any]:
     """All of it, by a daemon of its own. Keys that end in `_ms` are milliseconds."""
-    file = directory / "model.toml"
-    file.write_text(text(model()))
-    daemon = Daemon(directory, f'model = "{file}"')
+    daemon = Daemon(directory)
     daemon.start()
     try:
         result = _asked_jobs(daemon, directory) | _decisions(daemon, directory)

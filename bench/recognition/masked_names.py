@@ -5,10 +5,9 @@
 
 Builds `PROGRAMS` from source in five ways each (`BUILDS`). Program, path, job name and directory are masked: a job has
 a user, a size, and the identity of its file. Each build in turn is of the tuned jobs, and the four others ask, as do
-`OTHERS` executables of this host. The model is `site`, with `identity_field.toml` where it has no such field. The last
-line is a JSON object: `masked_names_recall` is the share of builds that match their own program, `masked_names_false`
-the number of others that match any. `--fit` prints, for each part, how many pairs of one program and of two have each
-similarity, and the bits that follow.
+`OTHERS` executables of this host. The model is `site`. The last line is a JSON object: `masked_names_recall` is the
+share of builds that match their own program, `masked_names_false` the number of others that match any. `--fit` prints,
+for each part, how many pairs of one program and of two have each similarity, and the bits that follow.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -31,14 +29,12 @@ from typing import Any
 
 from reprise.matcher.identity.elf_file import MAGIC
 from reprise.matcher.identity.identify import Identifier
-from reprise.matcher.linkage import Engine, LinkableRecord, Model
+from reprise.matcher.linkage import Engine, LinkableRecord, load
 from reprise.matcher.linkage.comparers import hamming
-from reprise.matcher.linkage.linkage_model import presets
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_identity import ProgramIdentity
 
 ROOT = Path(__file__).parents[2]
-FIELD = Path(__file__).with_name("identity_field.toml")
 SOURCES = ("accelerators", "bench", "demo", "tuner/programs")
 PROGRAMS = {
     "cg": "bench/apps/cg.c",
@@ -95,14 +91,6 @@ def _is_elf(file: Path) -> bool:
         return False
 
 
-def model() -> Model:
-    """The model `site`, which compares identities here if not by itself."""
-    data = tomllib.loads(presets()["site"].read_text())
-    if not any(part["feature"] == "functions" for field in data["fields"] for part in field["parts"]):
-        data["fields"] += tomllib.loads(FIELD.read_text())["fields"]
-    return Model.model_validate(data)
-
-
 def job(identity: ProgramIdentity) -> JobMetadata:
     """A job of which no name is known."""
     return JobMetadata("alice", nodes=4, tasks=16, tasks_per_node=4, submit_time=1.7e9, **asdict(identity))
@@ -118,7 +106,7 @@ def measure(builds: Builds, strangers: Mapping[str, ProgramIdentity]) -> dict[st
         records = [
             LinkableRecord(number, job(builds[program, tuned]), 0.0, 0.1) for number, program in enumerate(programs)
         ]
-        engine = Engine(model(), records, cluster_nodes=64, timezone="UTC")
+        engine = Engine(load("site"), records, cluster_nodes=64, timezone="UTC")
         for (program, build), identity in builds.items():
             if build == tuned:
                 continue

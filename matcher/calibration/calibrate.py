@@ -20,9 +20,10 @@ from reprise.matcher.calibration import independent_weights, logistic_weights, m
 from reprise.matcher.calibration import threshold_choice as thresholds
 from reprise.matcher.calibration.logistic_weights import Weights
 from reprise.matcher.calibration.pairs import Against, Levels, Pairs, together
+from reprise.matcher.calibration.script_pairs import ScriptPairs
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation.measurement import HEADLINE, Measures, measure
-from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.linkage.linkage_model import Model, load
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import JobMetadata
 
@@ -85,7 +86,7 @@ def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = 
 def calibrate(
     site: Site | None,
     *,
-    scripts: Pairs | None = None,
+    scripts: ScriptPairs | None = None,
     weights: str = "logistic",
     false_matches: float = FALSE_MATCHES,
     name: str = site_template.NAME,
@@ -93,25 +94,29 @@ def calibrate(
 ) -> Calibration:
     """A model for this site, or for any if None. Raises MatcherError where none can be made.
 
-    `scripts`: pairs of scripts that say whether they match, to fit weights to beside the made-up ones.
-    `weights`: "logistic" (`logistic_weights`) or "ecm" (`ecm`: each part on its own, from the site's pairs).
+    `scripts`: pairs of scripts, to fit weights to beside the made-up ones.
+    `weights`: "logistic" (`logistic_weights`; for a site, those of the model `site`) or "ecm" (`ecm`: each part on its
+    own, from the site's pairs).
     `false_matches`: the share of jobs whose application was never tuned that may be matched.
     """
     made_up = made_up_pairs.pairs()
-    known = together([made_up, scripts]) if scripts else made_up
+    scripts = scripts.beside(made_up) if scripts else None
+    known = together([made_up, scripts.sure]) if scripts else made_up
     lacking = match_prior.lacking(site.pairs, known) if site else []
     if weights == "ecm" and lacking:
         raise MatcherError(
             f"too little is known of these jobs ({', '.join(_names(lacking))}) for weights by ecm, which learn from "
             "nothing else: take the weights `logistic`"
         )
-    found = (
-        independent_weights.fit(known, site.pairs if site else None)
-        if weights == "ecm"
-        else logistic_weights.fit(known, site_template.KNOTS)
-    )
-    undecided = site_template.model(found, threshold=thresholds.LEAST, evidence={"text": "none"}, name=name)
-    least = thresholds.LEAST_OF_SCRIPTS if scripts else thresholds.LEAST
+    least = thresholds.LEAST
+    if weights == "ecm":
+        found = independent_weights.fit(known, site.pairs if site else None)
+    elif site or scripts:
+        found = _fitted_to_scripts(made_up, scripts, known) if scripts else site_template.weights(load("site"))
+        least = thresholds.LEAST_OF_SCRIPTS
+    else:
+        found = logistic_weights.fit(known, site_template.KNOTS)
+    undecided = site_template.model(found, threshold=least, evidence={"text": "none"}, name=name)
     threshold = _threshold(undecided, false_matches, least)
     decided = undecided.model_copy(update={"threshold": threshold})
     measures = {scenario: measure(of_one, threshold) for scenario, of_one in made_up_pairs.held_out(decided).items()}
@@ -125,14 +130,23 @@ def calibrate(
     return Calibration(model, measures, expected)
 
 
+def _fitted_to_scripts(made_up: Pairs, scripts: ScriptPairs, known: Pairs) -> Weights:
+    """Doubtful pairs say which parts tell one user's programs apart, but not how likely it is that two are one: weights
+    are fitted to all pairs, and brought onto the line that fits those of which it is known whether they match."""
+    found = logistic_weights.fit(together([made_up, scripts.all()]), site_template.KNOTS)
+    return found.on_line(*logistic_weights.line(found.total(known.patterns), known))
+
+
 def _names(parts: Sequence[int]) -> tuple[str, ...]:
-    return tuple(site_template.FEATURES[part] for part in parts)
+    return tuple(dict.fromkeys(site_template.FEATURES[part] for part in parts))
 
 
 def _threshold(model: Model, false_matches: float, least: float) -> float:
-    nearest = made_up_pairs.held_out(model.model_copy(update={"prefer": ()}))
-    unknown = [answer.score for of_one in nearest.values() for answer in of_one if answer.query.application is None]
-    chosen = thresholds.choose(unknown, false_matches, least)
+    """The smallest for which the stated rate holds at each kind of made-up site."""
+    chosen = least
+    for of_one in made_up_pairs.held_out(model.model_copy(update={"prefer": ()})).values():
+        unknown = [answer.score for answer in of_one if answer.query.application is None]
+        chosen = max(chosen, thresholds.choose(unknown, false_matches, least))
     if chosen > 1:
         raise MatcherError(
             f"no threshold keeps false matches at {100 * false_matches:g} %: more of the made-up jobs that nobody "

@@ -41,6 +41,12 @@ class Weights:
             total += of_level[patterns[:, part]]
         return total
 
+    def on_line(self, slope: float, offset: float) -> Weights:
+        """The same with each total times `slope`, and `offset` bits more."""
+        curves = tuple(slope * curve for curve in self.curves)
+        unknown = tuple(slope * bits for bits in self.unknown)
+        return Weights(slope * self.prior + offset, self.knots, curves, unknown)
+
     def probability(self, patterns: Levels) -> Floats:
         return 1 / (1 + np.exp2(-np.clip(self.total(patterns), -1000, 1000)))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibration with a site's own batch scripts: fitted to those of half of their owners, judged on the others'."""
+"""The calibration with a site's own batch scripts: each half of their owners judges what was fitted to the other's, and
+the model is fitted to all."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any
 
 from reprise.matcher.calibration import script_pairs, site_template
 from reprise.matcher.calibration.calibrate import FALSE_MATCHES, Calibration, calibrate
+from reprise.matcher.calibration.script_pairs import ScriptPairs
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.evaluation.script_labels import LabelledScript
@@ -22,24 +24,21 @@ LEAST_OWNERS = 20
 """Owners with scripts that name a program. With fewer, an interval of the judged half spans most of what there is."""
 LEAST_IN_HALF = 5
 """Owners with two scripts of one application in each half: only these say how often an application is recognised."""
-WEIGHT = 1.0
-"""What a pair of scripts counts, beside a made-up pair."""
 _SPLIT = b"reprise match calibrate: half of "
 
 
 @dataclass(frozen=True)
 class ScriptCalibration:
-    """`made` was fitted to the scripts of half of the owners. The reports are on the others' scripts: of the model
-    that Reprise comes with, and of the one made."""
+    """`made` is fitted to the scripts of all owners. The reports are of each half of the owners, by the model that
+    Reprise comes with, and by one that was fitted to the scripts of the other half."""
 
     made: Calibration
-    fitted: tuple[FoundScript, ...]
     shipped: ScriptReport
     judged: ScriptReport
 
 
-def is_fitted(owner: str) -> bool:
-    """Whether weights are fitted to the scripts of `owner`, the same every time; else these scripts judge them."""
+def is_first_half(owner: str) -> bool:
+    """Whether an owner is of the first half of them, the same every time."""
     return hashlib.sha256(_SPLIT + owner.encode(errors="surrogateescape")).digest()[0] % 2 == 0
 
 
@@ -47,33 +46,39 @@ def calibrate_to_scripts(
     found: Sequence[FoundScript],
     *,
     false_matches: float = FALSE_MATCHES,
-    weight: float = WEIGHT,
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> ScriptCalibration:
-    """A model fitted to made-up pairs and to pairs of these scripts, which count `weight` times each.
+    """A model fitted to made-up pairs and to pairs of these scripts.
 
     The threshold is chosen as in `calibrate`. Raises MatcherError where the scripts are too few to fit to and to judge.
     """
-    fitted = [script for script in found if is_fitted(script.owner)]
-    held_back = [script for script in found if not is_fitted(script.owner)]
-    labelled = [LabelledScript(script) for script in fitted]
-    _check(labelled, [LabelledScript(script) for script in held_back])
-    pairs = script_pairs.pairs(labelled)
-    made = calibrate(None, scripts=pairs.times(weight), false_matches=false_matches, name=name, version=version)
-    shipped, judged = (ScriptReport.of(model, held_back, len(SEEDS)) for model in (load("site"), made.model))
+    first = [script for script in found if is_first_half(script.owner)]
+    second = [script for script in found if not is_first_half(script.owner)]
+    _check(*([LabelledScript(script) for script in half] for half in (first, second)))
+
+    def fitted(scripts: Sequence[FoundScript]) -> tuple[Calibration, ScriptPairs]:
+        pairs = script_pairs.pairs([LabelledScript(script) for script in scripts])
+        return calibrate(None, scripts=pairs, false_matches=false_matches, name=name, version=version), pairs
+
+    crossed = [(fitted(one)[0].model, other) for one, other in ((first, second), (second, first))]
+    judged = ScriptReport.joined([ScriptReport.of(model, half, len(SEEDS)) for model, half in crossed])
+    shipped = ScriptReport.joined([ScriptReport.of(load("site"), half, len(SEEDS)) for _, half in crossed])
+    made, pairs = fitted(found)
     evidence = made.model.evidence | {
         "scripts": {
-            "owners_fitted": len({script.owner for script in fitted}),
-            "scripts_fitted": len(fitted),
-            "pairs": int(pairs.counts.sum()),
-            "pairs_matched": int(pairs.matched.sum()),
-            "pair_weight": weight,
+            "owners": len({script.owner for script in found}),
+            "scripts": len(found),
+            "pairs": int(pairs.sure.counts.sum()),
+            "pairs_matched": int(pairs.sure.matched.sum()),
+            "pairs_doubtful": int(pairs.doubtful.counts.sum()),
+            "share": script_pairs.SHARE,
+            "doubt": script_pairs.DOUBT,
         },
-        "held_back_scripts": _percent(judged),
+        "halves_of_scripts": _percent(judged),
     }
     made = dataclasses.replace(made, model=made.model.model_copy(update={"evidence": evidence}))
-    return ScriptCalibration(made, tuple(fitted), shipped, judged)
+    return ScriptCalibration(made, shipped, judged)
 
 
 def _check(fitted: Sequence[LabelledScript], held_back: Sequence[LabelledScript]) -> None:

@@ -4,39 +4,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from reprise.matcher.calibration import site_template
-from reprise.matcher.calibration.pairs import Against, Pairs, counted, together
+from reprise.matcher.calibration.pairs import Against, Levels, Pairs, together
 from reprise.matcher.evaluation.script_labels import LabelledScript, may_be_the_same
 from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, ScriptSite, groups, strangers
 
 SEEDS = range(1000, 1003)
 """Seeds of the sites that weights are fitted to; evaluation has others."""
+SHARE = 0.2
+"""What all pairs that match count together, of what the made-up ones do."""
+MOST = 3.0
+"""What a pair counts at most, beside a made-up pair, where there are few."""
+DOUBT = 0.35
+"""What a doubtful pair counts of that."""
 
 
-def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> Pairs:
+@dataclass(frozen=True)
+class ScriptPairs:
+    """`sure`: the files say whether they match. `doubtful`: two scripts of one owner that the labels tell apart and
+    that share a program all the same: some are of one application, and all are here as if they were not."""
+
+    sure: Pairs
+    doubtful: Pairs
+
+    def beside(self, made_up: Pairs) -> ScriptPairs:
+        """The same with what they count, beside these."""
+        weight = min(MOST, SHARE * made_up.matched.sum() / max(1.0, self.sure.matched.sum()))
+        return ScriptPairs(self.sure.times(weight), self.doubtful.times(weight))
+
+    def all(self) -> Pairs:
+        """Both, with what a doubtful pair counts."""
+        return together([self.sure, self.doubtful.times(DOUBT)])
+
+
+def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
     """Pair each job that asks with each record of its site, but for pairs that count neither way.
 
     At least one site has a record and a job that asks: so it is where two owners have scripts with a label.
     """
     made = (site for seed in seeds for site in chain(groups(scripts, seed), [strangers(scripts, seed)]))
-    return together([_of_site(site) for site in made if site.records and site.asking])
+    found = [_of_site(site) for site in made if site.records and site.asking]
+    return ScriptPairs(together([one.sure for one in found]), together([one.doubtful for one in found]))
 
 
-def _of_site(site: ScriptSite) -> Pairs:
+def _of_site(site: ScriptSite) -> ScriptPairs:
     against = Against(site_template.unweighted(), site.records, cluster_nodes=CLUSTER_NODES, timezone="UTC")
     applications = np.array([script.application for script in site.scripts])
-    levels, matches = [], []
+    owners = np.array([script.script.owner for script in site.scripts])
+    levels, matches, doubts, counts = [], [], [], []
     for asking in site.asking:
-        counts = np.array([_counts(asking.script, script) for script in site.scripts])
-        levels.append(against.levels(asking.job)[counts])
-        matches.append((applications == asking.script.application)[counts])
-    return counted(np.concatenate(levels), np.concatenate(matches))
+        same = applications == asking.script.application
+        open_to_doubt = np.array([may_be_the_same(asking.script, script) for script in site.scripts]) & ~same
+        levels.append(against.levels(asking.job))
+        matches.append(same)
+        doubts.append(open_to_doubt)
+        counts.append(~open_to_doubt | (owners == asking.script.script.owner))
+    every, is_match, is_doubtful = np.concatenate(levels), np.concatenate(matches), np.concatenate(doubts)
+    is_counted = np.concatenate(counts)
+    return ScriptPairs(
+        _pairs(every, is_match, is_counted & ~is_doubtful), _pairs(every, is_match, is_counted & is_doubtful)
+    )
 
 
-def _counts(asking: LabelledScript, known: LabelledScript) -> bool:
-    """Whether the files say if the two are of one application; of two owners' scripts they may leave it open."""
-    return asking.script.owner == known.script.owner or not may_be_the_same(asking, known)
+def _pairs(levels: Levels, matches: npt.NDArray[np.bool_], chosen: npt.NDArray[np.bool_]) -> Pairs:
+    matched = matches[chosen].astype(np.float64)
+    return together([Pairs(levels[chosen], matched, 1 - matched)])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from reprise.matcher.calibration.logistic_weights import Weights
 from reprise.matcher.calibration.pairs import Floats
 from reprise.matcher.linkage.linkage_model import Model
 
-NAME, VERSION = "site", 1
+NAME, VERSION = "site", 2
 BITS_DECIMALS = 2
 
 _PATH = {"comparer": "soft-tfidf", "separators": "/_.-", "digits": False, "inner_threshold": 0.9}
@@ -22,13 +22,30 @@ FIELDS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
     ("account", ({"feature": "account", "comparer": "exact"},)),
     ("partition", ({"feature": "partition", "comparer": "exact"},)),
     ("job name", ({"feature": "job_name", **_NAME},)),
-    ("program", ({"feature": "program", **_NAME}, {"feature": "executable", **_PATH})),
+    (
+        "program",
+        (
+            {"feature": "program", **_NAME},
+            {"feature": "program", "name": "program exactly", "comparer": "exact"},
+            {"feature": "named_program", "name": "program by name", "comparer": "levenshtein"},
+            {"feature": "script_program", "name": "program's script", "comparer": "exact"},
+            {"feature": "programs", "comparer": "options"},
+            {"feature": "executable", **_PATH},
+        ),
+    ),
     (
         "options",
         ({"feature": "options", "comparer": "options"}, {"feature": "option_keys", "comparer": "options"}),
     ),
-    ("modules", ({"feature": "modules", **_PATH},)),
-    ("directory", ({"feature": "directory", **_PATH},)),
+    ("modules", ({"feature": "modules", **_PATH}, {"feature": "modules_loaded", "comparer": "exact"})),
+    (
+        "directory",
+        (
+            {"feature": "directory", **_PATH},
+            {"feature": "own_project", "name": "user's project", "comparer": "exact"},
+            {"feature": "own_place", "name": "user's place of a program", "comparer": "exact"},
+        ),
+    ),
     (
         "size",
         (
@@ -40,6 +57,28 @@ FIELDS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
     ("submit time", ({"feature": "hour", "comparer": "circular", "period": 24},)),
     ("script", ({"feature": "script", "comparer": "hamming"},)),
 )
+PROGRAM_FILE: dict[str, Any] = {
+    "name": "program's file",
+    "parts": (
+        {"feature": "build_id", "comparer": "exact", "curve": ((0, 0), (1, 4)), "unknown": 0},
+        {
+            "feature": "functions",
+            "comparer": "hamming",
+            "curve": ((0, -5), (0.5, -2), (0.65, 0), (0.8, 6), (1, 9)),
+            "unknown": 0,
+        },
+        {"feature": "imports", "comparer": "hamming", "curve": ((0, -4), (0.6, 0), (0.8, 4), (1, 8)), "unknown": 0},
+        {
+            "feature": "contents",
+            "comparer": "hamming",
+            "curve": ((0, -7), (0.1, -4.5), (0.3, -1), (0.45, 0), (0.6, 3), (0.75, 5), (0.85, 9.5), (1, 11)),
+            "unknown": 0,
+        },
+    ),
+}
+"""What likeness of programs' files is worth. Neither made-up jobs nor scripts have files: the curves are those of
+builds and of executables (`python -m bench.recognition.masked_names --fit`), rounded, and those of imports, which
+partly repeat what the others say, lowered. A file that is not known weighs nothing."""
 FEATURES: tuple[str, ...] = tuple(part["feature"] for _, parts in FIELDS for part in parts)
 PREFER = ("nodes",)
 
@@ -52,16 +91,13 @@ KNOTS: tuple[Floats, ...] = tuple(
 def model(
     weights: Weights, *, threshold: float, evidence: Mapping[str, Any], name: str = NAME, version: int = VERSION
 ) -> Model:
-    """The model with these weights, in bits rounded to BITS_DECIMALS."""
+    """The model with these weights, in bits rounded to BITS_DECIMALS. What is not known adds nothing: what it is worth
+    is in the prior, and is taken from what the part's similarities are worth."""
     bits = iter(zip(weights.knots, weights.curves, weights.unknown, strict=True))
 
     def weighted(part: Mapping[str, Any]) -> dict[str, Any]:
         knots, curve, unknown = next(bits)
-        return {
-            **part,
-            "curve": _bends(knots, np.round(curve, BITS_DECIMALS)),
-            "unknown": round(unknown, BITS_DECIMALS),
-        }
+        return {**part, "curve": _bends(knots, np.round(curve - unknown, BITS_DECIMALS)), "unknown": 0.0}
 
     return Model.model_validate(
         {
@@ -69,12 +105,27 @@ def model(
             "version": version,
             "threshold": threshold,
             "scoring": "log-odds",
-            "prior": round(weights.prior, BITS_DECIMALS),
+            "prior": round(weights.prior + sum(weights.unknown), BITS_DECIMALS),
             "prefer": PREFER,
             "evidence": dict(evidence),
-            "fields": [{"name": field, "parts": [weighted(part) for part in parts]} for field, parts in FIELDS],
+            "fields": [
+                *({"name": field, "parts": [weighted(part) for part in parts]} for field, parts in FIELDS),
+                PROGRAM_FILE,
+            ],
         }
     )
+
+
+def weights(made: Model) -> Weights:
+    """The weights of a model of log-odds with these fields."""
+    parts = [part for field in made.fields[: len(FIELDS)] for part in field.parts]
+
+    def curve(knots: Floats, points: Sequence[tuple[float, float]]) -> Floats:
+        similarities, bits = zip(*points, strict=True)
+        return np.asarray(np.interp(knots, similarities, bits), np.float64)
+
+    curves = tuple(curve(knots, part.curve or ()) for knots, part in zip(KNOTS, parts, strict=True))
+    return Weights(made.prior or 0.0, KNOTS, curves, tuple(part.unknown or 0.0 for part in parts))
 
 
 def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
@@ -86,6 +137,7 @@ def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def unweighted() -> Model:
-    """The model with weights that mean nothing."""
+    """What weights are fitted to: the model with weights that mean nothing, and without the programs' files."""
     flat = tuple(np.zeros(len(knots)) for knots in KNOTS)
-    return model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
+    made = model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
+    return made.model_copy(update={"fields": made.fields[:-1]})

@@ -10,9 +10,9 @@ from decimal import ROUND_FLOOR, Decimal
 LEAST = 0.9
 """A job that is not matched loses nothing: no record may serve that is more likely than this to be another's."""
 
-LEAST_OF_SCRIPTS = 0.5
-"""The same of a model that is fitted to scripts too: some of their pairs are said to be of two applications and are of
-one, which makes every probability too low. With 0.9, more than a third of the recall was lost (docs/linkage.md)."""
+LEAST_OF_SCRIPTS = 0.8
+"""The same of a model that is fitted to scripts too. Of what its labels call false, most is the same program under
+another label (docs/linkage.md), so that a probability says less than it should."""
 
 
 def choose(scores: Sequence[float], rate: float, least: float = LEAST) -> float:

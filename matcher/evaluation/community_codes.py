@@ -57,16 +57,12 @@ _CODES = {
     "beast": r"beast2?",
     "mrbayes": r"mb",
     "plink": r"plink[12]?",
-    "snakemake": r"snakemake",
-    "nextflow": r"nextflow",
     "alphafold": r"run_alphafold\S*",
     "freesurfer": r"recon-all",
     "fmriprep": r"fmriprep\S*",
     "hpl": r"xhpl",
     "ior": r"ior|mdtest",
     "osu": r"osu_\w+",
-    "jupyter": r"jupyter(?:-\w+)?",
-    "tensorboard": r"tensorboard",
     "vllm": r"vllm",
 }
 _NAMES = tuple(_CODES)

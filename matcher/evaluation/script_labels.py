@@ -22,6 +22,9 @@ COPIED = 0.5
 """Share of the lines of two scripts that are the same, from which one counts as a copy of the other."""
 
 _BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
+_CONTINUED = re.compile(r"\\\n")
+_ENDS = re.compile(r"[;&|]+|\s:\s")
+_WRITTEN = re.compile(r"[0-9&]*>+&?\s*[^\s;&|()<>]+")
 _FILE = re.compile(
     r"[\w+-][\w.+-]*\.(?:py|R|r|Rmd|m|jl|pl|rb|lua|java|jar|js|exe|x|nf|smk|ipynb|do|sas|gms|sh|bash|f90|cu|cpp)\Z"
 )
@@ -29,11 +32,22 @@ _PLAIN = re.compile(r"[\w+-]+(?:\.out)?\Z")
 _BUILT = re.compile(r"\./|.*/(?:bin|build|exe)/")
 _ENGINE = re.compile(r"i?python[0-9.]*|torchrun|matlab")
 _MODULE_OPTIONS = {"i": ("-m",), "p": ("-m",), "t": ("-m",), "m": ("-r", "-batch")}
+_WORKFLOW_OPTIONS = {"nextflow": ("run",), "snakemake": ("-s", "--snakefile"), "jupyter": ()}
+"""Engines of workflows and notebooks, and the words behind which stands what they run."""
+_SHELLS = (".sh", ".bash")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*\Z")
-_NO_MODULE = {"pip", "venv", "virtualenv", "torch.distributed.launch", "torch.distributed.run"}
+_NO_MODULE = {
+    "pip",
+    "venv",
+    "virtualenv",
+    "torch.distributed.launch",
+    "torch.distributed.run",
+    "mpi4py.futures",
+    "mpi4py.run",
+}
 _STARTING = re.compile(
     r"(?:ba|c|k|z|da|tc)?sh|cat|rm|cp|mv|ls|pip3?|i?python[0-9.]*|perl|ruby|R|Rscript|julia|java|matlab|time|env|date|echo"
-    r"|mpi(?:run|exec)\S*|orterun|srun|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
+    r"|mpi(?:run|exec)\S*|orterun|srun|spark-submit|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
     r"|(?:shell|conda|bashrc|lmod|modules?|setup|setvars|env\w*)\.(?:ba)?sh|nvcc|g?cc|make|cmake|git|awk|sed|grep",
 )
 """Names of what starts or prepares a program."""
@@ -66,9 +80,14 @@ class LabelledScript:
     def __init__(self, script: FoundScript) -> None:
         self.script = script
         lines = [line for line in script.text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        commands = [line for line in lines if not _ENVIRONMENT.search(line)]
-        words = [word for line in commands for word in _BREAKS.split(line) if word]
-        self.label = Label(frozenset(_files_in(words)), codes_in(words))
+        running = "\n".join(line for line in lines if not _ENVIRONMENT.search(line))
+        commands = [
+            [word for word in _BREAKS.split(_WRITTEN.sub(" ", command)) if word]
+            for line in _CONTINUED.sub(" ", running).splitlines()
+            for command in _ENDS.split(line)
+        ]
+        files = frozenset(name for words in commands for name in _files_in(words))
+        self.label = Label(files, codes_in([word for words in commands for word in words]))
         self._lines = lines
 
     @property
@@ -84,15 +103,28 @@ class LabelledScript:
 
 
 def _files_in(words: Sequence[str]) -> Iterator[str]:
-    engine = ""
+    """The program files of one command. What stands behind a program that may start others counts where it is a file of
+    a program, and behind any other it is what that program is given."""
+    engine, workflow, started = "", "", False
     for before, word in pairwise(["", *words]):
-        if _ENGINE.fullmatch(basename(word)):
-            engine = basename(word)
-        elif name := _file(word):
+        name = basename(word)
+        if name in _WORKFLOW_OPTIONS:
+            workflow = name
+        elif workflow and before in _WORKFLOW_OPTIONS[workflow] and name[:1] not in ("-", "$"):
             yield name
+            return
+        elif _ENGINE.fullmatch(name):
+            engine = name
+        elif (program := _file(word)) and not (started and "." not in program):
+            yield program
+            if "." in program and not program.endswith(_SHELLS):
+                return
+            started = "." not in program
         elif engine and before in _MODULE_OPTIONS[engine[0]] and _MODULE.match(word) and word not in _NO_MODULE:
             yield word
-            engine = ""
+            return
+    if workflow:
+        yield workflow
 
 
 @lru_cache(maxsize=65_536)

@@ -45,6 +45,19 @@ class ScriptReport:
         answers = tuple(judged(model, scripts, range(seeds)))
         return cls(model.label, model.threshold, len(found), owners, seeds, answers)
 
+    @classmethod
+    def joined(cls, reports: Sequence[ScriptReport]) -> ScriptReport:
+        """One of several, of different owners and models of one name; the threshold is the first one's."""
+        first = reports[0]
+        return cls(
+            first.model,
+            first.threshold,
+            sum(one.scripts for one in reports),
+            sum(one.owners for one in reports),
+            first.seeds,
+            tuple(answer for one in reports for answer in one.judged),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""
         head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}

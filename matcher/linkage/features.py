@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -10,8 +11,13 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from reprise.matcher.submission.generic_names import is_generic
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import is_script, placed_path
+
+_SCRIPT = re.compile(r"\.(?:py|[Rr]|[Rr]md|jl|m|pl|rb|lua|js|jar|nf|smk|ipynb|(?:ba|c|k|z|tc)?sh)\Z")
+DEFAULT_PARTITION = "(default)"
+"""Stands for the partition of a job that names none."""
 
 
 class Kind(StrEnum):
@@ -45,10 +51,54 @@ def _executable(job: JobMetadata) -> str:
     return "/".join([path, *job.options.get("", ())[:1]]) if is_script(job) else path
 
 
+def _modules_loaded(job: JobMetadata) -> str:
+    """Whether the job loads modules: known of a job whose script was read."""
+    if job.modules:
+        return "some"
+    return "none" if job.script else ""
+
+
+def _partition(job: JobMetadata) -> str:
+    """The partition; of a job whose script was read and names none, the cluster's default."""
+    return job.partition or (DEFAULT_PARTITION if job.script else "")
+
+
+def _named_program(job: JobMetadata) -> str:
+    """The program, unless its name is one that many programs have."""
+    return "" if is_generic(job.program) else job.program
+
+
+def _script_program(job: JobMetadata) -> str:
+    """The name of a program that is a script, unless many have it. Executables are renamed and built anew, scripts are
+    not."""
+    return job.program if _SCRIPT.search(job.program) and not is_generic(job.program) else ""
+
+
+def _below_user(job: JobMetadata) -> list[str]:
+    """The directories below the user's own, down to the job's."""
+    _, mine, below = job.directory.partition(f"/{job.user}/")
+    return below.split("/") if mine and below else []
+
+
+def _own_project(job: JobMetadata) -> str:
+    """The user's directory that holds the job's: where there is none between, a directory may be of one case."""
+    below = _below_user(job)
+    return f"{job.user}/{below[0]}" if len(below) > 1 else ""
+
+
+def _own_place(job: JobMetadata) -> str:
+    """Of a program whose name says nothing, that name, its user, and the first directory below the user's own."""
+    below = _below_user(job)
+    return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""
+
+
 FEATURES: dict[str, Feature] = {
     "user": Feature(Kind.TEXT, lambda job, _: job.user),
     "job_name": Feature(Kind.TEXT, lambda job, _: job.job_name),
     "program": Feature(Kind.TEXT, lambda job, _: job.program),
+    "named_program": Feature(Kind.TEXT, lambda job, _: _named_program(job)),
+    "script_program": Feature(Kind.TEXT, lambda job, _: _script_program(job)),
+    "programs": Feature(Kind.OPTIONS, lambda job, _: {"": job.programs} if job.programs else {}),
     "path": Feature(Kind.TEXT, lambda job, _: job.path),
     "executable": Feature(Kind.TEXT, lambda job, _: _executable(job)),
     "option_keys": Feature(Kind.OPTIONS, lambda job, _: dict.fromkeys(job.options, ())),
@@ -61,10 +111,13 @@ FEATURES: dict[str, Feature] = {
     "nodes": Feature(Kind.NUMBER, lambda job, _: job.nodes),
     "tasks": Feature(Kind.NUMBER, lambda job, _: job.tasks),
     "tasks_per_node": Feature(Kind.NUMBER, lambda job, _: job.tasks_per_node),
-    "partition": Feature(Kind.TEXT, lambda job, _: job.partition),
+    "partition": Feature(Kind.TEXT, lambda job, _: _partition(job)),
     "account": Feature(Kind.TEXT, lambda job, _: job.account),
     "directory": Feature(Kind.TEXT, lambda job, _: job.directory),
+    "own_project": Feature(Kind.TEXT, lambda job, _: _own_project(job)),
+    "own_place": Feature(Kind.TEXT, lambda job, _: _own_place(job)),
     "modules": Feature(Kind.TEXT, lambda job, _: "/".join(job.modules)),
+    "modules_loaded": Feature(Kind.TEXT, lambda job, _: _modules_loaded(job)),
     "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
     "script": Feature(Kind.TEXT, lambda job, _: job.script),
     "build_id": Feature(Kind.TEXT, lambda job, _: job.build_id),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--scripts",
     type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Fit weights to batch scripts too, those of half of their owners, and judge the model on those of the others. "
+    help="Fit weights to batch scripts too. Each half of their owners judges what is fitted to those of the other. "
     "DIR has them as OWNER/PROJECT/PATH, or as sacct printed them (docs/admin.md).",
 )
 @click.option("--made-up", is_flag=True, help="Take no jobs of this site: what made the model `site` that comes along.")
@@ -69,7 +69,7 @@ def calibrate(
     """Write a model file for this site to OUTPUT: how much likeness is worth, the threshold for a stated rate of false
     matches, how rare jobs of one application are among this site's, and where all that comes from. Takes half a minute.
 
-    With --scripts, nothing is learned of how rare they are; it takes two minutes for ten thousand scripts.
+    With --scripts, nothing is learned of how rare they are; it takes five minutes for ten thousand scripts.
 
     To use it, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """
@@ -149,9 +149,8 @@ def _tell(found: Calibration, output: Path) -> None:
 
 
 def _tell_of_scripts(found: ScriptCalibration) -> None:
-    """The half that the weights were not fitted to, by the model that comes along and by this one."""
-    owners = len({script.owner for script in found.fitted})
-    click.echo(f"  fitted to {len(found.fitted)} scripts of {owners} owners; those of the others:\n")
+    """Each half of the owners, by the model that comes along and by one that was fitted to the other half."""
+    click.echo("  each half of the owners, by `site` and by a model that was fitted to the other half:\n")
     for report in (found.shipped, found.judged):
         show_tables(report.headline, report.tables()[:1])
 

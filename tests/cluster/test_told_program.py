@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from bench.recognition.masked_names import model
-from reprise.matcher.calibration.model_file import text
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import PLUGSTACK, SOURCE, Daemon, install
 from tests.cluster.spec import PYTHON
@@ -48,10 +46,9 @@ def cluster() -> Iterator[VirtualCluster]:
         install(machine)
         line = f"endpoint={ABSENT} endpoint=tcp:{HOST}:{PORT} matcher_uid={machine.uid('reprise')} deadline_ms=1000"
         machine.write(PLUGSTACK, f"optional spank_reprise.so {line}\n")
-        machine.write("/etc/reprise/model.toml", text(model()))
         config = machine.path("/etc/reprise/reprise.toml")
         told = config.read_text().replace('listen = ""', f'listen = "{HOST}:{PORT}"')
-        config.write_text(told.replace('model = "site"', 'model = "/etc/reprise/model.toml"'))
+        config.write_text(told)
         machine.run([*PYTHON, "-c", TUNE], user="reprise", cwd=SOURCE)
         machine.write("/home/alice/job.sh", SCRIPT, user="alice")
         machine.run(["install", "-D", KNOWN, PROGRAM], user="alice")

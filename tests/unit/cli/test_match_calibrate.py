@@ -7,20 +7,20 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from reprise.cli.main import reprise
-from reprise.matcher.calibration import made_up_pairs, site_template
+from reprise.matcher.calibration import made_up_pairs
 from reprise.matcher.calibration.calibrate import LEAST_JOBS, Calibration, calibrate, site_of
 from reprise.matcher.calibration.match_prior import LEAST_MATCHED, MOST_SHARE
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation import thesis_scenario
+from reprise.matcher.evaluation.measurement import measure
 from reprise.matcher.linkage import Engine, LinkableRecord, load
-from reprise.matcher.linkage.linkage_model import Model, presets
+from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.unit.matcher_daemon import Daemon, record
 
@@ -137,7 +137,7 @@ def test_accounting_is_read_whatever_bytes_it_holds_and_what_is_left_out_is_coun
 def test_weights_by_ecm_are_not_learned_from_jobs_without_programs(site: Daemon) -> None:
     done = run(site, "ours.toml", "--from-sacct", "-", "--weights", "ecm", stdin=accounted(JOBS))
     assert done.returncode == 1 and "\n" not in done.stderr and left(site) == []
-    assert done.stderr.startswith("reprise: too little is known of these jobs (program, executable, ")
+    assert done.stderr.startswith("reprise: too little is known of these jobs (program, named_program, ")
 
 
 @pytest.mark.slow
@@ -269,25 +269,13 @@ def made(jobs: list[JobMetadata]) -> Calibration:
 
 
 @pytest.mark.slow(sites="all")
-def test_the_shipped_model_is_what_calibrate_writes_today() -> None:
+def test_the_shipped_model_compares_what_calibrate_does_and_holds_what_it_says() -> None:
     shipped, today = load("site"), calibrate(None).model
-    assert (today.threshold, today.prefer, today.scoring) == (shipped.threshold, shipped.prefer, shipped.scoring)
-    assert today.evidence == shipped.evidence
-    assert today.prior == pytest.approx(shipped.prior, abs=0.05)
+    assert (today.label, today.prefer, today.scoring) == (shipped.label, shipped.prefer, shipped.scoring)
     for field, other in zip(today.fields, shipped.fields, strict=True):
-        assert field.name == other.name
-        for part, one in zip(field.parts, other.parts, strict=True):
-            settings = {"curve", "unknown"}
-            assert part.model_dump(exclude=settings) == one.model_dump(exclude=settings)
-            assert part.unknown == pytest.approx(one.unknown, abs=0.05)
-            knots = [similarity for similarity, _ in (*(part.curve or ()), *(one.curve or ()))]
-            for knot in knots:
-                assert at(part.curve or (), knot) == pytest.approx(at(one.curve or (), knot), abs=0.05)
-    assert set(presets()) >= {"site"} and site_template.NAME == "site"
-
-
-def at(curve: tuple[tuple[float, float], ...], similarity: float) -> float:
-    for (left_x, left_y), (x, y) in pairwise(curve):
-        if similarity <= x:
-            return left_y + (y - left_y) * (similarity - left_x) / (x - left_x)
-    return curve[-1][1]
+        settings = {"parts": {"__all__": {"curve", "unknown"}}}
+        assert field.model_dump(exclude=settings) == other.model_dump(exclude=settings)
+    assert today.fields[-1] == shipped.fields[-1] and shipped.compares_program_files
+    for scenario, answered in made_up_pairs.held_out(shipped).items():
+        measures, told = measure(answered, shipped.threshold), shipped.evidence[f"held_out_{scenario}"]
+        assert {key: round(100 * (getattr(measures, key).value or 0), 1) for key in told} == told

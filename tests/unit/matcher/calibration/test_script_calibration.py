@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,18 @@ from click.testing import CliRunner
 
 from reprise.cli.main import reprise
 from reprise.matcher.calibration import made_up_pairs, script_pairs
+from reprise.matcher.calibration.pairs import Pairs
 from reprise.matcher.calibration.script_calibration import (
     LEAST_OWNERS,
     calibrate_to_scripts,
-    is_fitted,
+    is_first_half,
 )
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.evaluation.script_folder import FoundScript, scripts_in
 from reprise.matcher.evaluation.script_labels import LabelledScript
+from reprise.matcher.evaluation.script_report import ScriptReport
 from reprise.matcher.evaluation.script_verdicts import measure
-from reprise.matcher.linkage import load
+from reprise.matcher.linkage import Model, load
 from tests.unit.script_folders import write_accounting, write_files
 
 OWNERS = 30
@@ -43,28 +46,36 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[FoundScript]:
 
 def test_pairs_are_of_one_application_where_the_files_say_so(found: list[FoundScript]) -> None:
     """Four applications of each owner have two records together, and two scripts of each ask."""
-    pairs = script_pairs.pairs([LabelledScript(script) for script in found], [1])
+    pairs = script_pairs.pairs([LabelledScript(script) for script in found], [1]).sure
     records, asking, strangers = 2 * OWNERS, 8 * OWNERS, OWNERS // 2
     assert pairs.counts.sum() == records * asking + strangers**2
     assert pairs.matched.sum() == 4 * OWNERS
     assert len(np.unique(pairs.patterns, axis=0)) == len(pairs.patterns)
 
 
-def test_a_copy_that_another_owner_has_counts_neither_way_and_ones_own_does() -> None:
-    copied = [
-        FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{number}.sh", f"srun ./tide2d --case {number}")
+def copied(body: str) -> list[LabelledScript]:
+    """Three scripts in each of two projects of two owners, all alike but for a number."""
+    return [
+        LabelledScript(FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{number}.sh", f"{body}{number}"))
         for owner in ("ada", "bob")
         for project in ("one", "two")
         for number in range(3)
     ]
-    pairs = script_pairs.pairs([LabelledScript(script) for script in copied], [1])
-    assert pairs.counts.sum() == 2 * 4 and pairs.matched.sum() == 2 * 2
 
 
-def test_a_pair_may_count_more_or_less(found: list[FoundScript]) -> None:
-    pairs = script_pairs.pairs([LabelledScript(script) for script in found[:24]], [1])
-    assert pairs.times(0.5).counts.sum() == pairs.counts.sum() / 2
-    assert pairs.times(0.5).share == pairs.share
+def test_a_copy_that_another_owner_has_counts_neither_way_and_ones_own_is_doubtful() -> None:
+    pairs = script_pairs.pairs(copied("srun ./tide2d --case "), [1])
+    assert (pairs.sure.matched.sum(), pairs.sure.others.sum()) == (4, 0)
+    assert (pairs.doubtful.matched.sum(), pairs.doubtful.others.sum()) == (0, 4)
+
+
+def test_doubtful_pairs_count_less_and_all_pairs_together_a_share_of_the_made_up() -> None:
+    pairs = script_pairs.pairs(copied("srun ./tide2d --case "), [1])
+    assert pairs.all().counts.sum() == 4 + 4 * script_pairs.DOUBT
+    made_up = Pairs(pairs.sure.patterns[:1], np.array([16.0]), np.array([900.0]))
+    assert pairs.beside(made_up).sure.matched.sum() == pytest.approx(script_pairs.SHARE * 16)
+    few = pairs.beside(Pairs(made_up.patterns, made_up.matched * 1000, made_up.others))
+    assert few.sure.matched.sum() == 4 * script_pairs.MOST and few.doubtful.others.sum() == 4 * script_pairs.MOST
 
 
 # -- the split ---------------------------------------------------------------------------------------------------------
@@ -72,30 +83,45 @@ def test_a_pair_may_count_more_or_less(found: list[FoundScript]) -> None:
 
 def test_an_owner_stays_in_one_half_whoever_else_is_there() -> None:
     owners = [f"user{number}" for number in range(2000)]
-    assert 900 < sum(map(is_fitted, owners)) < 1100
-    assert [is_fitted(owner) for owner in ("user0", "user1", "user2", "user3")] == [False, True, False, True]
-    assert is_fitted("al\udcffice") in (True, False)
+    assert 900 < sum(map(is_first_half, owners)) < 1100
+    assert [is_first_half(owner) for owner in ("user0", "user1", "user2", "user3")] == [False, True, False, True]
+    assert is_first_half("al\udcffice") in (True, False)
 
 
 @pytest.mark.slow
-def test_a_model_is_fitted_to_one_half_and_judged_on_the_other(found: list[FoundScript]) -> None:
+def test_each_half_judges_what_is_fitted_to_the_other(
+    found: list[FoundScript], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, set[str]]] = []
+    fitted: list[set[str]] = []
+    report, pairs = ScriptReport.of, script_pairs.pairs
+
+    def judging(model: Model, scripts: Sequence[FoundScript], seeds: int) -> ScriptReport:
+        asked.append((model.label, {script.owner for script in scripts}))
+        return report(model, scripts, seeds)
+
+    def pairing(scripts: Sequence[LabelledScript]) -> script_pairs.ScriptPairs:
+        fitted.append({script.script.owner for script in scripts})
+        return pairs(scripts)
+
+    monkeypatch.setattr(ScriptReport, "of", judging)
+    monkeypatch.setattr(script_pairs, "pairs", pairing)
     made = calibrate_to_scripts(found, name="ours")
-    judges = {one.asking.script.script.owner for one in made.judged.judged}
-    fitted = {script.owner for script in made.fitted}
-    assert len(fitted | judges) == OWNERS and not fitted & judges
-    assert (made.shipped.model, made.judged.model) == (load("site").label, "ours/1")
+    first, second, every = fitted
+    assert not first & second and first | second == every and len(every) == OWNERS
+    assert [owners for label, owners in asked if label == "ours/2"] == [second, first]
     shares = measure(made.judged.judged)
     assert (shares.recall.value, shares.confused.value, shares.strangers.value) == (1, 0, 0)
+    assert {one.asking.script.script.owner for one in made.shipped.judged} == every
     told = made.made.model.evidence
-    assert told["scripts"]["owners_fitted"] + told["held_back_scripts"]["owners"] == OWNERS
-    assert told["held_back_scripts"]["recall"] == 100
+    assert told["scripts"]["owners"] == told["halves_of_scripts"]["owners"] == OWNERS
+    assert told["halves_of_scripts"]["recall"] == 100
 
 
 @pytest.mark.slow
-def test_the_same_scripts_give_the_same_model_and_others_another(found: list[FoundScript]) -> None:
+def test_the_same_scripts_give_the_same_model(found: list[FoundScript]) -> None:
     first, again = (calibrate_to_scripts(found).made.model for _ in range(2))
     assert first == again
-    assert calibrate_to_scripts(found, weight=100.0).made.model != first
 
 
 # -- too few -----------------------------------------------------------------------------------------------------------
@@ -126,9 +152,9 @@ def test_the_command_takes_what_sacct_printed_and_says_how_both_models_did(tmp_p
     done = CliRunner().invoke(reprise, ["match", "calibrate", str(output), "--scripts", str(folder)])
     assert done.exit_code == 0, done.output
     assert f"{output}: model ours/1, threshold " in done.output
-    assert "Model site/1, threshold 0.9," in done.output and "Model ours/1, threshold " in done.output
+    assert "Model site/2, threshold 0.8," in done.output and "Model ours/1, threshold " in done.output
     assert done.output.count("own other") == 2 and "for example" not in done.output
-    assert load(output).evidence["scripts"]["pair_weight"] == 1
+    assert load(output).evidence["scripts"]["doubt"] == script_pairs.DOUBT
     assert "user1" not in output.read_text() and "kelp" not in output.read_text()
     judged = CliRunner().invoke(reprise, ["match", "evaluate", "--model", str(output), "--scripts", str(folder)])
     assert judged.exit_code == 0 and "own other" in judged.output

@@ -49,7 +49,8 @@ def test_a_job_is_decided_linked_and_completed_in_the_journal(daemon: Daemon) ->
     daemon.start()
     reply = daemon.ask(request())
     assert (reply["verdict"], reply["env"], reply["record"]) == ("apply", RULES, 1)
-    assert daemon.ask(outcome(reply["id"])) == {"v": 1, "kind": "ok"}
+    started = daemon.ask(outcome(reply["id"]))
+    assert started == {"v": 1, "kind": "ok", "identify": "/home/alice/bin/lattice"}, "its file cannot be read"
     assert daemon.ask(outcome(reply["id"], "step")) == {"v": 1, "kind": "ok"}
     assert daemon.ask(outcome(reply["id"], "ended")) == {"v": 1, "kind": "ok"}
     assert daemon.stop() == 0, "stopping writes what is left"

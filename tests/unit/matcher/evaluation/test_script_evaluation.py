@@ -36,6 +36,16 @@ def script(body: str, owner: str = "ada", project: str = "tides", name: str = "r
         ("$HOME/tides/build/tide3d --n=4", {"tide3d"}),
         ("tar xf $DATA/x.tar; hostname; date", set()),
         ("python ${MODEL}.py", set()),
+        ("nextflow run nf-core/rnaseq -profile x", {"rnaseq"}),
+        ("snakemake -s rules/Tides --cores 4", {"Tides"}),
+        ("snakemake --cores 4", {"snakemake"}),
+        ("nextflow run -resume waves.nf -profile x", {"waves.nf"}),
+        ("python train_tides.py configs/deep.py --out ./deep_run", {"train_tides.py"}),
+        ("./tide3d ./case_a > ./log_a", {"tide3d"}),
+        ("./bind.sh ./tide3d in.dat", {"bind.sh", "tide3d"}),
+        ("./bind python \\\n  fit_tides.py", {"bind", "fit_tides.py"}),
+        ("./tide2d -n 3; ./plot_tides.py | ./send", {"tide2d", "plot_tides.py", "send"}),
+        ("python -m mpi4py.futures fit_tides.py", {"fit_tides.py"}),
     ],
 )
 def test_program_files_are_those_that_a_reader_sees(body: str, files: set[str]) -> None:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model compares of a job: what is known, what is none, and what is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reprise.matcher.linkage import Engine, LinkableRecord, load
+from reprise.matcher.linkage.features import FEATURES
+from reprise.matcher.submission.metadata import JobMetadata
+
+
+def job(user: str = "ada", **known: Any) -> JobMetadata:
+    return JobMetadata(user, submit_time=1.7e9, **known)
+
+
+@pytest.mark.parametrize(
+    ("feature", "known", "value"),
+    [
+        ("modules_loaded", {"modules": ("gcc/12",), "script": "abcd"}, "some"),
+        ("modules_loaded", {"script": "abcd"}, "none"),
+        ("modules_loaded", {}, ""),
+        ("partition", {"partition": "long"}, "long"),
+        ("partition", {"script": "abcd"}, "(default)"),
+        ("partition", {}, ""),
+        ("named_program", {"program": "tide3d"}, "tide3d"),
+        ("named_program", {"program": "main.py"}, ""),
+        ("script_program", {"program": "fit_tides.py"}, "fit_tides.py"),
+        ("script_program", {"program": "tide3d.x"}, ""),
+        ("script_program", {"program": "train.py"}, ""),
+        ("programs", {"programs": ("tide3d", "plot.py")}, {"": ("tide3d", "plot.py")}),
+        ("own_project", {"directory": "/work/ada/tides/runs/3"}, "ada/tides"),
+        ("own_project", {"directory": "/work/ada/tides"}, ""),
+        ("own_project", {"directory": "/work/shared/tides/runs"}, ""),
+        ("own_place", {"directory": "/work/ada/tides/runs", "program": "main.py"}, "ada/tides/main.py"),
+        ("own_place", {"directory": "/work/ada/tides", "program": "main.py"}, "ada/tides/main.py"),
+        ("own_place", {"directory": "/work/ada/tides", "program": "tide3d"}, ""),
+        ("own_place", {"directory": "/work/ada/tides"}, ""),
+    ],
+)
+def test_what_is_compared(feature: str, known: dict[str, Any], value: Any) -> None:
+    assert FEATURES[feature].of(job(**known), None) == value
+
+
+@pytest.mark.parametrize("program", ["solver", "main.py", "a.out", "run.sh"])
+def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matched(program: str) -> None:
+    """With the model of the first release, two bare `solver` had a score of 0.953."""
+    alike = {"program": program, "path": program, "programs": (program,), "nodes": 1, "tasks": 1, "tasks_per_node": 1}
+    tuned = job("bob", job_name="job", directory="/home/bob/work/x", script="a" * 32, **alike)
+    model = load("site")
+    engine = Engine(model, [LinkableRecord(1, tuned, 0.0, 0.1)], cluster_nodes=64, timezone="UTC")
+    asks = job("ada", job_name="job", directory="/home/ada/runs/y", script="b" * 32, **alike)
+    assert engine.ask(asks).nearest(1).matches[0].score < model.threshold / 2
