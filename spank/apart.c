@@ -4,10 +4,10 @@
 #define _GNU_SOURCE
 #include "apart.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -70,6 +70,7 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0); // of slurmstepd's memory, nothing is for a user whose process this may become
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
@@ -90,14 +91,24 @@ static pid_t fork_without_signals(void)
     return child;
 }
 
-// One that a file system holds, which has stopped answering, ends only once that goes on: it is left to whoever waits
-// for children later (slurmstepd does).
-static void kill_in_time(pid_t child)
+static bool has_ended_in_time(pid_t child)
 {
+    const struct timespec pause = {.tv_nsec = 50000};
     const nanoseconds deadline = deadline_in_ms(REAP_MS);
-    kill(child, SIGKILL);
-    while (waitpid(child, NULL, WNOHANG) == 0 && !deadline_passed(deadline)) {
-        poll(NULL, 0, 1);
+    pid_t ended = 0;
+    while ((ended = waitpid(child, NULL, WNOHANG)) == 0 && !deadline_passed(deadline)) {
+        ppoll(NULL, 0, &pause, NULL);
+    }
+    return ended != 0;
+}
+
+// One that a file system holds, which has stopped answering, ends only once that goes on: it is left to whoever waits
+// for children later (slurmstepd does). One that has answered may still not end: its user can stop it.
+static void end_in_time(pid_t child, bool is_late)
+{
+    if (is_late || !has_ended_in_time(child)) {
+        kill(child, SIGKILL);
+        has_ended_in_time(child);
     }
 }
 
@@ -126,11 +137,8 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
         close(ours); // a child that is still talking ends now
     }
     // Only then: where SIGCHLD is ignored, a child that has ended is no longer ours to kill.
-    if (result == CLIENT_LATE) {
-        kill_in_time(child);
-    } else {
-        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-        }
+    if (child > 0) {
+        end_in_time(child, result == CLIENT_LATE);
     }
     return result;
 }

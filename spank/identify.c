@@ -46,7 +46,7 @@ void identify(const struct matcher *matcher, nanoseconds deadline, const char *d
     const nanoseconds soon = deadline_in_ms(IDENTIFY_MS);
     char *request = NULL;
     size_t size = 0;
-    if (geteuid() != 0 &&
+    if (geteuid() != 0 && !deadline_passed(deadline) &&
         apart_do(read_program, &asked, REQUEST_MAX, soon < deadline ? soon : deadline, &request, &size) == CLIENT_OK) {
         ask_to_take(matcher, deadline, request, size);
     }

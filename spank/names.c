@@ -6,6 +6,7 @@
 
 #define SHORTEST_TEXT 6
 #define SHORTEST_WORD 4
+#define LONGEST_NAME 512 // bytes that count: tables of hostile files have none that ends
 
 // At most SKETCH_LEFT_OUT.
 static const char *const of_the_toolchain[] = {
@@ -66,7 +67,8 @@ void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start
         return;
     }
     const unsigned char *name = table->at + start;
-    const size_t room = table->size - (size_t)start;
+    const size_t left = table->size - (size_t)start;
+    const size_t room = left < LONGEST_NAME ? left : LONGEST_NAME;
     uint64_t number = begun;
     size_t size = 0;
     while (size < room && (!ends[name[size]] || (size == 0 && *name == '.'))) {

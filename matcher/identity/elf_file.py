@@ -117,7 +117,9 @@ def _sections(file: BoundedFile, layout: _Layout, header: bytes) -> list[_Sectio
     rows = list(layout.section.iter_unpack(table[: len(table) // size * size]))
     names = file.read(rows[names_at][4], min(rows[names_at][5], 1 << 16)) if names_at < len(rows) else b""
     return [
-        _Section(kind, at, length, link, info, names[name:].partition(b"\0")[0][:64] if name < len(names) else b"")
+        _Section(
+            kind, at, length, link, info, names[name : name + 64].partition(b"\0")[0] if name < len(names) else b""
+        )
         for name, kind, _, _, at, length, link, info, _, _ in rows
     ]
 

@@ -7,10 +7,11 @@ from libc.string cimport memcmp
 
 import numpy as np
 
+cdef Py_ssize_t LONGEST = 512  # bytes of a name that count: tables of hostile files have none that ends
 
 def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     cdef Py_ssize_t i, count = 0
-    cdef Py_ssize_t first, end, size = table.shape[0]
+    cdef Py_ssize_t first, end, last, size = table.shape[0]
     cdef uint64_t number
     numbers = np.empty(starts.shape[0], np.uint64)
     cdef uint64_t[::1] out = numbers
@@ -19,7 +20,8 @@ def name_numbers(const unsigned char[::1] table, const uint32_t[::1] starts):
     with nogil:
         for i in range(starts.shape[0]):
             first = end = starts[i]
-            while end < size and table[end] and table[end] != c"@" and (table[end] != c"." or end == first):
+            last = min(size, first + LONGEST)
+            while end < last and table[end] and table[end] != c"@" and (table[end] != c"." or end == first):
                 end += 1
             if end - first > 6 and not memcmp(&table[first], b"__", 2) and not memcmp(&table[end - 4], b"_chk", 4):
                 first += 2  # what _FORTIFY_SOURCE makes of a call

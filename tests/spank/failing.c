@@ -199,15 +199,21 @@ int __wrap_asprintf(char **text, const char *format, ...)
 }
 #endif
 
+#if defined COUNT_BRANCHES || !defined FAIL_ALLOCATIONS
 #ifdef COUNT_BRANCHES
-// What runs in a child that ends by _exit(2) is to be counted too.
 void __gcov_dump(void);
+#endif
 _Noreturn void __real__exit(int status);
 _Noreturn void __wrap__exit(int status);
 _Noreturn void __wrap__exit(int status)
 {
+#ifndef FAIL_ALLOCATIONS
+    fails("_exit"); // it can only take long
+#endif
+#ifdef COUNT_BRANCHES // what runs in a child that ends by _exit(2) is to be counted too
     failing_now = false;
     __gcov_dump();
+#endif
     __real__exit(status);
 }
 #endif

@@ -70,7 +70,9 @@ def test_a_file_of_any_width_and_byte_order_is_read(probe: Probe, tmp_path: Path
 
 def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp_path: Path) -> None:
     source = tmp_path / "many.c"
-    source.write_text("".join(f"int name_{i}_{'x' * (i % 7)}(void) {{ return {i}; }}\n" for i in range(9000)))
+    source.write_text(
+        "".join(f"int name_{i}_{'x' * (i % 7 or i % 900)}(void) {{ return {i}; }}\n" for i in range(9000))
+    )
     subprocess.run(["cc", "-O0", "-shared", "-o", tmp_path / "many.so", source], check=True)
     (found,) = probed(probe, [tmp_path / "many.so"])
     assert found == parts(by_the_daemon(tmp_path / "many.so")) and found[1] and found[2]
@@ -243,6 +245,14 @@ def test_a_program_that_is_read_too_slowly_is_given_up(of_a_user: Stub, daemon: 
     played = begin(of_a_user, own={"FAIL_CALL": "pread", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
     assert kinds(daemon) == ["outcome"]
     assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 20 + SLACK_MS
+
+
+def test_a_reader_that_does_not_end_is_ended(of_a_user: Stub, daemon: FakeDaemon, program: Path) -> None:
+    """Its user can stop it: it is the user's own process."""
+    daemon.identify = str(program)
+    played = begin(of_a_user, own={"FAIL_CALL": "_exit", "FAIL_AT": "1", "FAIL_DELAY_MS": "5000"})
+    assert kinds(daemon) == ["outcome", "identity"]
+    assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 40 + SLACK_MS
 
 
 @pytest.mark.skipif(not can_be_mounted(), reason="mounts a file system")
