@@ -27,6 +27,12 @@ from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
 
+HAVE_SCRIPTS = ("sbatch", "batch")
+"""Commands whose jobs report their start, which is when they are asked."""
+TAKEN_AT_ONCE = 16
+"""Answers of a user that wait to be understood, of 128 KiB of text each at most; more are passed over. They were
+replied to: who sends many waits for none."""
+
 
 class JobPrograms:
     """Identifies the programs of jobs. `slow` threads do what takes long, `put_later` has something written behind all
@@ -36,7 +42,7 @@ class JobPrograms:
         self._basis = basis
         self._slow = slow
         self._put_later = put_later
-        self._taking: set[asyncio.Future[None]] = set()
+        self._taking: dict[asyncio.Future[None], int] = {}  # and whose answers they are
         self._throttle = Throttle()
         self._files = ProgramFiles()
         self._told = ToldPrograms(self._stored)
@@ -58,21 +64,24 @@ class JobPrograms:
         found = await self._files.identified(job, question.uid)
         if identity_in(found) == UNKNOWN:
             found = await self._told.identified(job, question.uid)
-            if decision and program_file(job) and not self._files.is_late(question.uid):
+            may_be_asked = question.submission.command in HAVE_SCRIPTS and not self._files.is_late(question.uid)
+            if decision and program_file(job) and may_be_asked:
                 self._told.want(decision, question.uid, program_file(job))
         return dataclasses.replace(question, metadata=found)
 
     def path_to_ask(self, outcome: protocol.Outcome, uid: int) -> str | None:
         """Return what the job that has just started is asked about."""
-        return self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" else None
+        return (
+            self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" and self.are_compared else None
+        )
 
     def take(self, told: protocol.Identity, uid: int) -> None:
         """Take what a job tells, where it was asked. It does not wait until that is understood: a script takes 5 ms."""
         path = self._told.answered(told.decision, uid)
-        if path is not None:
+        if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
             taking = asyncio.ensure_future(self._take(told, uid, path))
-            self._taking.add(taking)
-            taking.add_done_callback(self._taking.discard)
+            self._taking[taking] = uid
+            taking.add_done_callback(self._taking.pop)
 
     async def _take(self, told: protocol.Identity, uid: int, path: str) -> None:
         try:

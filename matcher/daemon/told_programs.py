@@ -11,35 +11,41 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from reprise.eventlog import Throttle
+from reprise.matcher.daemon.fair_store import FairStore
 from reprise.matcher.daemon.program_files import WAIT_S
 from reprise.matcher.daemon.turns import FairThreads
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_file import program_file
 from reprise.matcher.submission.program_identity import ProgramIdentity
 from reprise.matcher.support.told_identities import OLDEST_S, Told
-from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
 
 FRESH_S = 600.0
 """Seconds after an answer in which its program is not asked about again, so that the jobs of a campaign do not each
 read the file."""
+UNANSWERED_S = 60.0
+"""Seconds after a question in which none of the user's other jobs is asked about the program. Its job may be about to
+answer; one that does not has waited for the file in vain, and the next would."""
 WANTED = 16_384
-"""Decisions whose jobs may still be asked, the newest: 5 MiB. A job that waits longer than so many others is not."""
+"""Decisions whose jobs may still be asked: 5 MiB, 12 where all paths are as long as may be. Beyond, who has the most
+loses its oldest, and so below."""
 KNOWN = 16_384
-"""Answers that are kept in memory, the newest: 10 MiB."""
+"""Answers that are kept in memory: 10 MiB, or 18."""
+ASKED = 4_096
+"""Questions whose time is remembered: 1 MiB, or 3."""
+PATH_BYTES = 512
+"""Of the path of a program that is asked about. Hardly any is longer, and a user may name as many as may be kept."""
 THREADS = 2
 """That load a user's earlier answers from the database, once for each user."""
 
 
 @dataclass
 class _Wanted:
-    uid: int
     path: str
     is_asked: bool = False
 
@@ -59,8 +65,9 @@ class ToldPrograms:
         self._stored = stored
         self._clock = clock
         self._wait_s = wait_s
-        self._wanted: OrderedDict[str, _Wanted] = OrderedDict()
-        self._known: OrderedDict[tuple[int, str], Told] = OrderedDict()
+        self._wanted: FairStore[_Wanted] = FairStore(WANTED)
+        self._asked: FairStore[float] = FairStore(ASKED)
+        self._known: FairStore[Told] = FairStore(KNOWN)
         self._loading: dict[int, asyncio.Future[None]] = {}
         self._threads = FairThreads(THREADS, 1, "told")
         self._throttle = Throttle()
@@ -74,45 +81,46 @@ class ToldPrograms:
             self._loading[uid] = asyncio.ensure_future(self._load(uid))
         if not self._loading[uid].done():
             await asyncio.wait({self._loading[uid]}, timeout=self._wait_s)
-        told = self._known.get((uid, path))
+        told = self._known.get(uid, path)
         if told is None or told.at < self._clock() - OLDEST_S:
             return job
         return dataclasses.replace(job, **vars(told.identity))
 
     def want(self, decision: str, uid: int, path: str) -> None:
         """Have the job of this decision asked about the program at `path`, unless that was told just now."""
-        told = self._known.get((uid, path))
-        is_fresh = told is not None and told.at >= self._clock() - FRESH_S
-        if not is_fresh and len(path.encode(errors="replace")) <= protocol.PATH_LIMIT:
-            self._wanted[decision] = _Wanted(uid, path)
-            _keep_newest(self._wanted, WANTED)
+        if not self._is_fresh(uid, path) and len(path.encode(errors="replace")) <= PATH_BYTES:
+            self._wanted.put(uid, decision, _Wanted(path))
 
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
-        """Return what to ask the job of this decision about, once: of an array, the task that starts first."""
-        wanted = self._wanted.get(decision or "")
-        if wanted is None or wanted.uid != uid or wanted.is_asked:
+        """Return what to ask the job of this decision about, once: of an array, the task that starts first; of all jobs
+        with a program, one in a while, however long ago they were submitted."""
+        wanted = self._wanted.get(uid, decision or "")
+        if wanted is None or wanted.is_asked or self._is_fresh(uid, wanted.path):
+            return None
+        asked_at = self._asked.get(uid, wanted.path)
+        if asked_at is not None and asked_at >= self._clock() - UNANSWERED_S:
             return None
         wanted.is_asked = True
+        self._asked.put(uid, wanted.path, self._clock())
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
         """Return the path that this user's job was asked about, once; None where it was not."""
-        wanted = self._wanted.get(decision)
-        if wanted is None or wanted.uid != uid or not wanted.is_asked:
+        wanted = self._wanted.get(uid, decision)
+        if wanted is None or not wanted.is_asked:
             return None
-        del self._wanted[decision]
+        self._wanted.pop(uid, decision)
         return wanted.path
+
+    def _is_fresh(self, uid: int, path: str) -> bool:
+        told = self._known.get(uid, path)
+        return told is not None and told.at >= self._clock() - FRESH_S
 
     def remember(self, uid: int, path: str, identity: ProgramIdentity) -> Told:
         """Take an answer."""
         told = Told(path, identity, self._clock())
-        self._remember(uid, told)
+        self._known.put(uid, path, told)
         return told
-
-    def _remember(self, uid: int, told: Told) -> None:
-        self._known[uid, told.path] = told
-        self._known.move_to_end((uid, told.path))
-        _keep_newest(self._known, KNOWN)
 
     async def _load(self, uid: int) -> None:
         try:
@@ -121,10 +129,6 @@ class ToldPrograms:
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return
         for told in found:
-            if (uid, told.path) not in self._known or self._known[uid, told.path].at < told.at:
-                self._remember(uid, told)
-
-
-def _keep_newest(entries: OrderedDict[str, _Wanted] | OrderedDict[tuple[int, str], Told], most: int) -> None:
-    while len(entries) > most:
-        entries.popitem(last=False)
+            known = self._known.get(uid, told.path)
+            if known is None or known.at < told.at:
+                self._known.put(uid, told.path, told)

@@ -10,11 +10,10 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from reprise.matcher.daemon.told_programs import FRESH_S, WANTED, ToldPrograms
+from reprise.matcher.daemon.told_programs import FRESH_S, KNOWN, PATH_BYTES, UNANSWERED_S, WANTED, ToldPrograms
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_identity import ProgramIdentity
 from reprise.matcher.support.told_identities import OLDEST_S, Told
-from reprise.matcher.wire import protocol
 from tests.unit.asked_jobs import asked_about, started
 from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher.daemon.test_program_files import stored
@@ -131,18 +130,42 @@ def test_answers_that_cannot_be_loaded_cost_nothing_else() -> None:
     assert known(ToldPrograms(fails, Clock(), wait_s=60)) == ""
 
 
-def test_no_path_is_asked_about_that_no_file_can_have() -> None:
+def test_no_path_is_asked_about_that_hardly_any_file_has() -> None:
     programs = told_programs()
-    programs.want("d-1", ALICE, "/" + "x" * protocol.PATH_LIMIT)
+    programs.want("d-1", ALICE, "/" + "x" * PATH_BYTES)
     assert programs.path_to_ask("d-1", ALICE) is None
 
 
-def test_only_the_newest_decisions_are_remembered() -> None:
-    programs = told_programs()
-    for number in range(WANTED + 1):
+def test_one_of_many_jobs_that_waited_is_asked() -> None:
+    clock = Clock()
+    programs = told_programs(clock=clock)
+    for number in range(9):
         programs.want(f"d-{number}", ALICE, PATH)
-    assert programs.path_to_ask("d-0", ALICE) is None
-    assert programs.path_to_ask("d-1", ALICE) == PATH
+    programs.want("d-b", BOB, PATH)
+    assert programs.path_to_ask("d-0", ALICE) == PATH
+    assert programs.path_to_ask("d-1", ALICE) is None, "the first may be about to answer"
+    assert programs.path_to_ask("d-b", BOB) == PATH, "it is another user's"
+    clock.now += UNANSWERED_S + 1
+    assert programs.path_to_ask("d-2", ALICE) == PATH
+    assert programs.answered("d-2", ALICE) == PATH
+    programs.remember(ALICE, PATH, BUILD)
+    clock.now += UNANSWERED_S + 1
+    assert programs.path_to_ask("d-3", ALICE) is None, "it was told just now"
+    clock.now += FRESH_S
+    assert programs.path_to_ask("d-4", ALICE) == PATH
+
+
+def test_a_flood_costs_its_own_user_alone() -> None:
+    programs = told_programs()
+    programs.want("d-b", BOB, PATH)
+    programs.remember(BOB, PATH, BUILD)
+    for number in range(max(WANTED, KNOWN) + 1):
+        programs.want(f"d-{number}", ALICE, f"{PATH}-{number}")
+        programs.remember(ALICE, f"{PATH}-{number}", BUILD)
+    assert known(programs, BOB) == BUILD.build_id
+    assert programs._wanted.get(BOB, "d-b")
+    assert [programs._known.get(ALICE, f"{PATH}-{number}") is None for number in (0, 1, 2)] == [True, True, False]
+    assert [programs._wanted.get(ALICE, f"d-{number}") is None for number in (0, 1, 2)] == [True, True, False]
 
 
 def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:

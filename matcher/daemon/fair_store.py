@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bounded store of what is known of each user, in which nobody's flood costs another user anything."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class FairStore(Generic[T]):
+    """Keeps `most` entries of all uids together. Beyond, the uid that has the most of them loses its oldest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._of: dict[int, OrderedDict[str, T]] = {}
+
+    def get(self, uid: int, key: str) -> T | None:
+        """Return a uid's entry, None where it has none."""
+        return self._of[uid].get(key) if uid in self._of else None
+
+    def put(self, uid: int, key: str, value: T) -> None:
+        """Add an entry as the uid's newest, in the place of an older one of this key."""
+        self.pop(uid, key)
+        self._of.setdefault(uid, OrderedDict())[key] = value
+        self._count += 1
+        if self._count > self._most:
+            largest = max(self._of, key=lambda one: len(self._of[one]))
+            self.pop(largest, next(iter(self._of[largest])))
+
+    def pop(self, uid: int, key: str) -> T | None:
+        """Remove and return a uid's entry, None where it has none."""
+        entries = self._of.get(uid)
+        if entries is None or key not in entries:
+            return None
+        self._count -= 1
+        found = entries.pop(key)
+        if not entries:
+            del self._of[uid]
+        return found
