@@ -33,7 +33,14 @@ from reprise.web.site import COOKIE, STAFF, APerson, ASite, Operator, Site, Staf
 
 router = APIRouter(include_in_schema=False)
 
-SKETCHED = ("script", "functions", "imports", "contents", "build_id")  # parts that hold a sketch, or a hash
+SKETCHED = (
+    "script",
+    "own_script",
+    "functions",
+    "imports",
+    "contents",
+    "build_id",
+)  # parts that hold a sketch, or a hash
 SKETCH_SHOWN = 12  # characters
 Asked = Annotated[str, Query(max_length=1000)]
 Filled = Annotated[str, Form(max_length=10_000)]

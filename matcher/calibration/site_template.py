@@ -79,6 +79,14 @@ PROGRAM_FILE: dict[str, Any] = {
 """What likeness of programs' files is worth. Neither made-up jobs nor scripts have files: the curves are those of
 builds and of executables (`python -m bench.recognition.masked_names --fit`), rounded, and those of imports, which
 partly repeat what the others say, lowered. A file that is not known weighs nothing."""
+SAME_SCRIPT: dict[str, Any] = {
+    "name": "same script",
+    "parts": ({"feature": "own_script", "comparer": "exact", "curve": ((0, 0), (1, 10)), "unknown": 0},),
+}
+"""Where the program is not known, that a user submits one script in one directory again says that it is one
+application. A fit cannot find that: made-up jobs have programs, and nobody publishes a script twice."""
+GIVEN = (SAME_SCRIPT, PROGRAM_FILE)
+"""Fields whose bits are not fitted."""
 FEATURES: tuple[str, ...] = tuple(part["feature"] for _, parts in FIELDS for part in parts)
 PREFER = ("nodes",)
 
@@ -110,7 +118,7 @@ def model(
             "evidence": dict(evidence),
             "fields": [
                 *({"name": field, "parts": [weighted(part) for part in parts]} for field, parts in FIELDS),
-                PROGRAM_FILE,
+                *GIVEN,
             ],
         }
     )
@@ -137,7 +145,7 @@ def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def unweighted() -> Model:
-    """What weights are fitted to: the model with weights that mean nothing, and without the programs' files."""
+    """What weights are fitted to: the model with weights that mean nothing, without the fields that are given."""
     flat = tuple(np.zeros(len(knots)) for knots in KNOTS)
     made = model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
-    return made.model_copy(update={"fields": made.fields[:-1]})
+    return made.model_copy(update={"fields": made.fields[: len(FIELDS)]})

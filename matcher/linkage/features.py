@@ -92,6 +92,11 @@ def _own_place(job: JobMetadata) -> str:
     return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""
 
 
+def _own_script(job: JobMetadata) -> str:
+    """Of a job whose program is not known what remains certain: its user, directory and script."""
+    return f"{job.user} {job.directory} {job.script}" if job.script and not job.program else ""
+
+
 FEATURES: dict[str, Feature] = {
     "user": Feature(Kind.TEXT, lambda job, _: job.user),
     "job_name": Feature(Kind.TEXT, lambda job, _: job.job_name),
@@ -120,6 +125,7 @@ FEATURES: dict[str, Feature] = {
     "modules_loaded": Feature(Kind.TEXT, lambda job, _: _modules_loaded(job)),
     "launcher": Feature(Kind.TEXT, lambda job, _: job.launcher),
     "script": Feature(Kind.TEXT, lambda job, _: job.script),
+    "own_script": Feature(Kind.TEXT, lambda job, _: _own_script(job)),
     "build_id": Feature(Kind.TEXT, lambda job, _: job.build_id),
     "functions": Feature(Kind.TEXT, lambda job, _: job.functions),
     "imports": Feature(Kind.TEXT, lambda job, _: job.imports),

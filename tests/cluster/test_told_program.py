@@ -71,7 +71,7 @@ def test_the_next_run_of_a_program_is_recognised_by_what_the_first_has_told(clus
         wait_for("the answer", lambda: of_next_job(cluster)["verdict"] == "apply", 60)
         second = of_next_job(cluster)
         assert second["injected"] == {"SRO_SIZE": "4"}
-        (identity,) = [field for field in second["fields"] if field["name"] == "identity"]
+        (identity,) = [field for field in second["fields"] if field["name"] == "program's file"]
         assert {part["name"]: part["similarity"] for part in identity["parts"]}["contents"] == 1.0
         done = cluster.run(["reprise", "match", "explain", second["id"]], user="alice")
         assert "same build" in done.stdout

@@ -35,7 +35,7 @@ def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMeta
     reference = Reference(WHERE_KNOWN, records, cluster_nodes=8, timezone="UTC")
     rows = {record.id: row for row, record in enumerate(records)}
     for match in reference.link(job, k=len(records)).matches:
-        parts = [part for field in match.fields[1:-1] for part in field.parts]
+        parts = [part for field in match.fields[1 : -len(site_template.GIVEN)] for part in field.parts]
         for part, level in zip(parts, found[rows[match.record.id]].tolist(), strict=True):
             if not part.contribution:
                 assert level == UNKNOWN, part

@@ -38,6 +38,9 @@ def job(user: str = "ada", **known: Any) -> JobMetadata:
         ("own_place", {"directory": "/work/ada/tides", "program": "main.py"}, "ada/tides/main.py"),
         ("own_place", {"directory": "/work/ada/tides", "program": "tide3d"}, ""),
         ("own_place", {"directory": "/work/ada/tides"}, ""),
+        ("own_script", {"directory": "/work/ada", "script": "abcd"}, "ada /work/ada abcd"),
+        ("own_script", {"directory": "/work/ada", "script": "abcd", "program": "tide3d"}, ""),
+        ("own_script", {"directory": "/work/ada"}, ""),
     ],
 )
 def test_what_is_compared(feature: str, known: dict[str, Any], value: Any) -> None:
@@ -53,3 +56,18 @@ def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matc
     engine = Engine(model, [LinkableRecord(1, tuned, 0.0, 0.1)], cluster_nodes=64, timezone="UTC")
     asks = job("ada", job_name="job", directory="/home/ada/runs/y", script="b" * 32, **alike)
     assert engine.ask(asks).nearest(1).matches[0].score < model.threshold / 2
+
+
+def test_a_script_that_is_submitted_again_is_the_same_application_though_its_program_is_not_known() -> None:
+    """By its user, in its directory; not another's copy of it."""
+    once = {"job_name": "tempo", "nodes": 1, "script": "abcdefgh" * 4}
+    model = load("site")
+    tuned = job("ada", directory="/home/ada/tempo", **once)
+    engine = Engine(model, [LinkableRecord(1, tuned, 0.0, 0.1)], cluster_nodes=64, timezone="UTC")
+
+    def score(asks: JobMetadata) -> float:
+        return engine.ask(asks).nearest(1).matches[0].score
+
+    assert score(tuned) >= model.threshold
+    assert score(job("bob", directory="/home/bob/tempo", **once)) < model.threshold / 2
+    assert score(job("ada", directory="/home/ada/other", **once)) < model.threshold
