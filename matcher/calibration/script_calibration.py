@@ -53,18 +53,20 @@ def calibrate_to_scripts(
 
     The threshold is chosen as in `calibrate`. Raises MatcherError where the scripts are too few to fit to and to judge.
     """
-    first = [script for script in found if is_first_half(script.owner)]
-    second = [script for script in found if not is_first_half(script.owner)]
-    _check(*([LabelledScript(script) for script in half] for half in (first, second)))
+    labelled = [LabelledScript(script) for script in found]
+    first = [one for one in labelled if is_first_half(one.script.owner)]
+    second = [one for one in labelled if not is_first_half(one.script.owner)]
+    _check(first, second)
 
-    def fitted(scripts: Sequence[FoundScript]) -> tuple[Calibration, ScriptPairs]:
-        pairs = script_pairs.pairs([LabelledScript(script) for script in scripts])
+    def fitted(scripts: Sequence[LabelledScript]) -> tuple[Calibration, ScriptPairs]:
+        pairs = script_pairs.pairs(scripts)
         return calibrate(None, scripts=pairs, false_matches=false_matches, name=name, version=version), pairs
 
-    crossed = [(fitted(one)[0].model, other) for one, other in ((first, second), (second, first))]
+    halves = ((first, second), (second, first))
+    crossed = [(fitted(one)[0].model, [judge.script for judge in other]) for one, other in halves]
     judged = ScriptReport.joined([ScriptReport.of(model, half, len(SEEDS)) for model, half in crossed])
     shipped = ScriptReport.joined([ScriptReport.of(load("site"), half, len(SEEDS)) for _, half in crossed])
-    made, pairs = fitted(found)
+    made, pairs = fitted(labelled)
     evidence = made.model.evidence | {
         "scripts": {
             "owners": len({script.owner for script in found}),

@@ -47,7 +47,7 @@ class ScriptMeasures:
     """Shares of jobs, with owners as clusters in their intervals.
 
     `recall`: of the jobs of which a variant has a record, those given it; `confused`: those given another
-    application's. `own_other`: of the jobs whose owner has records of other applications only, those given any.
+    application's. `own_other`: of the jobs whose owner has records of other applications only, those given one.
     `strangers`: of the jobs of owners without records, those given another's; `generic_strangers`: of all these, those
     whose program has a name that says nothing, and that are given another's.
     """
