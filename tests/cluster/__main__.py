@@ -12,7 +12,7 @@ from tests.cluster.product import Daemon, install
 from tests.waiting import NotSeenError
 
 WELCOME = """\
-A Slurm cluster of {nodes} nodes, for you alone, until you leave this shell. You are {user}.
+A Slurm cluster for you alone, until you leave this shell: {network}. You are {user}.
   sinfo                      the nodes
   sbatch --wrap hostname     a job; its output is in slurm-<job>.out
   reprise --help             what Reprise can do (its daemon runs; its log: /var/log/reprise/matcher.log)
@@ -24,13 +24,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make cluster", description=__doc__)
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--rate", default="1gbit", help="rate of every link, in tc's words (default: %(default)s)")
+    parser.add_argument(
+        "--latency",
+        type=int,
+        default=0,
+        metavar="US",
+        help="what a message takes from node to node beside that, in microseconds",
+    )
     parser.add_argument("--user", default="alice", choices=["alice", "bob", "carol", "reprise", "root"])
     options = parser.parse_args()
     try:
-        with VirtualCluster(nodes=options.nodes, rate=options.rate) as cluster:
+        with VirtualCluster(options.nodes, options.rate, options.latency) as cluster:
             install(cluster)
             with Daemon(cluster):
-                print(WELCOME.format(nodes=options.nodes, user=options.user, pid=cluster.pid))
+                print(WELCOME.format(network=cluster.describe(), user=options.user, pid=cluster.pid))
                 return subprocess.run(cluster.command(["bash", "-i"], user=options.user), check=False).returncode
     except (ClusterError, NotSeenError) as error:
         print(f"make cluster: {error}", file=sys.stderr)

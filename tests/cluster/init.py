@@ -2,7 +2,7 @@
 """Process 1 of a virtual cluster: builds the machine it was born into, then keeps it alive.
 
 It runs as root in fresh mount, network, UTS, IPC and PID namespaces (see `keeper.py`, which starts it). Everything it
-makes, an overlay over the host's root, a bridge, one namespace per node, the daemons, lives in those namespaces, so
+makes, an overlay over the host's root, a network, one namespace per node, the daemons, lives in those namespaces, so
 that nothing is left on the host when this process ends, however it ends.
 
 Only the standard library: it runs with the system's Python. Usage, in the checkout: python3 -m tests.cluster.init SPEC
@@ -19,19 +19,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cluster import network
+from tests.cluster.commands import run, succeeds
 from tests.cluster.configuration import add_users, configure_open_mpi, configure_slurm, write, write_hosts
 from tests.cluster.daemons import Daemons
-from tests.cluster.spec import HEAD, HEAD_ADDRESS, SOURCE, Spec, node_address, node_name
+from tests.cluster.spec import HEAD, SOURCE, Spec, node_name
 
 DIED = "/run/cluster/died"  # one line on the daemon without which the cluster could not go on
 DAEMONS = Daemons()
-
-
-def run(*argv: str) -> None:
-    """Run a command and raise with its words when it fails."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
 
 
 def mount(*argv: str) -> None:
@@ -68,17 +63,6 @@ def enter_private_root(spec: Spec) -> None:
     os.rmdir("/run/old-root")
 
 
-def shape(spec: Spec, device: str) -> list[str]:
-    return f"tc qdisc add dev {device} root tbf rate {spec.rate} burst {spec.burst} latency {spec.latency_ms}ms".split()
-
-
-def build_network() -> None:
-    run("ip", "link", "set", "lo", "up")
-    run("ip", "link", "add", "fabric", "type", "bridge")
-    run("ip", "link", "set", "fabric", "up")
-    run("ip", "address", "add", f"{HEAD_ADDRESS}/24", "dev", "fabric")
-
-
 MUNGE_DIRECTORIES = {"/run/munge": 0o755, "/var/log/munge": 0o700, "/var/lib/munge": 0o711, "/etc/munge": 0o700}
 MUNGED = ["munged", "--foreground", "--force"]
 
@@ -98,12 +82,10 @@ def start_munge() -> None:
     DAEMONS.wait_for("munged", lambda: succeeds("munge", "-n"))
 
 
-def succeeds(*argv: str) -> bool:
-    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+def start_node(spec: Spec, index: int) -> tuple[str, list[str]]:
+    """A namespace of its own for the node, wired to the network, with a munged that starts in it.
 
-
-def start_node(spec: Spec, index: int) -> None:
-    """A namespace of its own for the node, wired to the bridge, with munged and slurmd in it.
+    Returns a process id in it, and what a command begins with that runs in it.
 
     With one munged for all nodes, each credential of a step would be opened by several nodes and thus count as
     replayed; and after a replay, slurmd 22.05 may free the message of libmunge twice when two launches meet.
@@ -118,22 +100,22 @@ def start_node(spec: Spec, index: int) -> None:
     assert holder.stdin and holder.stdout
     holder.stdout.readline()
     pid = str(holder.pid)
-    run("ip", "link", "add", f"port{index}", "type", "veth", "peer", "name", "eth0", "netns", pid)
-    run("ip", "link", "set", f"port{index}", "master", "fabric", "up")
-    run(*shape(spec, f"port{index}"))
     inside = ["nsenter", "--target", pid, "--mount", "--net", "--uts", "--ipc"]
     for argv in (
         ["hostname", name],
-        ["ip", "link", "set", "lo", "up"],
-        ["ip", "address", "add", f"{node_address(index)}/24", "dev", "eth0"],
-        ["ip", "link", "set", "eth0", "up"],
-        shape(spec, "eth0"),
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "tmp", "/tmp"],
         ["mount", "-t", "tmpfs", "-o", "mode=1777,size=1g", "shm", "/dev/shm"],
         ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "munge", "/run/munge"],
     ):
         run(*inside, *argv)
+    network.join(spec, index, pid, inside)
     DAEMONS.start(f"munged of {name}", [*inside, *MUNGED], f"/var/log/munged-{name}.out")
+    return pid, inside
+
+
+def start_slurmd(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
+    """Once its munged answers, slurmd in the namespace that `start_node` has made."""
+    name = node_name(index)
     DAEMONS.wait_for(f"munged of {name}", lambda: succeeds(*inside, "munge", "-n"))
     Path(f"/var/spool/slurmd-{name}").mkdir(parents=True, exist_ok=True)
     write(f"/run/cluster/{name}.pid", pid)
@@ -178,12 +160,14 @@ def build(spec: Spec) -> None:
     add_users(spec)
     configure_slurm(spec)
     configure_open_mpi()
-    build_network()
+    network.build(spec, DAEMONS)
     start_munge()
     DAEMONS.start("slurmctld", ["slurmctld", "-D"], "/var/log/slurm/slurmctld.out")
     DAEMONS.wait_for("slurmctld", lambda: succeeds("scontrol", "ping"))
-    for index in range(spec.nodes):
-        start_node(spec, index)
+    for index, node in enumerate(
+        [start_node(spec, index) for index in range(spec.nodes)]
+    ):  # no munged waits for another
+        start_slurmd(spec, index, *node)
     DAEMONS.wait_for("the nodes", lambda: nodes_ready(spec))
 
 
@@ -192,7 +176,7 @@ def main() -> None:
     try:
         build(spec)
     except RuntimeError as error:
-        logs = [*Path("/var/log/slurm").glob("*"), Path("/var/log/munged.out")]
+        logs = [*Path("/var/log/slurm").glob("*"), Path("/var/log/munged.out"), Path("/var/log/switch.out")]
         tails = [f"{log}:\n{log.read_text(errors='replace')[-1500:]}" for log in logs if log.is_file()]
         sys.exit("\n".join([*tails, str(error)]))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

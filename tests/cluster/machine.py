@@ -79,8 +79,11 @@ def only_child(pid: int) -> int:
 class VirtualCluster:
     """A login node (`login`, which is the controller too) and `nodes` compute nodes (`node0`, ...).
 
-    `rate` shapes every link in both directions (tc's words). `users` are ordinary users; `root` and the service account
-    `reprise` exist too. `root` is a directory with another system's root (see `tests/matrix/`), whose Slurm it then is.
+    `rate` shapes every link in both directions (tc's words). With `latency_us`, every frame takes that many
+    microseconds more from machine to machine, and the cluster comes before other processes of this machine: figures
+    are the network's then, not those of the few processors that all nodes share (`network.py`).
+    `users` are ordinary users; `root` and the service account `reprise` exist too. `root` is a directory with another
+    system's root (see `tests/matrix/`), whose Slurm it then is.
     `pinned`: each node keeps to one CPU of this host; where nodes share one, it is always the same ones that do.
     Use it as a context manager, or `start()` and `stop()`. `running` are those of this process.
     """
@@ -91,6 +94,7 @@ class VirtualCluster:
         self,
         nodes: int = 4,
         rate: str = "1gbit",
+        latency_us: int = 0,
         users: Sequence[str] = ("alice", "bob", "carol"),
         cpus: int = 2,
         pinned: bool = False,
@@ -105,7 +109,8 @@ class VirtualCluster:
             nodes=nodes,
             rate=rate,
             burst="64k",
-            latency_ms=20,
+            queue_ms=20,
+            latency_us=latency_us,
             users=list(users),
             cpus=cpus,
             pinned=pinned,
@@ -160,6 +165,10 @@ class VirtualCluster:
             self._process.stdout.close()
             self._process.stderr.close()
             self._process = None
+
+    def describe(self) -> str:
+        """The nodes and their network, in a line that belongs beside every figure that was measured here."""
+        return self.spec.describe()
 
     def path(self, inside: str | Path) -> Path:
         """The host's path of a file on the cluster (of the login node; /tmp and /dev/shm of nodes differ)."""

@@ -17,7 +17,8 @@ HEAD_ADDRESS = "10.99.0.254"
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What to build. Sizes: `rate` in tc's words, `latency_ms` the queue limit of the shaper, `cpus` per node.
+    """What to build. Sizes: `rate` in tc's words, `queue_ms` the queue limit of the shaper, `latency_us` what a frame
+    takes from one machine to another beyond what the links need (0: nothing), `cpus` per node.
     `pinned`: what runs on a node keeps to one CPU of the host.
 
     `cpu_group` names the cluster's group of the kernel's scheduler. `root` is the directory that holds the system that
@@ -31,11 +32,17 @@ class Spec:
     nodes: int
     rate: str
     burst: str
-    latency_ms: int
+    queue_ms: int
+    latency_us: int
     users: list[str]
     cpus: int
     pinned: bool
     plugstack: str
+
+    def describe(self) -> str:
+        """The nodes and what their network does to a message, for a person who reads a figure."""
+        delay = f"{self.latency_us} us from machine to machine" if self.latency_us else "no latency of their own"
+        return f"{self.nodes} nodes, links of {self.rate} each way, {delay}"
 
 
 def node_name(index: int) -> str:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ from tests.nobody import as_nobody
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[VirtualCluster]:
+    """For tests that only look at a cluster."""
+    with VirtualCluster(nodes=3) as cluster:
+        yield cluster
 
 
 def host_state() -> dict[str, object]:
@@ -33,13 +41,12 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-def test_nodes_have_their_own_names_addresses_and_private_tmp() -> None:
-    with VirtualCluster(nodes=2) as cluster:
-        seen = [cluster.run(["hostname"], node=f"node{i}").stdout.strip() for i in range(2)]
-        assert seen == ["node0", "node1"]
-        cluster.run(["touch", "/tmp/mine"], node="node0")
-        assert cluster.run(["test", "-e", "/tmp/mine"], node="node1", check=False).returncode != 0
-        assert "10.99.0.2" in cluster.run(["ip", "-brief", "address"], node="node1").stdout
+def test_nodes_have_their_own_names_addresses_and_private_tmp(shared: VirtualCluster) -> None:
+    seen = [shared.run(["hostname"], node=f"node{i}").stdout.strip() for i in range(3)]
+    assert seen == ["node0", "node1", "node2"]
+    shared.run(["touch", "/tmp/mine"], node="node0")
+    assert shared.run(["test", "-e", "/tmp/mine"], node="node1", check=False).returncode != 0
+    assert "10.99.0.2" in shared.run(["ip", "-brief", "address"], node="node1").stdout
 
 
 def test_links_are_shaped_both_ways() -> None:
@@ -49,24 +56,22 @@ def test_links_are_shaped_both_ways() -> None:
             assert "rate 100Mbit" in shown
 
 
-def test_an_ordinary_user_runs_a_job_on_all_nodes() -> None:
-    with VirtualCluster(nodes=3) as cluster:
-        cluster.write("/home/bob/job.sh", "#!/bin/bash\nid -un\nsrun hostname\n", user="bob")
-        end = cluster.wait_job(cluster.submit("job.sh", "-N3", user="bob"))
-        assert (end.state, end.exit_status) == ("COMPLETED", 0)
-        assert sorted(end.output.split()) == ["bob", "node0", "node1", "node2"]
+def test_an_ordinary_user_runs_a_job_on_all_nodes(shared: VirtualCluster) -> None:
+    shared.write("/home/bob/job.sh", "#!/bin/bash\nid -un\nsrun hostname\n", user="bob")
+    end = shared.wait_job(shared.submit("job.sh", "-N3", user="bob"))
+    assert (end.state, end.exit_status) == ("COMPLETED", 0)
+    assert sorted(end.output.split()) == ["bob", "node0", "node1", "node2"]
 
 
-def test_ranks_of_different_nodes_yield_the_core_that_they_share() -> None:
+def test_ranks_of_different_nodes_yield_the_core_that_they_share(shared: VirtualCluster) -> None:
     """Else a message takes as long as the kernel's tick, and that is all that a campaign measures."""
-    with VirtualCluster(nodes=1) as cluster:
-        told = cluster.run(["ompi_info", "--all", "--parsable"], node="node0").stdout.splitlines()
-        assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
+    told = shared.run(["ompi_info", "--all", "--parsable"], node="node0").stdout.splitlines()
+    assert "mca:mpi:base:param:mpi_yield_when_idle:value:true" in told
 
 
-def test_a_command_that_does_not_end_is_named() -> None:
-    with VirtualCluster(nodes=1) as cluster, pytest.raises(ClusterError, match=r"root: sleep 60: not done within 1 s"):
-        cluster.run(["sleep", "60"], timeout_s=1)
+def test_a_command_that_does_not_end_is_named(shared: VirtualCluster) -> None:
+    with pytest.raises(ClusterError, match=r"root: sleep 60: not done within 1 s"):
+        shared.run(["sleep", "60"], timeout_s=1)
 
 
 def test_nodes_keep_to_a_cpu_each_where_that_is_wanted() -> None:
@@ -118,18 +123,18 @@ def test_a_daemon_that_dies_while_the_cluster_starts_is_named() -> None:
         VirtualCluster(nodes=0).start()
 
 
-def test_nodes_open_a_credential_once_each_as_nodes_with_a_munged_of_their_own_do() -> None:
-    with VirtualCluster(nodes=2) as cluster:
-        credential = cluster.run(["munge", "-n"]).stdout
-        for node in ("node0", "node1"):
-            cluster.run(["unmunge"], node=node, stdin=credential)
-        replayed = cluster.run(["unmunge"], node="node1", stdin=credential, check=False)
-        assert "Replayed credential" in replayed.stderr + replayed.stdout
+def test_nodes_open_a_credential_once_each_as_nodes_with_a_munged_of_their_own_do(shared: VirtualCluster) -> None:
+    credential = shared.run(["munge", "-n"]).stdout
+    for node in ("node0", "node1"):
+        shared.run(["unmunge"], node=node, stdin=credential)
+    replayed = shared.run(["unmunge"], node="node1", stdin=credential, check=False)
+    assert "Replayed credential" in replayed.stderr + replayed.stdout
 
 
-def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
+@pytest.mark.parametrize("latency_us", [0, 500])
+def test_two_clusters_stand_side_by_side_and_leave_nothing(latency_us: int) -> None:
     before = host_state()
-    with VirtualCluster(nodes=1) as one, VirtualCluster(nodes=2) as two:
+    with VirtualCluster(nodes=1, latency_us=latency_us) as one, VirtualCluster(nodes=2, latency_us=latency_us) as two:
         pids = [one.pid, two.pid]
         assert one.run(["sinfo", "-h", "-o", "%D"]).stdout.split()[0] == "1"
         assert two.run(["sinfo", "-h", "-o", "%D"]).stdout.split()[0] == "2"
@@ -137,10 +142,12 @@ def test_two_clusters_stand_side_by_side_and_leave_nothing() -> None:
     assert host_state() == before
 
 
-def test_the_cluster_ends_when_its_owner_is_killed() -> None:
+@pytest.mark.parametrize("latency_us", [0, 500])
+def test_the_cluster_ends_when_its_owner_is_killed(latency_us: int) -> None:
+    before = host_state()
     program = (
         "from tests.cluster.machine import VirtualCluster\n"
-        "cluster = VirtualCluster(nodes=1); cluster.start()\n"
+        f"cluster = VirtualCluster(nodes=1, latency_us={latency_us}); cluster.start()\n"
         "print(cluster.pid, cluster.spec.cpu_group, flush=True); input()"
     )
     owner = subprocess.Popen(
@@ -155,6 +162,7 @@ def test_the_cluster_ends_when_its_owner_is_killed() -> None:
     wait_for("the cluster's end", lambda: not alive(pid), 15)
     if groups := keeper.cpu_groups():
         wait_for("its group's end", lambda: not any(groups.glob(f"{group}-*")), 15)
+    wait_for("the end of all that it made", lambda: host_state() == before, 15)
 
 
 @pytest.mark.skipif(keeper.cpu_groups() is None, reason="this machine has no groups of the scheduler")
@@ -173,10 +181,11 @@ def test_what_a_killed_keeper_has_left_the_next_one_removes() -> None:
         theirs[1].rmdir()
 
 
-def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing() -> None:
+@pytest.mark.parametrize(("latency_us", "words"), [(0, "tc qdisc"), (500, "the switch knows no rate 'fast'")])
+def test_a_cluster_that_cannot_start_says_why_and_leaves_nothing(latency_us: int, words: str) -> None:
     before = host_state()
-    with pytest.raises(ClusterError, match="tc qdisc"):
-        VirtualCluster(nodes=1, rate="fast").start()
+    with pytest.raises(ClusterError, match=words):
+        VirtualCluster(nodes=1, rate="fast", latency_us=latency_us).start()
     assert host_state() == before
 
 

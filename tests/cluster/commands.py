@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that build a virtual cluster. Only the standard library, for `init.py`."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def run(*argv: str, stdin: str = "") -> None:
+    """Run a command and raise RuntimeError with its words when it fails."""
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def succeeds(*argv: str) -> bool:
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network of a virtual cluster, as its process 1 builds it: the login node's device, then one `eth0` per node.
+
+Without latency it is a bridge with a pair of virtual Ethernet devices per node, shaped by the kernel. With latency
+(`Spec.latency_us`) it is `switch.c`, a program that gives each machine a TAP device and passes each frame on after that
+time. All traffic takes it, Slurm's and munge's too: one network is what programs expect (MPICH binds to the address of
+the host's name, Open MPI to all that it finds), and a launch needs so few round trips that it takes no longer for it.
+
+Every machine knows the others' Ethernet addresses, so that nothing is flooded and no first message is slower.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.cluster.commands import run, succeeds
+from tests.cluster.daemons import Daemons
+from tests.cluster.spec import HEAD_ADDRESS, SOURCE, Spec, node_address
+
+DEVICE = "fabric"  # of the login node
+MTU = 9000
+QUEUE_FRAMES = 16384  # in a TAP device until the switch reads them; TCP keeps to less, the default 1000 drops
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+ROOT_GROUP = Path("/sys/fs/cgroup/cpu/cgroup.procs")  # a group of its own has no share of real time
+
+
+def bits_per_second(rate: str) -> int:
+    """A rate in tc's words, e.g. "1gbit". Raises RuntimeError for other words."""
+    if found := re.fullmatch(r"([\d.]+)([kmg]?)bit", rate):
+        return int(float(found[1]) * UNITS[found[2]])
+    raise RuntimeError(f"the switch knows no rate {rate!r}: give one such as 500mbit or 10gbit")
+
+
+def build(spec: Spec, daemons: Daemons) -> None:
+    """Make the network, and connect the login node to it. Raises RuntimeError with the words of what failed."""
+    run("ip", "link", "set", "lo", "up")
+    if spec.latency_us:
+        start_switch(spec, daemons)
+        run("ip", "link", "set", f"port{spec.nodes}", "name", DEVICE)
+        run("ip", "-batch", "-", stdin=configuration(spec, spec.nodes, DEVICE, HEAD_ADDRESS))
+        return
+    run("ip", "link", "add", DEVICE, "type", "bridge")
+    run("ip", "link", "set", DEVICE, "up")
+    run("ip", "address", "add", f"{HEAD_ADDRESS}/24", "dev", DEVICE)
+
+
+def start_switch(spec: Spec, daemons: Daemons) -> None:
+    """Build and start the switch; its ports are in this namespace: one per node, and the login node's last."""
+    program = "/run/cluster/switch"
+    Path(program).parent.mkdir(parents=True, exist_ok=True)
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
+    source = f"{SOURCE}/tests/cluster/switch.c"
+    run("cc", "-std=c11", "-D_GNU_SOURCE", "-O2", *warnings, "-o", program, source)
+    argv = [program, str(spec.nodes + 1), str(spec.latency_us), str(bits_per_second(spec.rate))]
+    enter = f"echo $$ > {ROOT_GROUP}; " if ROOT_GROUP.exists() else ""
+    daemons.start("the switch", ["sh", "-c", f'{enter}exec "$@"', "sh", *argv], "/var/log/switch.out")
+    daemons.wait_for("the switch", lambda: succeeds("ip", "link", "show", f"port{spec.nodes}"))
+
+
+def join(spec: Spec, index: int, pid: str, inside: list[str]) -> None:
+    """Give node `index` its device `eth0`. `pid`: a process in its namespace; `inside` enters that."""
+    run(*inside, "ip", "link", "set", "lo", "up")
+    if spec.latency_us:
+        run("ip", "link", "set", f"port{index}", "netns", pid, "name", "eth0")
+        run(*inside, "ip", "-batch", "-", stdin=configuration(spec, index, "eth0", node_address(index)))
+        return
+    run("ip", "link", "add", f"port{index}", "type", "veth", "peer", "name", "eth0", "netns", pid)
+    run("ip", "link", "set", f"port{index}", "master", DEVICE, "up")
+    run(*shape(spec, f"port{index}"))
+    run(*inside, "ip", "address", "add", f"{node_address(index)}/24", "dev", "eth0")
+    run(*inside, "ip", "link", "set", "eth0", "up")
+    run(*inside, *shape(spec, "eth0"))
+
+
+def shape(spec: Spec, device: str) -> list[str]:
+    return f"tc qdisc add dev {device} root tbf rate {spec.rate} burst {spec.burst} latency {spec.queue_ms}ms".split()
+
+
+def hardware_address(port: int) -> str:
+    """As `switch.c` numbers its ports."""
+    return f"02:00:00:00:00:{port:02x}"
+
+
+def configuration(spec: Spec, port: int, device: str, address: str) -> str:
+    """Lines for `ip -batch` that configure the device of a port of the switch."""
+    addresses = [*map(node_address, range(spec.nodes)), HEAD_ADDRESS]
+    device_lines = [
+        f"link set {device} address {hardware_address(port)} mtu {MTU} txqueuelen {QUEUE_FRAMES} up",
+        f"address add {address}/24 dev {device}",
+    ]
+    neighbours = [
+        f"neighbour add {other} lladdr {hardware_address(number)} nud permanent dev {device}"
+        for number, other in enumerate(addresses)
+        if number != port
+    ]
+    return "\n".join([*device_lines, *neighbours, ""])

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// An Ethernet switch whose frames take time: a TAP device per port, port0, port1, ..., which the caller moves to where
+// they belong. The kernel's own means (netem) is not in every kernel. A frame is written to the port of its
+// destination a fixed delay after its sender's link has carried it; links carry so many bits a second, both ways.
+// Frames of one destination keep their order, and none is dropped here: where all memory is taken, frames stay in their
+// sender's device. Usage: switch PORTS DELAY_US BITS_PER_SECOND (0: no limit); runs until it is killed.
+//
+// A port's address is 02:00:00:00:00:PORT. Frames for other addresses, such as broadcasts, go to all other ports.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+// One byte of the address names the port. More are refused: 64 nodes and the host.
+#define PORTS_MAX 65
+// MTU 9000, with Ethernet's header and a VLAN's tag.
+#define FRAME_MAX (9000 + 18)
+// 600 MB where all are in use: TCP's windows keep 16 nodes below that, with 6 MB for each pair of them.
+#define FRAMES_MAX 65536
+// So many frames are read from one port, which takes 50 us, before what is due is written.
+#define BATCH 16
+// Preamble and gap between two frames, which take their time on the link.
+#define BETWEEN_BYTES 20
+// Destination, source and type.
+#define HEADER 14
+#define SECOND_NS 1000000000LL
+
+struct frame {
+    struct frame *next;
+    int64_t due; // ns
+    size_t length;
+    uint8_t data[FRAME_MAX];
+};
+
+struct port {
+    int fd;
+    int64_t sent;     // when its link to the switch has carried all frames read so far
+    int64_t received; // when its link from the switch has carried all frames queued so far
+    struct frame *first;
+    struct frame **last;
+};
+
+static struct port ports[PORTS_MAX];
+static int port_count;
+static int64_t delay_ns;
+static int64_t bits_per_second;
+static struct frame *spare;
+static int frames_made;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static int64_t carried_ns(size_t length)
+{
+    return bits_per_second ? (int64_t)(length + BETWEEN_BYTES) * 8 * SECOND_NS / bits_per_second : 0;
+}
+
+static int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+// NULL where all memory is taken.
+static struct frame *take_frame(void)
+{
+    struct frame *frame = spare;
+    if (frame) {
+        spare = frame->next;
+    } else if (frames_made < FRAMES_MAX && (frame = malloc(sizeof *frame))) {
+        frames_made++;
+    }
+    return frame;
+}
+
+static void give_back(struct frame *frame)
+{
+    frame->next = spare;
+    spare = frame;
+}
+
+// So many more frames can be had: a broadcast needs one for each port.
+static bool room(void)
+{
+    return spare || frames_made <= FRAMES_MAX - port_count;
+}
+
+static void queue_frame(struct frame *frame, struct port *to, int64_t sent)
+{
+    to->received = later(sent + delay_ns, to->received + carried_ns(frame->length));
+    frame->due = to->received;
+    frame->next = NULL;
+    *to->last = frame;
+    to->last = &frame->next;
+}
+
+static bool is_port(const uint8_t *address)
+{
+    static const uint8_t prefix[] = {2, 0, 0, 0, 0};
+    return memcmp(address, prefix, sizeof prefix) == 0 && address[sizeof prefix] < port_count;
+}
+
+static void forward(struct frame *frame, struct port *from)
+{
+    from->sent = later(now_ns(), from->sent) + carried_ns(frame->length);
+    if (is_port(frame->data)) {
+        queue_frame(frame, &ports[frame->data[5]], from->sent);
+        return;
+    }
+    for (struct port *to = ports; to < ports + port_count; to++) {
+        struct frame *copy = to == from ? NULL : take_frame();
+        if (copy) {
+            copy->length = frame->length;
+            memcpy(copy->data, frame->data, frame->length);
+            queue_frame(copy, to, from->sent);
+        }
+    }
+    give_back(frame);
+}
+
+static void read_port(struct port *from)
+{
+    for (int i = 0; i < BATCH && room(); i++) {
+        struct frame *frame = take_frame();
+        if (!frame) {
+            return;
+        }
+        ssize_t length = read(from->fd, frame->data, sizeof frame->data);
+        if (length < HEADER) {
+            give_back(frame);
+            return; // nothing more, or its node has gone
+        }
+        frame->length = (size_t)length;
+        forward(frame, from);
+    }
+}
+
+// Write what is due; returns when the next frame is, 0 for none.
+static int64_t deliver(void)
+{
+    int64_t next = 0;
+    int64_t now = now_ns();
+    for (struct port *to = ports; to < ports + port_count; to++) {
+        while (to->first && to->first->due <= now) {
+            struct frame *frame = to->first;
+            to->first = frame->next;
+            if (!to->first) {
+                to->last = &to->first;
+            }
+            // What a device that is down does not take is lost, as on a link that is unplugged.
+            ssize_t written = write(to->fd, frame->data, frame->length);
+            (void)written;
+            give_back(frame);
+        }
+        if (to->first && (!next || to->first->due < next)) {
+            next = to->first->due;
+        }
+    }
+    return next;
+}
+
+static int open_port(int number)
+{
+    struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+    snprintf(request.ifr_name, sizeof request.ifr_name, "port%d", number);
+    int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || ioctl(fd, TUNSETIFF, &request) < 0) {
+        fprintf(stderr, "switch: %s: %s: run as root, with the kernel's module `tun`\n", request.ifr_name,
+                strerror(errno));
+        return -1;
+    }
+    ports[number] = (struct port){.fd = fd, .last = &ports[number].first};
+    return fd;
+}
+
+// Before everything else that wants a processor: the ranks, which share the few there are, poll all the time.
+static void take_precedence(void)
+{
+    struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
+        fprintf(stderr, "switch: no real-time priority: %s: delays vary where the processors are busy\n",
+                strerror(errno));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4 || (port_count = (int)strtol(argv[1], NULL, 10)) < 1 || port_count > PORTS_MAX) {
+        fprintf(stderr, "usage: switch PORTS DELAY_US BITS_PER_SECOND, with 1 to %d ports\n", PORTS_MAX);
+        return 2;
+    }
+    delay_ns = strtoll(argv[2], NULL, 10) * 1000;
+    bits_per_second = strtoll(argv[3], NULL, 10);
+    take_precedence();
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    int events = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event timed = {.events = EPOLLIN, .data.ptr = NULL};
+    if (timer < 0 || events < 0 || epoll_ctl(events, EPOLL_CTL_ADD, timer, &timed) < 0) {
+        perror("switch");
+        return 1;
+    }
+    for (int i = 0; i < port_count; i++) {
+        struct epoll_event readable = {.events = EPOLLIN, .data.ptr = &ports[i]};
+        int fd = open_port(i);
+        if (fd < 0 || epoll_ctl(events, EPOLL_CTL_ADD, fd, &readable) < 0) {
+            return 1;
+        }
+    }
+    for (int64_t set = 0;;) {
+        struct epoll_event ready[PORTS_MAX + 1];
+        int count = epoll_wait(events, ready, PORTS_MAX + 1, -1);
+        for (int i = 0; i < count; i++) {
+            uint64_t expired;
+            if (ready[i].data.ptr) {
+                read_port(ready[i].data.ptr);
+                deliver();
+            } else if (read(timer, &expired, sizeof expired) > 0) {
+                set = 0;
+            }
+        }
+        int64_t next = deliver();
+        if (next && next != set) {
+            struct itimerspec due = {.it_value = {next / SECOND_NS, next % SECOND_NS}};
+            timerfd_settime(timer, TFD_TIMER_ABSTIME, &due, NULL);
+            set = next;
+        }
+    }
+}
