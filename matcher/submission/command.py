@@ -44,12 +44,12 @@ _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
 _VERSIONED = re.compile(
-    r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
+    r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript|cromwell)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
 )
 _SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # a site's own, such as `site-mpirun`
 _DATA = re.compile(
     r".*\.(?:txt|csv|tsv|xml|ya?ml|json|nml|fa|fasta|fastq|fq|gz|bam|sam|vcf|bed|biom|h5|hdf5|nc|log|inp|cfg|conf|ini|toml|pth|"
-    r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md)\Z"
+    r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md|ext3(?::r[ow])?)\Z"
 )
 # Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
@@ -104,8 +104,9 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
 
 def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | None:
     """Take one layer off; None where the first word is the program."""
-    asks_or_assigns = argv[1:] and ((len(argv) == 2 and argv[1] in _ASKS) or argv[1][:1] == "=")  # `A = 1`, by mistake
-    if not argv[0] or not argv[0].isprintable() or asks_or_assigns:
+    asks = len(argv) == 2 and argv[1] in _ASKS
+    assigns = argv[1:] and argv[1].startswith(("=", "+="))  # `A = 1`, by mistake
+    if not argv[0] or not argv[0].isprintable() or asks or assigns:
         return _Step([], runs_nothing=True)
     name = _name(argv)
     if name in LAUNCHERS:

@@ -37,6 +37,10 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
+# Functions whose result, where it is kept, is rather what the work is given: `cfg = ini2struct('x.ini')`.
+_READS_CODE = re.compile(
+    r"(?:[A-Za-z]++2\w+|read\w*|load\w*|parse\w*|get[A-Z_]\w*|str\w*|cell\w*|struct\w*|sprintf|lin\w*|log\w*)\Z"
+)
 _BUILDS = (
     "all clean distclean install build debug release opt depend dep veryclean realclean mrproper lib libs help check "
     "test tests config configure doc docs uninstall"
@@ -80,14 +84,35 @@ def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
     return [file] if file else []
 
 
+_SESSION = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
+# Options of `nextflow run` to how many words they are, themselves included. `-resume` may be given a session or not.
+_NEXTFLOW_OPTIONS = dict.fromkeys(
+    (
+        *("-hub", "-r", "-revision", "-profile", "-c", "-config", "-C", "-params-file", "-w", "-work-dir", "-name"),
+        *("-entry", "-user", "-qs", "-queue-size", "-ansi-log", "-main-script", "-bucket-dir", "-output-dir"),
+    ),
+    2,
+) | dict.fromkeys(("-latest", "-stub", "-stub-run", "-bg", "-offline", "-q", "-resume", "-dump-hashes"), 1)
+
+
 def _nextflow(argv: Sequence[str], given: Input) -> list[str] | None:
     if "run" not in argv:
         is_about = argv[1:2] and argv[1] in ("pull", "clean", "log", "info", "-version", "-v", "drop")
         return None if is_about else _script(".nf")(argv, given)
-    after = list(argv[argv.index("run") + 1 :])
+    after = _after_nextflow_options(argv[argv.index("run") + 1 :])
     if after and after[0][:1] != "-":
         return after if re.search(r"\w", after[0].rpartition("/")[2]) else []
     return _script(".nf")(["", *after], Input())
+
+
+def _after_nextflow_options(words: Sequence[str]) -> list[str]:
+    """The pipeline and its arguments, where `nextflow run` has only options of its own before it; else all words."""
+    position = 0
+    while position < len(words) and words[position] in _NEXTFLOW_OPTIONS:
+        position += _NEXTFLOW_OPTIONS[words[position]]
+        position += position < len(words) and _SESSION.match(words[position]) is not None
+    is_found = position < len(words) and words[position][:1] != "-"
+    return list(words[position:] if is_found else words)
 
 
 def file_in_code(code: str) -> str:
@@ -109,7 +134,8 @@ def _matlab_code(code: str) -> list[str]:
             name = call.group(1)
             if "$" in statement[call.start(1) : call.end(1) + 1]:
                 return []
-            if side(name, ()) < Side.PREPARES:
+            is_read = "=" in statement[: call.start(1)] and _READS_CODE.match(name)
+            if side(name, ()) < Side.PREPARES and not is_read:
                 return [name]
             prepares = prepares or [name]
     return prepares
@@ -143,6 +169,15 @@ def _ray(argv: Sequence[str], given: Input) -> list[str] | None:
     if argv[1:2] in (["submit"], ["exec"]):
         return _script(".py")(argv, given)
     return None if argv[1:] and re.match(r"[a-z-]+\Z", argv[1]) else []
+
+
+def _orion(argv: Sequence[str], given: Input) -> list[str] | None:
+    return _python_launcher(argv, given) if "hunt" in argv[1:4] else None
+
+
+def _luigi(argv: Sequence[str], _: Input) -> list[str]:
+    module = _value(argv, "--module")
+    return [module] if module else []
 
 
 def _wandb(argv: Sequence[str], _: Input) -> list[str] | None:
@@ -198,16 +233,20 @@ def _make(argv: Sequence[str], _: Input) -> list[str]:
 _PYTHON_LAUNCHERS = (
     "torchrun torch.distributed.run torch.distributed.launch accelerate accelerate.commands.launch deepspeed "
     "deepspeed.launcher.runner horovodrun horovod.runner composer fabric torchx colossalai idr_torchrun elastic_launch "
-    "torch-distributed-run torchrun-hpc"
+    "torch-distributed-run torchrun-hpc paddle.distributed.launch fleetrun oneflow.distributed.launch "
+    "bagua.distributed.launch intel_extension_for_pytorch.cpu.launch ipexrun scoop"
 )
 _SERVICES = (
     "dask-worker dask-scheduler dask-mpi dask-ssh dask-cuda-worker dask ipengine ipcontroller ipcluster "
     "start-worker.sh start-head.sh start-master.sh start-all.sh start-slave.sh start-dfs.sh start-yarn.sh mongod "
     "redis-server frpc ngrok cloudflared node_exporter nvidia_gpu_prometheus_exporter nvidia-cuda-mps-control "
-    "nvidia-cuda-mps-server"
+    "nvidia-cuda-mps-server toil"
 )
 _MATLAB = "matlab octave octave-cli MATLAB"
-_UNSEEN = "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook notebook jupyterlab jupyter-server"
+_UNSEEN = (
+    "paramrun greasy disBatch disbatch jupyter-lab jupyter-notebook notebook jupyterlab jupyter-server "
+    "submitit.core._submit"
+)
 ENGINES: dict[str, Reader] = {
     "snakemake": _snakemake,
     "nextflow": _nextflow,
@@ -215,6 +254,8 @@ ENGINES: dict[str, Reader] = {
     "R": _r,
     "ray": _ray,
     "wandb": _wandb,
+    "orion": _orion,
+    "luigi": _luigi,
     "casa": _casa,
     "mlflow": _mlflow,
     **dict.fromkeys(("jupyter", "jupyter-nbconvert", "jupyter-execute", "papermill", "nbconvert"), _jupyter),
@@ -224,7 +265,7 @@ ENGINES: dict[str, Reader] = {
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("spark-submit", "spark-shell", "pyspark"), _script(".py", ".jar", ".R", ".scala")),
     **dict.fromkeys(("cwltool", "cwl-runner", "toil-cwl-runner", "arvados-cwl-runner"), _script(".cwl")),
-    "miniwdl": _script(".wdl"),
+    **dict.fromkeys(("miniwdl", "toil-wdl-runner", "cromwell"), _script(".wdl")),
     "streamlit": _script(".py"),
     **dict.fromkeys(("stata", "stata-mp", "stata-se", "stata-mp-64"), _script(".do")),
     "sas": _script(".sas"),

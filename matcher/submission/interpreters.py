@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 PYTHON = re.compile(
-    r"(?:(?:tau|mpi)_|(?:gpaw|ccp4|vmtk|cray|intel|mpi|tau)-|[a-z0-9]{1,16}\.)?(?:i?python|pypy)[0-9.]*(?:-\w+)?\Z"
+    r"(?:(?:tau|mpi)_|(?:gpaw|ccp4|vmtk|cray|intel|mpi|tau)-|[a-z0-9]{1,16}\.)?(?:i?python|pypy)(?:[0-9.]+[dmu]{0,2})?(?:-\w+)?\Z"
 )
 """Python and those that come with an application, `gpaw-python` or `libtbx.python`."""
 # Interpreter's name to the options that take a word. `python3.11` counts as `python`.
@@ -20,7 +20,12 @@ INTERPRETERS: dict[str, frozenset[str]] = {
     "perl": frozenset({"-I", "-M"}),
     "ruby": frozenset({"-I", "-r"}),
     "Rscript": frozenset({"-e"}),
-    "julia": frozenset({"-p", "-t", "--threads", "-L", "--load", "-J", "--sysimage", "-O", "-C", "--procs"}),
+    "julia": frozenset(
+        {
+            *("-p", "-t", "--threads", "-L", "--load", "-J", "--sysimage", "-O", "-C", "--procs", "--machine-file"),
+            *("--cpu-target", "--startup-file", "--heap-size-hint", "--compile", "--check-bounds", "--gcthreads"),
+        }
+    ),
     "java": frozenset(
         {"-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--add-opens", "--add-exports"}
     ),

@@ -59,6 +59,7 @@ LAUNCHERS = {
     "lrun": Launcher("lrun", _taking("n N T g p"), frozenset({"n", "p"})),
     "ccc_mprun": Launcher("ccc_mprun", _taking("n c N p A T M x Q E B D")),
     "mpprun": Launcher("mpprun", _taking("n")),
+    "mpiauto": Launcher("mpiauto", _taking("n np nn nnp openmp bind bind-method prefix-command")),
     "charmrun": Launcher("charmrun", _CHARMRUN, frozenset({"p", "np", "n"})),
     "likwid-mpirun": Launcher("likwid-mpirun", _taking("n np nperdomain pin g group m mpi omp f s d hostfile")),
 }

@@ -32,27 +32,30 @@ class Rank(IntEnum):
     LAUNCHED_PERHAPS = 1
     LAUNCHED_UNSEEN = 2
     DIRECT_CODE = 3
-    DIRECT = 4
-    UNSEEN = 5
-    DIRECT_PERHAPS = 6
-    LAUNCHED_PREPARES = 7
-    PREPARES = 8
-    LAUNCHED_UTILITY = 9
-    BUILDS = 10
-    UTILITY = 11
-    LOOKS = 12
-    NEVER = 13
+    DIRECT_MAIN = 4
+    DIRECT = 5
+    UNSEEN = 6
+    DIRECT_PERHAPS = 7
+    LAUNCHED_PREPARES = 8
+    PREPARES = 9
+    LAUNCHED_UTILITY = 10
+    BUILDS = 11
+    UTILITY = 12
+    LOOKS = 13
+    NEVER = 14
 
 
 _SURE = (Rank.LAUNCHED, Rank.LAUNCHED_PERHAPS, Rank.DIRECT_CODE)
 _RANKS = {
     (True, Side.CODE): Rank.LAUNCHED,
+    (True, Side.MAIN): Rank.LAUNCHED,
     (True, Side.WORK): Rank.LAUNCHED,
     (True, Side.PERHAPS): Rank.LAUNCHED_PERHAPS,
     (True, Side.PREPARES): Rank.LAUNCHED_PREPARES,
     (True, Side.INSTALLS): Rank.UTILITY,
     (True, Side.LOOKS): Rank.LOOKS,
     (False, Side.CODE): Rank.DIRECT_CODE,
+    (False, Side.MAIN): Rank.DIRECT_MAIN,
     (False, Side.WORK): Rank.DIRECT,
     (False, Side.PERHAPS): Rank.DIRECT_PERHAPS,
     (False, Side.PREPARES): Rank.PREPARES,

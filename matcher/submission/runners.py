@@ -36,6 +36,10 @@ def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
     if verb >= len(argv):
         return None
     if argv[verb] in runner.interactive:
+        image = verb + after_options(argv[verb:], runner.options)
+        script = list(argv[image + 1 :]) if argv[verb] == "shell" else []
+        if script and _SCRIPT.match(script[0][-TEXT_LIMIT:]):
+            return Inside(["sh", *script])
         return Inside([], runs_nothing=True)
     if argv[verb] not in runner.verbs:
         return None

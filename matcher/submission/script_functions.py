@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from reprise.matcher.submission.shell_syntax import Command, as_written
 from reprise.matcher.submission.utilities import KEYWORDS
+
+_FIRST_WORDS = 16
 
 
 @dataclass
@@ -18,6 +20,13 @@ class Functions:
 
     bodies: dict[str, list[Command]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
+
+    def called_in(self, argv: Sequence[str]) -> int:
+        """Where the name of a function stands among the first words after a command, 0 where none does."""
+        for position, word in enumerate(argv[1:_FIRST_WORDS], start=1):
+            if word in self.bodies:
+                return position
+        return 0
 
     def outside(self, commands: Iterable[Command]) -> Iterator[Command]:
         """The commands that are in no function. Those of functions go into `bodies`."""

@@ -36,6 +36,8 @@ _CODE_LIMIT = 512  # characters of it that are looked at
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
 )
+_CALLS = frozenset({"time", "parallel", "env_parallel"})
+"""What may be given a function of the script to run; other commands only run files."""
 _ALL_ARGUMENTS = ("@", "*")
 UNSEEN = "$"
 """The name of a command that cannot be seen."""
@@ -109,10 +111,9 @@ class Shell:
             name = argv[0]
             is_eval = name == "eval" and len(argv) > 1
             if name in functions.bodies and (is_eval or not prepares(name)):
-                calls = functions.calls[name]
-                functions.calls[name] += 1
-                if nesting and calls * len(functions.bodies[name]) <= CALLS_LIMIT and name not in self.within:
-                    yield from self._called(name, argv[1:], functions, nesting)
+                yield from self._called(argv, functions, nesting)
+            elif name in _CALLS and (position := functions.called_in(argv)):
+                yield from self._called(argv[position:], functions, nesting)
             elif is_eval:
                 yield from self._evaluated(" ".join(argv[1:WORD_LIMIT]), functions, nesting)
             elif name in ("cat", "tee") and command.here_document:
@@ -124,7 +125,13 @@ class Shell:
             for variable in filter(_COMMAND_NAME.match, exported):
                 yield from self._told_to_programs(variable, nesting)
 
-    def _called(self, name: str, arguments: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
+    def _called(self, argv: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
+        """The commands of a function and its arguments; none of one that is called too often, or within itself."""
+        name, *arguments = argv
+        calls = functions.calls[name]
+        functions.calls[name] += 1
+        if not nesting or calls * len(functions.bodies[name]) > CALLS_LIMIT or name in self.within:
+            return
         outside = self.in_doubt
         self.in_doubt = self.variables.in_doubt
         self.within.append(name)
@@ -171,7 +178,7 @@ class Shell:
             if branches.skipped:
                 return [], ()
             if branches.reads_condition():
-                branches.condition(words, variables)
+                branches.condition(words, command.joined_by, variables)
         variables.in_doubt = self.in_doubt or command.follows_test or branches.in_doubt
         assigned = 0
         while assigned < len(words) and variables.assign(words[assigned]):

@@ -26,6 +26,8 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
 }
 LEVELS_LIMIT = 32
 """Branches within branches that are told apart. What stands deeper is neither skipped nor certain."""
+CONDITIONS_LIMIT = 8
+"""Parts of one condition that are read; a condition of more is not decided, unless by these."""
 _OPENING = frozenset({"for", "while", "until", "select", "case"})
 _CLOSING = frozenset({"done", "esac"})
 BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
@@ -83,12 +85,16 @@ class Branches:
         """Whether the command that follows is the condition of an `if`."""
         return not self.deeper and bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
 
-    def condition(self, words: Sequence[Word], variables: Variables) -> None:
-        """Take note of a command that is a condition, or a part of one: then it is not decided."""
+    def condition(self, words: Sequence[Word], joined_by: str, variables: Variables) -> None:
+        """Take note of a command that is a condition, or a part of one: `joined_by` is `&` after `&&` and `|` after
+        `||`. A condition of parts that are joined otherwise is not decided."""
         level = self.levels[-1]
         level.conditions += 1
-        result = _decided(words, variables) if level.conditions == 1 and not self.skipped else None
-        level.condition = None if result is None else result is not level.negated
+        is_read = level.conditions == 1 or (joined_by and level.conditions <= CONDITIONS_LIMIT)
+        result = _decided(words, variables) if is_read and not self.skipped else None
+        result = None if result is None else result is not level.negated
+        level.negated = False
+        level.condition = result if level.conditions == 1 else _joined(level.condition, joined_by, result)
 
 
 def _in_if(level: _Level, word: str) -> None:
@@ -103,6 +109,16 @@ def _in_if(level: _Level, word: str) -> None:
         level.decided = True if level.decided else (level.condition if level.decided is False else None)
     elif word == "else":
         level.current = None if level.decided is None else not level.decided
+
+
+def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | None:
+    """Whether `BEFORE && RESULT` or `BEFORE || RESULT` holds, where each may not be known."""
+    if not joined_by:
+        return None
+    deciding = joined_by == "|"
+    if deciding in (before, result):
+        return deciding
+    return None if before is None or result is None else not deciding
 
 
 def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
@@ -141,6 +157,8 @@ def _tested(inside: Sequence[str], *, is_pattern: bool) -> bool | None:
             if is_pattern and _WILD.intersection(right):
                 return None
             return (left == right) is (sign != "!=")
+        case [*before, "-a", left, sign, right] if len(before) == 3:
+            return _joined(_tested(before, is_pattern=False), "&", _tested([left, sign, right], is_pattern=False))
         case [left, sign, right] if sign in _NUMBERS:
             if left.isdecimal() and right.isdecimal() and len(left) + len(right) < 40:
                 return _NUMBERS[sign](int(left), int(right))

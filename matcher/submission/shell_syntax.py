@@ -44,6 +44,8 @@ _BRACED = re.compile(
 )
 _WHICH = re.compile(r"\s*+(?:which|command\s++-v|type\s++-[pP])\s++([\w./+-]++)\s*+\Z")
 _REDIRECTION = re.compile(r"[0-9]*+(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,64}>(?=[\s/]|\Z)")
+"""A blank that whoever uses a template fills in, `<your account>`. Read so, `./x <in> out` still runs x."""
 _SAME_OPERATORS = re.compile(r"[&|]++")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]++|\\.)*`", re.DOTALL)
@@ -81,7 +83,7 @@ class Command:
     """A simple command: its words, redirections left out. `defines_function`: `name()`, its body follows.
     `here_document` is what stands on its standard input, where the script says so at the line's end; `input` and
     `output` are the files that its standard input comes from and its standard output goes to. `characters` is how long
-    the words are in the script. `follows_test`: it stands after `&&` or `||`;
+    the words are in the script. `follows_test`: it stands after `&&` or `||`, of which `joined_by` is the character;
     `in_background`: before `&`."""
 
     words: list[Word] = field(default_factory=list)
@@ -91,6 +93,7 @@ class Command:
     input: Word = ()
     output: Word = ()
     follows_test: bool = False
+    joined_by: str = ""
     in_background: bool = False
 
 
@@ -148,7 +151,7 @@ class _Scanner:
             if character in "\n;&|()":
                 if finished := self._operator(character):
                     yield finished
-            elif redirection := _REDIRECTION.match(text, self.at):
+            elif (redirection := _REDIRECTION.match(text, self.at)) and not _PLACEHOLDER.match(text, self.at):
                 self._redirect(redirection)
             else:
                 start = self.at
@@ -198,10 +201,7 @@ class _Scanner:
         run = _SAME_OPERATORS.match(self.text, self.at) if character in "&|" else None
         self.at = run.end() if run else self.at
         if character == "\n":
-            self._read_here_documents()
-            while blank := _BLANK_LINES.match(self.text, self.at):
-                self.work.spend(self.text.count("\n", self.at, blank.end()) // 4)
-                self.at = blank.end()
+            self._end_line()
         if self.in_pattern:
             if character == ")":
                 self.in_pattern, self.command = False, Command(self._up_to_case())
@@ -212,12 +212,33 @@ class _Scanner:
             self.at = empty.end()
             self.command.defines_function = True
         finished = self._end()
-        self.command.follows_test |= run is not None
-        if finished and character == "&":
-            finished.in_background = not run and not self.text.startswith(">", self.at)
+        if run:
+            self.command.follows_test, self.command.joined_by = True, character
+        elif finished and character in "&|":
+            finished = self._before_and_or_pipe(finished, character)
         if character == ";" and self.text.startswith((";", "&"), self.at):
             self.at += 1
             self.in_pattern = True
+        return finished
+
+    def _end_line(self) -> None:
+        """Read what follows a line's end: its here-documents, blank lines and comments."""
+        self._read_here_documents()
+        while blank := _BLANK_LINES.match(self.text, self.at):
+            self.work.spend(self.text.count("\n", self.at, blank.end()) // 4)
+            self.at = blank.end()
+
+    def _before_and_or_pipe(self, finished: Command, character: str) -> Command | None:
+        """The command before a single `&` or `|`. Of `cat <<END | program`, the program has the here-document."""
+        if character == "&":
+            finished.in_background = not self.text.startswith(">", self.at)
+        elif (
+            self.here_documents
+            and self.here_documents[-1][0] is finished
+            and [as_written(word) for word in finished.words] == ["cat"]
+        ):
+            self.here_documents[-1] = (self.command, *self.here_documents[-1][1:])
+            return None
         return finished
 
     def _up_to_case(self) -> list[Word]:
@@ -282,7 +303,12 @@ class _Scanner:
                 continue
             character = text[self.at]
             if character in " \t\n;&|<>)":
-                break
+                placeholder = _PLACEHOLDER.match(text, self.at)
+                if not placeholder or (pieces and not pieces[-1].text.endswith(("=", "/"))):
+                    break
+                pieces.append(Piece(placeholder.group(), quoted=True))
+                self.at = placeholder.end()
+                continue
             if character == "#":  # within a word, no comment
                 pieces.append(Piece("#"))
                 self.at += 1

@@ -14,14 +14,16 @@ class Side(IntEnum):
 
     CODE = 0
     """Runs a community's code for simulation, which others only serve."""
-    WORK = 1
-    PERHAPS = 2
+    MAIN = 1
+    """Says that it does the work, where others beside it say nothing of theirs: `train.py`."""
+    WORK = 2
+    PERHAPS = 3
     """Evaluates, plots, converts: the work where the job starts nothing else in this way."""
-    PREPARES = 3
+    PREPARES = 4
     """Sets up what others then compute with."""
-    INSTALLS = 4
+    INSTALLS = 5
     """Installs what others then run."""
-    LOOKS = 5
+    LOOKS = 6
     """Looks at the machine or the environment."""
 
 
@@ -38,7 +40,7 @@ extrudeMesh createPatch real.exe ungrib.exe metgrid.exe geogrid.exe link_grib.cs
 xgenerate_databases xmeshfem2D xmeshfem3D xdecompose_mesh xcombine_vol_data makeneutral packmol tleap antechamber
 psfgen pdb2gmx editconf setup.py tensorboard
 pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_preparation makeblastdb tabix
-gmx_index nrnivmodl makelocalrc grompp grompp_d grompp_mpi
+gmx_index vdb-validate vdb-config nrnivmodl makelocalrc grompp grompp_d grompp_mpi
 genbox trjconv g_energy
 """
 _PERFORMS = re.compile(
@@ -46,6 +48,13 @@ _PERFORMS = re.compile(
 )  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
+# Compilers' scripts, which are to be sourced, and what writes lists of hosts.
+_SETS_UP = re.compile(
+    r"(?:ifort|icc|ifc|compiler|psxe|mkl|mpi|tbb|ipp|daal|advixe-|amplxe-|set)vars\.c?sh\Z|"
+    r"(?:host|machine|node)(?:file|list)\w*\Z"
+)
+# Fetches or looks at reads, before what works with them.
+_OF_READS = frozenset({"prefetch", "fastq-dump", "fasterq-dump", "parallel-fastq-dump", "fastqc", "multiqc"})
 _INSTALLERS = re.compile(r"(?:Miniconda|Miniforge|Mambaforge|Anaconda|Micromamba)[\w.-]*\.sh\Z")
 # A name with a word of each: `test_cuda_available.py`, `list_gpus.py`.
 _OF_MACHINE = frozenset({"gpu", "gpus", "cuda", "cudnn", "nccl", "system", "env", "environment"})
@@ -57,7 +66,7 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
 # First words of a command line with which tools only prepare what their other commands then use.
-_VERBS = "index faidx dict pull download login CreateSequenceDictionary IndexFeatureFile"
+_VERBS = "index faidx dict convert pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
 _FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
@@ -66,10 +75,10 @@ _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
 _PREPARING = """
 setup install installation download downloads downloader preprocess preprocessing preprocessed preproc initialize
 initialise prejob postjob cleanup hostfile nodelist nodefile check verify fetch configure compile mkdir activate rename
-backup notify kill monitor pre prep prepare allclean
+backup notify kill monitor pre prep prepare allclean reset split
 """
 _PREPARING_FIRST = """
-init get clean copy stagein stageout stage build start stop load archive log watch unpack untar
+init get clean copy delete drop remove stagein stageout stage build start stop load archive log watch unpack untar
 bcast broadcast git checkout sanitize upload sync compress set mount cp mv scp rsync transfer
 """
 _PREPARING_LAST = """
@@ -80,10 +89,12 @@ _ANYWHERE = frozenset(_PREPARING.split())
 _FIRST = frozenset(_PREPARING_FIRST.split())
 _LAST = frozenset(_PREPARING_LAST.split())
 _PERHAPS_WORDS = """
-post report merge combine concat collect gather viz draw make generate gen create split extract eval evaluate evaluation
-test tests pytest ctest validate score print show tokenize export predict infer inference index stat stats hello
-bandwidth data dataset datasets scatter average compare diff parse count filter write update
+post report merge combine concat collect gather viz draw make generate gen create extract eval evaluate evaluation
+test tests testcase testcases pytest ctest augment augmentation validate score print show tokenize export predict infer
+inference index stat stats hello bandwidth data dataset datasets scatter average compare diff parse count filter write
+update
 """
+_MAIN = frozenset({"main", "train", "training", "simulate", "simulation", "simulations", "solve", "solver"})
 _PERHAPS = frozenset(_PERHAPS_WORDS.split())
 _PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
 _ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
@@ -98,7 +109,8 @@ SOURCED = re.compile(
 """Bare names without arguments that are rather functions of a file that the script sources."""
 # What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
 SITE_TOOL = re.compile(
-    r"(?:(?:de)?activate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|getconf|setfacl|tput|stty|"
+    r"(?:\w|(?:de)?activate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|getconf|setfacl|tput|stty|"
+    r"set(?:cuda|gcc|mpi|python|java|intel|cmake)\w*|unlog|"
     r"logger|mail|mailx|sendmail|usage|die|abort|error|fail|info|warn|warning|debug|main|nodeset|testreport|newgrp|"
     r"ssh-agent|ssh-add|klist|kinit|krenew|aklog|umount|mount|fusermount|sysctl|lsmod|locale|lockfile|dos2unix|"
     r"(?:load|set|setup|init|enable|disable|print|log|check|config|export|module|mod|env|say|msg|print)[_-]\w+|"
@@ -114,9 +126,11 @@ def side(path: str, arguments: Sequence[str]) -> Side:
     verb = arguments[0] if arguments else ""
     if name in _LOOKING or name.endswith(".collect_env"):
         return Side.LOOKS
-    if _PERFORMS.match(name):
+    if _PERFORMS.match(name) or name in _OF_READS:
         return Side.PERHAPS
-    if name in TOOLS or _INSTALLERS.match(name) or (name.startswith(("gmx", "g_")) and verb in _OF_GROMACS):
+    if name in TOOLS or _INSTALLERS.match(name) or _SETS_UP.match(name):
+        return Side.PREPARES
+    if name.startswith(("gmx", "g_")) and verb in _OF_GROMACS:
         return Side.PREPARES
     if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
         return Side.CODE
@@ -137,7 +151,9 @@ def _side_of_name(name: str) -> Side:
     if first in _FIRST or not _LAST.isdisjoint(last[-1:]) or not _ANYWHERE.isdisjoint(words):
         return Side.PREPARES
     is_perhaps = not _PERHAPS.isdisjoint(words) or any(word.startswith(_PERHAPS_BEGINNINGS) for word in words)
-    return Side.PERHAPS if is_perhaps or _CONVERTS.search(stem) else Side.WORK
+    if is_perhaps or stem.endswith("convert") or _CONVERTS.search(stem):
+        return Side.PERHAPS
+    return Side.WORK if _MAIN.isdisjoint(words) else Side.MAIN
 
 
 def _words(stem: str) -> list[str]:

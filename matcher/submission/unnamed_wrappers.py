@@ -18,7 +18,7 @@ WORDS = 24
 # Endings of files that are no wrapper: an interpreter's scripts, and a program's data.
 _NO_WRAPPER = re.compile(r".*\.(?:py|R|r|jl|pl|jar|m|nf|ipynb|rb|sif|simg|img|exe|x)\Z")
 _WRAPS = re.compile(
-    r"bind|select|wrap|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
+    r"bind|select|wrap|measure|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
 )
 _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?:\.(?:exe|x|out|sh))?\Z")
 # What the script beside a compiled MATLAB program, run_NAME.sh, is given first: a directory.

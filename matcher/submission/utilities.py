@@ -8,9 +8,9 @@ from reprise.matcher.submission.wrappers import RUNNERS
 # Shell builtins and commands that prepare a job; never the program.
 _PREPARATION = """
 . : [ [[ alias bg bind break builtin caller cd clear compgen complete conda continue declare dirs disown echo enable
-eval exit export false fg getopts hash history jobs kill let local logout mamba mapfile micromamba ml module popd
+eval exit export false fg getopts hash history import jobs kill let local logout mamba mapfile micromamba ml module popd
 printf pushd pwd read readarray readonly return set setenv shift shopt source spack suspend test times trap true type
-typeset ulimit umask unalias unset unsetenv wait
+typeset ulimit umask unalias unset unsetenv using wait
 """
 PREPARATION = frozenset(_PREPARATION.split())
 # Programs only if there is no other.

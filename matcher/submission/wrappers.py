@@ -56,7 +56,9 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
             "ncu",
             0,
             "-o --export -k --kernel-name -s --launch-skip -c --launch-count --set --section --metrics "
-            "--target-processes",
+            "--target-processes --section-folder --section-folder-recursive --kernel-id --kernel-name-base --rule "
+            "--launch-skip-before-match --nvtx-include --nvtx-exclude --replay-mode --clock-control --cache-control "
+            "--page --log-file --config-file-path --sampling-interval --sampling-max-passes --devices --csv-header",
         ),
         ("compute-sanitizer", 0, "--tool --log-file --save"),
         ("cuda-memcheck", 0, "--tool --log-file"),
@@ -102,7 +104,8 @@ class Runner:
     """A command with verbs, of which some run another: `apptainer exec IMAGE COMMAND`. `verbs`: the words before that
     other command, per verb; `images`: the verbs whose own last word counts where no command follows it; `has_image`:
     whether an image comes before the command of a verb without words of its own; `interactive`: the verbs that wait for
-    someone to type or for other commands; `detached`: options with which a container stands by for other commands."""
+    someone to type or for other commands, unless, as `shell`, they are given a script; `detached`: options with which a
+    container stands by for other commands."""
 
     verbs: Mapping[str, int]
     images: frozenset[str]
@@ -163,7 +166,14 @@ RUNNERS = {
     "nsys": Runner(
         {"profile": 0, "launch": 0},
         frozenset(),
-        _words("-o --output -t --trace -s --sample -c --capture-range -d --duration -y --delay -w -f -b -e"),
+        _words(
+            """
+-o --output -t --trace -s --sample -c --capture-range -d --duration -y --delay -w -f -b -e -x -n --backtrace
+--capture-range-end --cpuctxsw --cuda-memory-usage --cudabacktrace --env-var --export --force-overwrite
+--gpu-metrics-device --gpu-metrics-devices --kill --mpi-impl --nvtx-capture --python-backtrace --python-sampling
+--pytorch --run-as --sampling-period --session-new --show-output --stats --stop-on-exit --trace-fork-before-exec --wait
+"""
+        ),
     ),
     "coverage": Runner(
         {"run": 0}, frozenset(), frozenset({"--source", "--rcfile", "--include", "--omit", "--data-file"})

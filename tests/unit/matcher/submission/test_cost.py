@@ -138,6 +138,11 @@ BRED = {
 MANY = ("--z", "-H" * 500, "--nodes") * 20_000
 DEAR = {
     **{name: script(text if text.startswith(HEAD) else HEAD + text) for name, text in BRED.items()},
+    "a function timed within itself": script(HEAD + "f() { time f; time f; ./a; }\n" + "time f\n" * 8_000),
+    "a function given to parallel, often": script(HEAD + "f() { ./a; ./b; ./c; }\n" + "parallel -j 8 f\n" * 8_000),
+    "blanks of a template": script(HEAD + "a=<b c" * 9_000 + "\n" + "x <y z> <w>\n" * 6_000),
+    "many conditions": script(HEAD + ("if " + "[ 1 -le 2 ] && " * 60 + "true; then ./a; fi\n") * 100),
+    "nested parts of a condition": script(HEAD + "if [ " + "1 -le 2 -a " * 10_000 + "1 ]; then ./a; fi\n"),
     "many arguments, often shifted": script(HEAD + "shift\n" * 4_000, *["a"] * 60_000),
     **{f"many options of {command}": Submission(command, (command, *MANY)) for command in ("sbatch", "srun", "salloc")},
 }

@@ -438,7 +438,18 @@ def test_all_programs_are_named_and_the_one_that_does_the_work_is_the_program(
         ('M=; if [ -z "$M" ]; then ./a; fi; if [ -n "$M" ]; then ./b; fi', ["a"]),
         ("if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
         ("if [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
-        ("M=a; if [ $M = b ] && [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ $M = b ] && [ -f in ]; then ./a; else ./b; fi", ["b"]),
+        ("M=a; if [ -f in ] && [ $M = b ]; then ./a; else ./b; fi", ["b"]),
+        ("M=a; if [ $M = a ] && [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ $M = a ] || [ -f in ]; then ./a; else ./b; fi", ["a"]),
+        ("M=a; if [ $M = b ] || [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ $M = b ] || [ $M = c ] && [ $M = a ]; then ./a; else ./b; fi", ["b"]),
+        ("M=a; if ! [ $M = a ] && [ -f in ]; then ./a; else ./b; fi", ["b"]),
+        ("M=a; if [ $M = a ] && ! [ $M = b ]; then ./a; else ./b; fi", ["a"]),
+        ("M=a; if [ $M = b ]; [ -f in ]; then ./a; else ./b; fi", ["a", "b"]),
+        ("M=a; if [ -f in ] && echo x | grep y; then ./a; else ./b; fi", ["a", "b"]),
+        ("N=3; if [ $N -ge 1 -a $N -le 2 ]; then ./a; else ./b; fi", ["b"]),
+        ("N=3; if [ $N -ge 1 -a $N -le 3 ]; then ./a; else ./b; fi", ["a"]),
         ("M=a; if [[ $M == b* ]]; then ./a; else ./b; fi", ["a", "b"]),
         ("M=a; if [ -f in ]; then M=b; fi; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
         ("M=a; [ -f in ] &&\n M=b; if [ $M = a ]; then ./a; else ./b; fi", ["a", "b"]),
@@ -468,6 +479,8 @@ def test_of_a_script_with_arguments_their_number_decides_a_branch() -> None:
 
 def test_a_function_is_not_followed_within_itself_nor_time_and_again() -> None:
     assert read('f() { ./a "$1"; f "$@"; }; f 1 & f 2').programs == ["a"]
+    assert read("f() { ./a; time f; }; f").programs == ["a"]
+    assert read("f() { ./a; parallel g ::: 1 2; }; g() { time f; ./b; }; time f").programs == ["a", "b"]
     text = "log() {\n" + "echo; true; ./l $1\n" * 20 + "}\n" + "log x\n" * 150 + "srun ./app"
     assert read(text).program.path == "./app"
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -c 4
+luigi --module reef.tasks CountFish --local-scheduler --year 2021

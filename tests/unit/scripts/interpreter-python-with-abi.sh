@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -c 2
+/opt/old/bin/python3.7m weave.py --close-up

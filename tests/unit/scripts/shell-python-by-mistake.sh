@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -c 1
+import os
+args += more
+snakemake -s steps.smk -j 20
