@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
 
 from reprise.eventlog import Throttle
 from reprise.matcher.daemon.turns import FairThreads
@@ -28,12 +28,8 @@ THREADS = 4
 class ProgramFiles:
     """Identifies programs. For the loop's thread."""
 
-    def __init__(
-        self,
-        identified: Callable[[JobMetadata, float], JobMetadata] | None = None,
-        wait_s: float = WAIT_S,
-    ) -> None:
-        self._identified = identified or Identifier().identified
+    def __init__(self, identifier: Identifier | None = None, wait_s: float = WAIT_S) -> None:
+        self._identifier = identifier or Identifier()
         self._wait_s = wait_s
         self._threads = FairThreads(THREADS, 1, "programs")
         self._throttle = Throttle()
@@ -42,11 +38,17 @@ class ProgramFiles:
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
         """Return the job with its program's identity, or as it is where that is not known within the wait.
 
+        A thread looks only where a file system has to be asked: what the kernel and the identifier remember is at hand.
         While a file of the uid is late, no other of that uid is looked at, and its decisions do not wait.
         """
-        if self._late[uid] or not program_file(job):
+        path = program_file(job)
+        if self._late[uid] or not path:
             return job
-        reading = asyncio.ensure_future(self._threads.run(uid, self._identified, job, time.monotonic() + READ_S))
+        known = self._identifier.known(path)
+        if known is not None:
+            return dataclasses.replace(job, **vars(known))
+        deadline = time.monotonic() + READ_S
+        reading = asyncio.ensure_future(self._threads.run(uid, self._identifier.identified, job, deadline))
         await asyncio.wait({reading}, timeout=self._wait_s)
         if reading.done():
             return self._result(reading, job)

@@ -55,6 +55,14 @@ class BoundedFile:
         return b"".join(pieces)
 
 
+def require_readable(mode: int) -> None:
+    """Raise NotIdentifiedError of anything but a regular file that everybody may read."""
+    if not stat.S_ISREG(mode):
+        raise NotIdentifiedError("it is no regular file")
+    if not mode & stat.S_IROTH:
+        raise NotIdentifiedError("not everybody may read it")
+
+
 @contextmanager
 def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
     """Open a file for `BoundedFile`. Raises NotIdentifiedError, or OSError as the system says.
@@ -66,10 +74,7 @@ def opened(path: str, budget: int, deadline: float) -> Iterator[BoundedFile]:
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         found = os.fstat(place)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotIdentifiedError("it is no regular file")
-        if not found.st_mode & stat.S_IROTH:
-            raise NotIdentifiedError("not everybody may read it")
+        require_readable(found.st_mode)
         descriptor = os.open(Path("/proc/self/fd") / str(place), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
         os.close(place)

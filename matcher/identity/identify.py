@@ -11,7 +11,8 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
-from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError, Version, opened
+from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError, Version, opened, require_readable
+from reprise.matcher.identity.cached_look import cached_look
 from reprise.matcher.identity.elf_file import MAGIC, read_executable
 from reprise.matcher.identity.script_file import SCRIPT_BYTES, read_script
 from reprise.matcher.submission.metadata import JobMetadata
@@ -53,6 +54,20 @@ class Identifier:
                 return found
         except (OSError, ValueError, NotIdentifiedError) as error:  # ValueError: a NUL in the path
             log.debug("%s is not identified: %s", path, error)
+            return UNKNOWN
+
+    def known(self, path: str) -> ProgramIdentity | None:
+        """Return the identity of the program at an absolute path, where no file system has to be asked for it.
+
+        None: it has to be looked at. UNKNOWN is an answer: nothing that can be read lies there.
+        """
+        try:
+            look = cached_look(path)
+            if look is None:
+                return None
+            require_readable(look.mode)
+            return self._known.get(look.version)
+        except (OSError, ValueError, NotIdentifiedError):
             return UNKNOWN
 
     def identified(self, job: JobMetadata, deadline: float) -> JobMetadata:

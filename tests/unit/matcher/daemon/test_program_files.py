@@ -8,12 +8,14 @@ import dataclasses
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from reprise.database import Database
 from reprise.database.errors import NotFoundError
 from reprise.matcher.daemon.program_files import THREADS, ProgramFiles
+from reprise.matcher.identity.identify import Identifier
 from reprise.matcher.submission.metadata import JobMetadata
 from tests.unit.comparing_files import comparing_files
 from tests.unit.matcher_daemon import Daemon, request
@@ -24,8 +26,19 @@ JOB = JobMetadata("alice", path="/work/a.out")
 KNOWN = dataclasses.replace(JOB, build_id="ab")
 
 
+class Played(Identifier):
+    """Identifies by a function; it knows nothing beforehand."""
+
+    def __init__(self, identified: Callable[[JobMetadata, float], JobMetadata]) -> None:
+        super().__init__()
+        self.identified = identified  # type: ignore[method-assign, assignment]
+
+    def known(self, path: str) -> None:
+        return None
+
+
 def test_a_job_is_identified_within_the_wait_and_one_without_a_certain_path_is_not() -> None:
-    files = ProgramFiles(lambda job, _: dataclasses.replace(job, build_id="ab"), wait_s=10)
+    files = ProgramFiles(Played(lambda job, _: dataclasses.replace(job, build_id="ab")), wait_s=10)
     assert asyncio.run(files.identified(JOB, ALICE)) == KNOWN
     bare = JobMetadata("alice", path="a.out")
     assert asyncio.run(files.identified(bare, ALICE)) == bare
@@ -41,7 +54,7 @@ def test_a_file_system_that_hangs_holds_one_thread_a_user_and_no_decision() -> N
         return dataclasses.replace(job, build_id="ab")
 
     async def play() -> None:
-        files = ProgramFiles(identified, wait_s=0.01)
+        files = ProgramFiles(Played(identified), wait_s=0.01)
         begun = time.monotonic()
         for _ in range(THREADS + 5):
             assert await files.identified(JOB, ALICE) == JOB
@@ -64,12 +77,12 @@ def test_a_reading_that_fails_costs_the_identity_alone() -> None:
         raise MemoryError
 
     async def play() -> None:
-        files = ProgramFiles(fails, wait_s=0.01)
+        files = ProgramFiles(Played(fails), wait_s=0.01)
         assert await files.identified(JOB, ALICE) == JOB
         goes_on.set()
         while files._late:
             await asyncio.sleep(0.01)
-        files = ProgramFiles(fails, wait_s=60)
+        files = ProgramFiles(Played(fails), wait_s=60)
         assert await files.identified(JOB, ALICE) == JOB
 
     asyncio.run(play())
@@ -98,7 +111,7 @@ def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:
         return job
 
     async def play() -> None:
-        files = ProgramFiles(waits, wait_s=0.01)
+        files = ProgramFiles(Played(waits), wait_s=0.01)
         assert await asyncio.gather(*(files.identified(JOB, ALICE) for _ in range(5))) == [JOB] * 5
         failures: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
@@ -106,6 +119,31 @@ def test_several_late_readings_of_a_user_leave_nothing_behind() -> None:
         while files._late:
             await asyncio.sleep(0.01)
         assert not failures
+
+    asyncio.run(play())
+
+
+def test_what_is_remembered_needs_no_thread_and_is_read_anew_when_it_has_changed(tmp_path: Path) -> None:
+    program = tmp_path / "solve.py"
+    program.write_text("import numpy\ndef one(): pass\ndef two(): pass\ndef three(): pass\ndef four(): pass\n")
+    job = JobMetadata("alice", path=str(program))
+    looks = []
+
+    class Counting(Identifier):
+        def identified(self, job: JobMetadata, deadline: float) -> JobMetadata:
+            looks.append(job.path)
+            return super().identified(job, deadline)
+
+    async def play() -> None:
+        files = ProgramFiles(Counting(), wait_s=60)
+        first = await files.identified(job, ALICE)
+        assert first.contents and looks == [str(program)]
+        assert await files.identified(job, ALICE) == await files.identified(job, BOB) == first
+        program.write_text("import scipy\nprint(scipy.version)\n")
+        changed = await files.identified(job, ALICE)
+        assert changed.contents and changed.contents != first.contents
+        program.unlink()
+        assert (await files.identified(job, ALICE)).contents == ""
 
     asyncio.run(play())
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel has in memory of a path is what a look at the path finds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reprise.matcher.identity import cached_look as module
+from reprise.matcher.identity.bounded_file import opened
+from reprise.matcher.identity.cached_look import Look, cached_look
+
+
+def look(path: Path) -> Look:
+    """At what was just looked at, so that the kernel has it."""
+    path.stat()
+    found = cached_look(str(path))
+    if found is None:
+        pytest.skip("this kernel tells nothing from memory")
+    return found
+
+
+def test_a_files_version_is_the_one_that_reading_finds(tmp_path: Path) -> None:
+    file = tmp_path / "a.out"
+    for text in ("one", "another"):
+        file.write_text(text)
+        with opened(str(file), 100, float("inf")) as read:
+            assert look(file).version == read.version
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert look(link) == look(file)
+
+
+def test_what_is_no_file_is_told_by_its_mode(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path, tmp_path / "fifo", Path("/dev/null")):
+        assert look(path).mode == path.stat().st_mode
+
+
+@pytest.mark.parametrize("name", ["missing", "a.out/below", "x" * 300, "loop"])
+def test_what_is_not_there_is_an_error_or_not_known(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.out").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match=name[:9]):
+        (tmp_path / name).stat()
+    try:
+        assert cached_look(str(tmp_path / name)) is None
+    except OSError as error:
+        assert error.filename == str(tmp_path / name)
+
+
+def test_no_descriptor_is_left(tmp_path: Path) -> None:
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    for _ in range(100):
+        look(tmp_path)
+    assert len(list(descriptors.iterdir())) == before
+
+
+def test_a_nul_is_refused_and_an_old_kernel_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        cached_look("/a\0b")
+    monkeypatch.setattr(module, "_OPENAT2", 100000)  # no such call
+    assert cached_look(str(tmp_path)) is None
