@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which hints of MPI-IO are in effect in a trial's application. Loaded with LD_PRELOAD; REPRISE_WITNESS names a
-// file that gets a line of JSON for each file that a process opens as the first of its communicator:
+// Says which hints of MPI-IO are in effect in a trial's application. REPRISE_WITNESS names a file that gets a line of
+// JSON for each file that a process opens as the first of its communicator:
 //
 //   {"file": "out", "ranks": 4, "program": {"cb_nodes": "2"}, "hints": {"cb_nodes": "2", ...}, "settings": {...}}
 //
@@ -10,20 +10,19 @@
 //
 // Open MPI 4.1's MPI_File_get_info returns what the program asked for and nothing else, so ROMIO is made to print its
 // hints (ROMIO_PRINT_HINTS), and standard output is looked into while a file is opened. What else is written to it at
-// that time is written again. MPI-IO of Fortran comes by here too, since Open MPI's calls PMPI_File_open.
-//
-// It is loaded into every program of the trial, MPI or not, so nothing of MPI is linked: all is looked up.
+// that time is written again.
 #define _GNU_SOURCE
+#include "hints.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lookup.h"
+#include "mpi_next.h"
 
 enum {
     LINES_MAX = 64, // of a process: who opens a file a step has told enough
@@ -32,29 +31,12 @@ enum {
     NAME_BYTES = 256,
 };
 
-#define EXPORT __attribute__((visibility("default")))
-#define REAL(function) ((__typeof__(&function))lookup(RTLD_NEXT, #function))
-
 // A line under way. What does not fit is left out, and then the line is not written.
 struct line {
     char text[TEXT_BYTES];
     size_t length;
     int is_full;
 };
-
-static int is_library(const char *path)
-{
-    const char *name = strrchr(path, '/');
-
-    return name && (strncmp(name, "/libmpi.so", 10) == 0 || strncmp(name, "/libmpich.so", 12) == 0);
-}
-
-// Open MPI's constants are addresses of variables, which are not to be linked.
-#ifdef OPEN_MPI
-#define CONSTANT(type, variable, constant) ((type)lookup(RTLD_DEFAULT, #variable))
-#else
-#define CONSTANT(type, variable, constant) (constant)
-#endif
 
 static int lines; // written; two threads that open files at once may write one more
 
@@ -101,9 +83,9 @@ static void put_pair(struct line *line, int *count, const char *name, size_t nam
 
 static void put_info(struct line *line, MPI_Info info)
 {
-    __typeof__(&MPI_Info_get_nkeys) get_count = REAL(PMPI_Info_get_nkeys);
-    __typeof__(&MPI_Info_get_nthkey) get_name = REAL(PMPI_Info_get_nthkey);
-    __typeof__(&MPI_Info_get) get_value = REAL(PMPI_Info_get);
+    __typeof__(&MPI_Info_get_nkeys) get_count = NEXT(PMPI_Info_get_nkeys);
+    __typeof__(&MPI_Info_get_nthkey) get_name = NEXT(PMPI_Info_get_nthkey);
+    __typeof__(&MPI_Info_get) get_value = NEXT(PMPI_Info_get);
     int count = 0;
     int said = 0;
 
@@ -152,11 +134,11 @@ static void put_hints(struct line *line, const char *text, int others)
 // One of Open MPI's settings. Returns -1 where there is none of this name.
 static int get_setting(const char *name, char value[VALUE_BYTES])
 {
-    __typeof__(&MPI_T_cvar_get_index) get_index = REAL(PMPI_T_cvar_get_index);
-    __typeof__(&MPI_T_cvar_get_info) get_info = REAL(PMPI_T_cvar_get_info);
-    __typeof__(&MPI_T_cvar_handle_alloc) take = REAL(PMPI_T_cvar_handle_alloc);
-    __typeof__(&MPI_T_cvar_handle_free) leave = REAL(PMPI_T_cvar_handle_free);
-    __typeof__(&MPI_T_cvar_read) get_value = REAL(PMPI_T_cvar_read);
+    __typeof__(&MPI_T_cvar_get_index) get_index = NEXT(PMPI_T_cvar_get_index);
+    __typeof__(&MPI_T_cvar_get_info) get_info = NEXT(PMPI_T_cvar_get_info);
+    __typeof__(&MPI_T_cvar_handle_alloc) take = NEXT(PMPI_T_cvar_handle_alloc);
+    __typeof__(&MPI_T_cvar_handle_free) leave = NEXT(PMPI_T_cvar_handle_free);
+    __typeof__(&MPI_T_cvar_read) get_value = NEXT(PMPI_T_cvar_read);
     const MPI_Datatype text = CONSTANT(MPI_Datatype, ompi_mpi_char, MPI_CHAR);
     int index, verbosity, bind, scope, values, none = 0, number = 0, status = -1;
     MPI_Datatype type;
@@ -181,8 +163,8 @@ static int get_setting(const char *name, char value[VALUE_BYTES])
 // Open MPI opens all of itself for it.
 static void put_settings(struct line *line, const char *wanted)
 {
-    __typeof__(&MPI_T_init_thread) begin = REAL(PMPI_T_init_thread);
-    __typeof__(&MPI_T_finalize) end = REAL(PMPI_T_finalize);
+    __typeof__(&MPI_T_init_thread) begin = NEXT(PMPI_T_init_thread);
+    __typeof__(&MPI_T_finalize) end = NEXT(PMPI_T_finalize);
     int level;
     int said = 0;
 
@@ -241,24 +223,20 @@ static void restore(int room, int before, char *text, size_t size)
 
 static int is_watched(MPI_Comm comm, int *ranks)
 {
-    __typeof__(&MPI_Comm_rank) get_rank = REAL(PMPI_Comm_rank);
-    __typeof__(&MPI_Comm_size) get_size = REAL(PMPI_Comm_size);
+    __typeof__(&MPI_Comm_rank) get_rank = NEXT(PMPI_Comm_rank);
+    __typeof__(&MPI_Comm_size) get_size = NEXT(PMPI_Comm_size);
     int rank = -1;
 
     return __atomic_load_n(&lines, __ATOMIC_RELAXED) < LINES_MAX && get_rank && get_size &&
            get_rank(comm, &rank) == MPI_SUCCESS && rank == 0 && get_size(comm, ranks) == MPI_SUCCESS;
 }
 
-static int open_file(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
+int hints_open(hints_opener *real, MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
 {
-    __typeof__(&MPI_File_open) real = REAL(PMPI_File_open);
     const char *path = getenv("REPRISE_WITNESS");
     int ranks = 0;
     int before = -1;
-
-    if (!real)
-        return MPI_ERR_UNSUPPORTED_OPERATION;
-    struct line *line = path && *path && is_watched(comm, &ranks) ? calloc(1, sizeof(*line)) : NULL;
+    struct line *line = path && *path && mpi_is_ours() && is_watched(comm, &ranks) ? calloc(1, sizeof(*line)) : NULL;
     char *said = line ? calloc(1, TEXT_BYTES) : NULL;
     int room = said ? redirect(&before) : -1;
     int code = real(comm, name, mode, info, file);
@@ -287,14 +265,4 @@ static int open_file(MPI_Comm comm, const char *name, int mode, MPI_Info info, M
     free(said);
     free(line);
     return code;
-}
-
-EXPORT int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
-{
-    return open_file(comm, name, mode, info, file);
-}
-
-EXPORT int PMPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file)
-{
-    return open_file(comm, name, mode, info, file);
 }

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a batch script by itself, as a job or without Slurm, for the commands that profile and record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from reprise.tuner.executors.executor import Executor
+
+EXECUTORS = ("slurm", "local")
+
+SCRIPT = click.argument("script", type=click.Path(path_type=Path, dir_okay=False))
+DIRECTORY = click.option(
+    "--directory", type=click.Path(path_type=Path, file_okay=False), help="Submit from here; SCRIPT's own."
+)
+OPTIONS = click.option(
+    "--option", "options", multiple=True, metavar="WORD", help="Option of sbatch, e.g. --partition=short."
+)
+EXECUTOR = click.option(
+    "--executor", type=click.Choice(EXECUTORS), default="slurm", show_default=True, help="local: no Slurm."
+)
+TIMEOUT = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=math.inf,
+    help="Seconds after which the run is stopped; Slurm's limit for the job, if absent.",
+)
+
+
+def name_of(what: str) -> str:
+    """A name for such a run and its directory, a new one at each call."""
+    return f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+
+
+def executor(kind: str, name: str, options: Sequence[str] = ()) -> Executor:
+    """Where it runs: `kind` is one of EXECUTORS, `options` are sbatch's, beside the script's."""
+    from reprise.tuner.executors.job_executor import JobExecutor
+    from reprise.tuner.executors.launch_lines import Launcher
+    from reprise.tuner.executors.local_executor import LocalExecutor
+    from reprise.tuner.executors.slurm_commands import SlurmCommands
+
+    if kind == "local":
+        return LocalExecutor()
+    return JobExecutor(SlurmCommands(), f"reprise-{name}", Launcher("none"), options, warn)
+
+
+def warn(line: str) -> None:
+    """Say what a person who waits should know."""
+    click.echo(line, err=True)

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Correct programs that a wrapper of MPI may break, one for each word. What they print is the same under the witness.
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+static int rank, ranks;
+
+// Between two groups a root is given otherwise, and arguments that do not count may be anything.
+static void groups(void)
+{
+    int own = rank, all[2] = {0}, counts[2] = {1, 1}, places[2] = {0, 1}, sum = rank;
+    int *nothing = (int *)8;
+    const int odd = rank % 2;
+    const int root = odd ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    MPI_Comm half, both, merged;
+
+    MPI_Comm_split(MPI_COMM_WORLD, odd, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - odd, 5, &both);
+    if (odd) {
+        MPI_Gather(&own, 1, MPI_INT, NULL, 1, MPI_DATATYPE_NULL, root, both);
+        MPI_Gatherv(&own, 1, MPI_INT, NULL, nothing, nothing, MPI_DATATYPE_NULL, root, both);
+    } else {
+        MPI_Gather(NULL, 7, MPI_DATATYPE_NULL, all, 1, root == MPI_ROOT ? MPI_INT : MPI_DATATYPE_NULL, root, both);
+        MPI_Gatherv(NULL, 7, MPI_DATATYPE_NULL, all, root == MPI_ROOT ? counts : nothing, places, MPI_INT, root, both);
+    }
+    MPI_Intercomm_merge(both, odd, &merged);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, merged);
+    printf("rank %d: %d %d, sum %d\n", rank, all[0], all[1], sum);
+    MPI_Comm_free(&merged);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+// More communicators than the witness keeps.
+static void many(void)
+{
+    enum { MANY = 1100 };
+    static MPI_Comm made[MANY];
+    int parts[2] = {3, 4}, part = 0, all[2] = {0};
+    MPI_Comm last;
+
+    for (int i = 0; i < MANY; i++)
+        MPI_Comm_dup(MPI_COMM_SELF, &made[i]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &last);
+    if (rank == 0) {
+        MPI_Scatter(parts, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_DATATYPE_NULL, 0, last);
+        MPI_Gather(MPI_IN_PLACE, 1, MPI_DATATYPE_NULL, all, 1, MPI_INT, 0, last);
+    } else {
+        MPI_Scatter(NULL, 1, MPI_DATATYPE_NULL, &part, 1, MPI_INT, 0, last);
+        MPI_Gather(&part, 1, MPI_INT, NULL, 1, MPI_DATATYPE_NULL, 0, last);
+    }
+    printf("rank %d: %d, %d\n", rank, part, all[1]);
+}
+
+static int handled;
+
+static void handle(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+    handled++;
+}
+
+static void abort_all(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    MPI_Abort(*comm, 7);
+}
+
+// An error is the program's own, and its handler is called once.
+static void errors(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm own;
+    int value = 0;
+
+    MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    printf("handled %d, %s\n", handled,
+           MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 0, own) == MPI_SUCCESS ? "sent" : "not sent");
+}
+
+// With threads, where a wrapper holds a lock.
+static void aborts(void)
+{
+    MPI_Errhandler handler;
+    int value = 0;
+
+    MPI_Comm_create_errhandler(abort_all, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
+}
+
+// Receives of what a probe has taken, from anybody and from nobody.
+static void matched(void)
+{
+    MPI_Message message;
+    MPI_Request request;
+    MPI_Status status;
+    int values[4] = {rank}, flag = 0, count;
+
+    if (rank) {
+        MPI_Send(values, 3, MPI_INT, 0, 8, MPI_COMM_WORLD);
+        MPI_Send(values, 4, MPI_INT, 0, 9, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(values, 4, MPI_INT, &message, &status);
+    MPI_Mprobe(MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &message, &status);
+    MPI_Mrecv(values, 4, MPI_INT, &message, MPI_STATUS_IGNORE);
+    MPI_Get_count(&status, MPI_INT, &count);
+    printf("%d of %d from %d\n", values[0], count, status.MPI_SOURCE);
+    while (!flag)
+        MPI_Improbe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+    MPI_Imrecv(values, 4, MPI_INT, &message, &request);
+    MPI_Wait(&request, &status);
+    printf("tag %d\n", status.MPI_TAG);
+}
+
+// Looks very often.
+static void polls(void)
+{
+    MPI_Request request;
+    int value = 0, flag = 0;
+
+    MPI_Irecv(&value, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &request);
+    for (int i = 0; i < 100000; i++)
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    MPI_Send(&rank, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+    while (!flag)
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    int level;
+
+    MPI_Init_thread(&argc, &argv, strcmp(word, "aborts") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(word, "groups") == 0)
+        groups();
+    else if (strcmp(word, "many") == 0)
+        many();
+    else if (strcmp(word, "errors") == 0)
+        errors();
+    else if (strcmp(word, "aborts") == 0)
+        aborts();
+    else if (strcmp(word, "matched") == 0)
+        matched();
+    else if (strcmp(word, "polls") == 0)
+        polls();
+    MPI_Finalize();
+    return 0;
+}

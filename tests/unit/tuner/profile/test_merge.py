@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From processes' reports to a profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reprise.tuner.errors import TunerError
+from reprise.tuner.profile.merge import merge
+from reprise.tuner.profile.process_report import read_reports
+from reprise.tuner.profile.profile_values import read_profile
+from tests.unit.profile_values import START, S, calls, collective, mpi, report
+
+
+def test_the_slowest_rank_is_the_one_that_waits_least_and_its_transfer_counts() -> None:
+    late = [["1", "allreduce", 0, 11, -1, START + 8 * S, START + 8 * S, START + 9 * S]]
+    early = [["1", "allreduce", 0, 11, -1, START, START, START + 9 * S]]
+    reports = [
+        report(mpi=mpi(0, collectives=[collective("allreduce", 9)], collective_samples=calls(*early))),
+        report(mpi=mpi(1, collectives=[collective("allreduce", 1)], collective_samples=calls(*late))),
+    ]
+    found = merge(reports)
+    assert found.slowest.rank == 1 and found.waiting == 0 and found.elapsed_s == 10
+    assert found.shares == {"mpi.collective.allreduce": 0.1, "compute": 0.9}
+    assert merge(reports[:1]).shares["mpi.collective.allreduce"] == 0.9  # alone, its waiting cannot be known
+
+
+def test_shares_are_of_the_whole_job() -> None:
+    found = merge([report(pid=9, wall=40 * S, cpu=0), report(start=START + 20 * S, mpi=mpi(0, 1))])
+    assert found.shares == {"compute": 0.25} and found.ranks == 1 and found.processes == 2
+
+
+def test_peers_are_told_by_their_hosts() -> None:
+    def message(peer: int, seconds: int) -> dict[str, int]:
+        return {"peer": peer, "class": 4, "calls": 2, "sent": 1, "bytes": 16, "ns": seconds * S}
+
+    own = mpi(0, 3, messages=[message(1, 1), message(2, 2), message(-1, 3)])
+    reports = [report(mpi=own), report(mpi=mpi(1, 3)), report(host="node2", mpi=mpi(2, 3))]
+    reports = [one.model_copy(update={"wall": one.wall + (0 if at else S)}) for at, one in enumerate(reports)]
+    found = merge(reports)
+    shares = {name: round(share * 11) for name, share in found.shares.items()}
+    assert shares == {"mpi.p2p.onnode": 1, "mpi.p2p.offnode": 2, "mpi.p2p.unknown": 3, "compute": 5}
+    assert round(found.share("mpi.p2p") * 11) == 6
+    assert [one.where for one in found.messages] == ["unknown", "offnode", "onnode"]
+
+
+def test_nodes_of_a_communicator_are_those_of_its_members() -> None:
+    shapes = [
+        {"shape": 1, "id": "w", "size": 4, "world": True},
+        {"shape": 2, "id": "h", "size": 2, "world": False, "members": [0, 2]},
+    ]
+    made = [collective("bcast", 1, shape=2), collective("allreduce", 2)]
+    first = mpi(0, 4, shapes=shapes, collectives=made)
+    reports = [report(host=f"node{rank // 2}", mpi=first if rank == 0 else mpi(rank, 4)) for rank in range(4)]
+    reports[0] = reports[0].model_copy(update={"wall": 11 * S})
+    found = [(one.kind, one.ranks, one.nodes) for one in merge(reports).collectives]
+    assert found == [("allreduce", 4, 2), ("bcast", 2, 2)]
+
+
+def test_files_without_mpi_are_of_all_processes_one_after_the_other() -> None:
+    reading = {"op": "read", "fs": 0x6969, "sequential": False, "mpi": False, "class": 13, "calls": 9, "bytes": 36864}
+    large = {**reading, "op": "write", "class": 17, "sequential": True, "ns": S}
+    first = report(wall=5 * S, cpu=S, files=[{**reading, "ns": 2 * S}], meta={"open": [3, S]})
+    second = report(start=START + 5 * S, wall=5 * S, cpu=S, files=[{**reading, "ns": S}, large])
+    found = merge([first, second])
+    assert found.shares == {"io.read.small": 0.3, "io.write.large": 0.1, "io.meta": 0.1, "compute": 0.2}
+    (row, _) = found.files
+    assert (row.op, row.filesystem, row.bytes, row.other_calls, row.sequential_calls) == ("read", "nfs", 8191, 18, 0)
+
+
+def test_threads_and_page_faults_are_taken_from_computation() -> None:
+    found = merge([report(cpu=26 * S, main_cpu=8 * S, threads=4, system=S, minor_faults=10**6)])
+    assert found.shares == pytest.approx({"threads": 6 / 26, "memory": 0.5 / 26, "compute": 19.5 / 26})
+    assert merge([report(minor_faults=10**9)]).shares.get("memory", 0) == 0  # the kernel took no time at all
+
+
+def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
+    reports = [
+        report(start=START + run * 20 * S, mpi=mpi(rank, collectives=[collective("bcast", 1 + rank)]))
+        for run in range(2)
+        for rank in range(2)
+    ]
+    found = merge(reports)
+    assert found.elapsed_s == 30 and found.shares["mpi.collective.bcast"] * 30 == pytest.approx(2)
+
+
+def test_io_below_mpi_io_is_not_counted_twice() -> None:
+    below = {"op": "write", "fs": 0xEF53, "sequential": True, "mpi": True, "class": 20, "calls": 1, "bytes": 1, "ns": S}
+    wrote = {"op": "write", "class": 20, "calls": 1, "bytes": 1, "ns": 2 * S}
+    found = merge([report(files=[below], mpi=mpi(0, 1, mpi_files=[wrote]))])
+    assert found.shares == {"mpi.io.write": 0.2, "compute": 0.8}
+    assert found.files[0].mpi and found.files[0].filesystem == "ext4"
+
+
+def test_what_was_not_seen_is_said() -> None:
+    found = merge([report(rchar=10 << 20)])
+    assert "0 MB of 10 MB of read bytes" in found.remarks[0]
+    assert "without its communication" in merge([report(libraries=["libmpich.so.12"])]).remarks[0]
+    assert any("without MPI_Finalize" in one for one in merge([report(mpi=mpi(0, 1, ended=0))]).remarks)
+
+
+def test_a_profile_is_read_again() -> None:
+    found = merge([report(mpi=mpi(0, 1, collectives=[collective("bcast", 1)]))])
+    assert read_profile(json.loads(json.dumps(found.to_json())), "x") == found
+    with pytest.raises(TunerError, match="x: is no profile of version 1"):
+        read_profile({**found.to_json(), "version": 2}, "x")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"wall": 2**64},
+        {"mpi": mpi(0, collective_samples=calls(stride=0))},
+        {"mpi": mpi(0, collective_samples=calls(["x", "bcast", 0, 4, 0, 1, 2, 3]))},
+        {"mpi": mpi(0, collectives=[collective("bcast", 1, size_class=10**10)])},
+    ],
+)
+def test_numbers_that_no_process_has_are_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        report(**changed)
+
+
+def test_names_cannot_write_to_a_terminal() -> None:
+    assert merge([report(program="/tmp/\x1b]0;x\x07y")]).programs == ["?]0;x?y"]
+
+
+def test_reports_are_read_and_what_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TunerError, match="no process wrote a profile"):
+        read_reports(tmp_path)
+    (tmp_path / "a.json").write_text(report().model_dump_json(by_alias=True))
+    (tmp_path / "b.json.part").write_text("{")  # a process that was killed while it wrote
+    assert len(read_reports(tmp_path)) == 1
+    (tmp_path / "c.json").write_text("{}")
+    with pytest.raises(TunerError, match=r"c\.json: is no report of this release's witness"):
+        read_reports(tmp_path)

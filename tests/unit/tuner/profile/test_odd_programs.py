@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that a wrapper of MPI and of libc may break do under the witness what they do without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from reprise.tuner.profile.process_report import LIBRARY, MpiReport, read_reports
+from reprise.tuner.proxy.mix import Call
+from reprise.tuner.proxy.trace_mix import mix_of
+from tests.once import built_once
+from tests.places import ROOT
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+WITNESS = ROOT / "tuner/programs/witness"
+MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+def build(directory: Path) -> None:
+    subprocess.run(["make", "-s", "-C", WITNESS, f"BUILD={directory}"], check=True)
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["mpicc", *flags, HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
+    # Its fstatfs is one that libraries see.
+    made: list[str | Path] = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
+    subprocess.run(["cc", *flags, HERE / "odd_ends.c", *made], check=True)
+    library = directory / "libmpich.so.12"
+    subprocess.run(["cc", "-shared", "-fPIC", HERE / "odd_library.c", "-o", library], check=True)
+    begins = (
+        "int MPI_Init(void *, void *), MPI_Finalize(void); int main(void) { return MPI_Init(0, 0) + MPI_Finalize(); }"
+    )
+    made = ["-o", directory / "other_mpi", library, f"-Wl,-rpath,{directory}"]
+    subprocess.run(["cc", "-xc", "-", "-xnone", *made], input=begins, text=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def programs() -> Path:
+    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", *HERE.glob("odd_*.c")]
+    return built_once("odd_programs", "mpicc", sources, build)
+
+
+class Pair:
+    """A command without the witness, and under it, with its profile and event record in a directory."""
+
+    def __init__(self, programs: Path, place: Path) -> None:
+        self.place = place
+        self._witness = programs / LIBRARY
+        self._clean = {name: value for name, value in os.environ.items() if not name.startswith(("REPRISE", "SLURM_"))}
+
+    def run(self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Sequence[tuple[int, list[str]]]:
+        """Returns exit status and sorted lines of output, without and with."""
+        given = {**self._clean, **MPI, **(env or {})}
+        for name in ("reports", "traces"):
+            (self.place / name).mkdir(exist_ok=True)
+        asked = {
+            "LD_PRELOAD": str(self._witness),
+            "REPRISE_PROFILE": str(self.place / "reports"),
+            "REPRISE_WITNESS_TRACE": str(self.place / "traces"),
+        }
+        return [self._once(argv, given), self._once(argv, {**given, **asked})]
+
+    def _once(self, argv: Sequence[str | Path], env: Mapping[str, str]) -> tuple[int, list[str]]:
+        done = subprocess.run(
+            [*map(str, argv)], env=dict(env), cwd=self.place, capture_output=True, text=True, check=False, timeout=300
+        )
+        return done.returncode, sorted(done.stdout.splitlines())
+
+    def ranks(self) -> dict[int, MpiReport]:
+        return {one.mpi.rank: one.mpi for one in read_reports(self.place / "reports") if one.mpi}
+
+
+@pytest.fixture
+def pair(programs: Path, tmp_path: Path) -> Pair:
+    return Pair(programs, tmp_path)
+
+
+def mpirun(programs: Path, ranks: int, *words: str) -> list[str | Path]:
+    return ["mpirun", "--oversubscribe", "-np", str(ranks), programs / "odd_calls", *words]
+
+
+@pytest.mark.parametrize(("word", "ranks", "status"), [("groups", 4, 0), ("many", 2, 0), ("errors", 1, 0)])
+def test_arguments_that_do_not_count_are_not_looked_at(
+    programs: Path, pair: Pair, word: str, ranks: int, status: int
+) -> None:
+    alone, witnessed = pair.run(mpirun(programs, ranks, word))
+    assert alone[0] == status and alone[1]
+    assert witnessed == alone
+
+
+def test_an_error_handler_that_aborts_is_not_waited_for(programs: Path, pair: Pair) -> None:
+    alone, witnessed = pair.run(mpirun(programs, 1, "aborts"))
+    assert witnessed == alone == (7, [])
+
+
+def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair: Pair) -> None:
+    pair.run(mpirun(programs, 4, "groups"))
+    calls = [
+        {call.key for call in mpi.collective_samples.calls if call.kind == "allreduce"} for mpi in pair.ranks().values()
+    ]
+    assert len(calls) == 4 and calls[0] and all(one == calls[0] for one in calls)
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "output"),
+    [
+        ("stack", 42, []),
+        ("thread", 42, []),
+        ("vectors", 0, ["6 6 -1 1 -1 1"]),
+        ("limit", 0, []),
+        ("handler", 0, ["1"]),
+    ],
+)
+def test_a_program_ends_and_calls_as_it_would(
+    programs: Path, pair: Pair, word: str, status: int, output: list[str]
+) -> None:
+    alone, witnessed = pair.run([programs / "odd_ends", word])
+    assert witnessed == alone == (status, output)
+
+
+def test_pieces_are_counted_by_what_was_moved(programs: Path, pair: Pair) -> None:
+    pair.run([programs / "odd_ends", "vectors"])
+    (report,) = read_reports(pair.place / "reports")
+    written = [(one.sequential, one.calls, one.bytes) for one in report.files if one.op == "write"]
+    assert sorted(written) == [(True, 1, 0), (True, 2, 12)]
+
+
+def test_another_mpi_than_the_witness_was_built_with_is_left_alone(programs: Path, pair: Pair) -> None:
+    alone, witnessed = pair.run([programs / "other_mpi"])
+    assert witnessed == alone == (0, [])
+
+
+def test_messages_that_a_probe_took_are_received(programs: Path, pair: Pair) -> None:
+    alone, witnessed = pair.run(mpirun(programs, 2, "matched"))
+    assert witnessed == alone == (0, ["1 of 3 from 1", "tag 9"])
+    found = pair.ranks()[0].messages
+    assert sorted((one.peer, one.calls, one.sent, one.bytes) for one in found if one.calls) == [
+        (1, 1, 0, 12),
+        (1, 1, 0, 16),
+    ]
+    mix = mix_of(pair.place / "traces")
+    assert not mix.left_out
+    assert [item.text for item in mix.programs[0] if isinstance(item, Call)][:3] == [
+        "recv c=0 p=1 t=8 n=12",
+        "irecv c=0 p=1 t=9 n=16 q=0",
+        "wait q=0",
+    ]
+
+
+def test_a_program_that_polls_fills_no_disk(programs: Path, pair: Pair) -> None:
+    pair.run(mpirun(programs, 1, "polls"))
+    (trace,) = (pair.place / "traces").iterdir()
+    assert trace.stat().st_size < 1_000_000  # of 8 million bytes; a busy machine stops it in between
+    assert [item.text for item in mix_of(pair.place / "traces").programs[0] if isinstance(item, Call)][:3] == [
+        "irecv c=0 p=0 t=1 n=4 q=0",
+        "send c=0 p=0 t=1 n=4",
+        "wait q=0",
+    ]

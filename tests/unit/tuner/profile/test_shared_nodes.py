@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ranks are placed and bound: what that can touch depends on how many of them share a node."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise.tuner.model.touched_names import is_known
+from reprise.tuner.profile.profile_values import Profile
+from reprise.tuner.profile.verdicts import Touches, verdicts
+from tests.unit.component_values import shipped
+from tests.unit.profile_values import profile
+
+SHARES = {"mpi.collective.alltoall": 0.4, "mpi.p2p.offnode": 0.2, "compute": 0.3, "threads": 0.1}
+PLACED = {name: Touches(shipped(name)["touches"]) for name in ("srun-placement", "mpirun-binding")}
+
+
+def of(ranks: int, nodes: int = 4) -> Profile:
+    return profile(SHARES, 0.0).model_copy(update={"ranks": ranks, "nodes": nodes})
+
+
+@pytest.mark.parametrize(
+    ("ranks", "placement", "binding"),
+    [(4, 0.0, 0.4), (8, 0.9, 1.0), (5, 0.9, 1.0), (0, 0.9, 1.0)],
+    ids=["one a node", "two a node", "two on one", "no MPI"],
+)
+def test_ranks_with_a_node_each_communicate_alike_wherever_they_are_bound(
+    ranks: int, placement: float, binding: float
+) -> None:
+    found = {one.component: one for one in verdicts(of(ranks), PLACED)}
+    assert found["srun-placement"].share == pytest.approx(placement)
+    assert found["mpirun-binding"].share == pytest.approx(binding)
+    assert all(one.known for one in found.values())
+    assert found["srun-placement"].worth == (placement > 0)
+
+
+def test_a_component_that_can_change_nothing_says_why() -> None:
+    (found,) = verdicts(of(4), {"srun-placement": PLACED["srun-placement"]})
+    assert found.words == "can change nothing where each rank has a node to itself"
+
+
+def test_only_known_names_may_have_the_condition() -> None:
+    assert is_known("mpi.p2p where ranks share nodes") and is_known("compute where ranks share nodes")
+    assert not is_known("networks where ranks share nodes") and not is_known(" where ranks share nodes")
+    assert not is_known("mpi.p2p where ranks share a node")

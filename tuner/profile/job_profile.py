@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile of a job that ran with --reprise=profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reprise.tuner.errors import TunerError
+from reprise.tuner.profile.merge import merge
+from reprise.tuner.profile.process_report import read_reports
+from reprise.tuner.profile.profile_values import Profile
+
+
+def profile_of(directory: Path) -> Profile:
+    """The profile that the reports in a directory make. Raises TunerError, also for reports that contradict each
+    other: they are files of a user's."""
+    reports = read_reports(directory)
+    try:
+        return merge(reports)
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise TunerError(
+            f"{directory}: its reports contradict each other ({type(error).__name__}): profile the job again"
+        ) from error

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the reports of all processes of a job to its profile. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from reprise.tuner.profile import profile_tables as tables
+from reprise.tuner.profile.process_report import ProcessReport
+from reprise.tuner.profile.profile_shares import own_ns, shares
+from reprise.tuner.profile.profile_values import Memory, Profile, Slowest
+from reprise.tuner.profile.profiled_ranks import Rank
+from reprise.tuner.profile.waiting import Waiting, measure
+
+NS = 1e9
+MPI = ("libmpi.so", "libmpich")  # names of libraries
+SEEN_LEAST = 0.9  # of the bytes that a process read or wrote: below, the profile says what it has missed
+
+
+def merge(reports: Sequence[ProcessReport]) -> Profile:
+    """The profile of a job, at least one report. A job of several MPI programs, one after the other, is one profile."""
+    begin, end = min(one.start for one in reports), max(one.end for one in reports)
+    elapsed = max(end - begin, 1)
+    parallel = [one for one in reports if one.mpi]
+    ranks, shifts = _ranks(parallel) if parallel else (_lanes(reports), {})
+    slowest = max(ranks, key=lambda one: (own_ns(one), one.wall_ns, -(one.rank or 0)))
+    alone = [one for one in reports if not one.mpi] if parallel else []
+    hosts = {one.rank: one.reports[-1].host for one in ranks if one.rank is not None}
+    spent = shares(slowest, alone, hosts, elapsed)
+    last = max(slowest.reports, key=lambda one: one.wall)
+    return Profile(
+        elapsed_s=elapsed / NS,
+        processes=len(reports),
+        ranks=max((one.mpi.ranks for one in parallel if one.mpi), default=0),
+        nodes=len({one.host for one in parallel or reports}),
+        programs=_programs(parallel or reports),
+        slowest=Slowest(
+            rank=slowest.rank,
+            host=last.host,
+            program=last.program,
+            wall_s=slowest.wall_ns / NS,
+            waiting_s=slowest.waiting_ns / NS,
+        ),
+        shares={name: share for name, share in sorted(spent.items()) if share > 0},
+        waiting=min(1.0, slowest.waiting_ns / elapsed),
+        waiting_calls=dict(sum((Counter(one.calls) for one in slowest.waiting), Counter())),
+        collectives=tables.collectives(slowest, parallel, hosts),
+        messages=tables.messages(slowest, hosts),
+        files=tables.files([*slowest.reports, *alone]),
+        mpi_files=tables.mpi_files(slowest.reports),
+        inputs=tables.inputs(reports),
+        meta=tables.meta([*slowest.reports, *alone]),
+        threads=tables.threads(last),
+        memory=Memory(
+            minor_faults=sum(one.minor_faults for one in slowest.reports),
+            major_faults=sum(one.major_faults for one in slowest.reports),
+            fault_us=last.fault / 1e3,
+            peak_bytes=max(one.peak_rss for one in slowest.reports),
+            involuntary_switches=sum(one.involuntary for one in slowest.reports),
+        ),
+        remarks=_remarks(slowest, reports, shifts),
+    )
+
+
+def _ranks(parallel: Sequence[ProcessReport]) -> tuple[list[Rank], Mapping[str, float]]:
+    found: dict[int, Rank] = {}
+    shifts: dict[str, float] = {}
+    for run in _runs(parallel):
+        waiting, shifted = measure(run)
+        shifts |= shifted
+        for one, waited in zip(run, waiting, strict=True):
+            assert one.mpi is not None  # noqa: S101
+            rank = found.setdefault(one.mpi.rank, Rank(one.mpi.rank))
+            rank.reports.append(one)
+            rank.waiting.append(waited)
+    return list(found.values()), shifts
+
+
+def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
+    """The processes of each run of an MPI program: a rank that comes again belongs to the next one."""
+    runs: list[list[ProcessReport]] = []
+    for one in sorted(parallel, key=lambda one: one.start):
+        assert one.mpi is not None  # noqa: S101
+        for run in runs:
+            others = [other.mpi for other in run if other.mpi]
+            if others[0].ranks == one.mpi.ranks and one.mpi.rank not in {other.rank for other in others}:
+                run.append(one)
+                break
+        else:
+            runs.append([one])
+    return runs
+
+
+def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:
+    """Processes that run one after the other, or start each other, as tasks of Slurm."""
+    lanes: dict[tuple[str, str, str], Rank] = {}
+    for one in reports:
+        step = one.environment.get("SLURM_STEP_ID", ""), one.environment.get("SLURM_PROCID", "")
+        lane = lanes.setdefault((one.host, *step), Rank(None))
+        lane.reports.append(one)
+        lane.waiting.append(Waiting())
+    return list(lanes.values())
+
+
+def _programs(reports: Sequence[ProcessReport]) -> list[str]:
+    """Names of the programs, those first that ran for longest."""
+    walls: Counter[str] = Counter()
+    for one in reports:
+        walls[PurePath(one.program).name] += one.wall
+    return [name for name, _ in walls.most_common(8)]
+
+
+def _remarks(slowest: Rank, reports: Sequence[ProcessReport], shifts: Mapping[str, float]) -> list[str]:
+    """What a reader must know to judge the profile, a line each."""
+    found = []
+    for host, seconds in sorted(shifts.items()):
+        found.append(f"the clock of {host} was {abs(seconds) * 1e3:.3f} ms {'ahead' if seconds > 0 else 'behind'}")
+    lost = sum(one.mpi.lost for one in slowest.reports if one.mpi)
+    if lost:
+        found.append(f"{lost} MPI calls of the slowest rank were not counted: there were too many different ones")
+    time = sum(calls.ns for one in slowest.reports if one.mpi for calls in one.mpi.messages)
+    measured = sum(one.calls.get("p2p", 0) for one in slowest.waiting)
+    if time > 0.01 * slowest.wall_ns and not measured:
+        found.append("no message could be followed from rank to rank: all its time counts as transfer")
+    for name, done in (("read", "rchar"), ("write", "wchar")):
+        all_ = sum(getattr(one, done) for one in slowest.reports)
+        seen = sum(calls.bytes for one in slowest.reports for calls in one.files if calls.op == name)
+        if slowest.rank is None and all_ > 1 << 20 and seen < SEEN_LEAST * all_:
+            found.append(
+                f"{seen / 1e6:.0f} MB of {all_ / 1e6:.0f} MB of {name} bytes were in calls that can be counted: the "
+                "rest went through pipes, sockets, text streams of C or io_uring"
+            )
+    if slowest.rank is None and any(library.startswith(MPI) for one in reports for library in one.libraries):
+        found.append(
+            "a program with MPI was seen without its communication: it did not begin MPI, or its MPI is not the one "
+            "that the witness was built with (`make install-tools MPICC=...`)"
+        )
+    if slowest.rank is not None and any(one.mpi and not one.mpi.ended for one in slowest.reports):
+        found.append("the program ended without MPI_Finalize")
+    return found

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile and its verdicts as a person reads them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reprise.tuner.profile.profile_values import Profile
+from reprise.tuner.profile.verdicts import Verdict, overall
+
+ROWS = 8  # of each table
+SUMMARY_PARTS = 4
+TOLD = 0.005  # share below which the summary leaves a name out
+LEAST = 0.001  # share of run time below which a row is left out
+UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+def size(count: int) -> str:
+    """Bytes in a unit that a person reads, e.g. 64 KiB."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.0f} {UNITS[unit]}" if value >= 10 or value == int(value) else f"{value:.1f} {UNITS[unit]}"
+
+
+def summary(profile: Profile) -> str:
+    """The largest shares, in one line."""
+    spent = {**profile.shares, "waiting for other ranks": profile.waiting}
+    largest = sorted(((share, name) for name, share in spent.items() if share >= TOLD), reverse=True)[:SUMMARY_PARTS]
+    where = f"{profile.ranks} ranks on {profile.nodes} nodes" if profile.ranks else f"{profile.processes} processes"
+    return f"{', '.join(f'{share:.0%} {name}' for share, name in largest)} (of {profile.elapsed_s:.0f} s, {where})"
+
+
+def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The whole page, a line each."""
+    yield from head(profile)
+    yield ""
+    yield from _tables(profile)
+    if profile.remarks:
+        yield from ("note: " + one for one in profile.remarks)
+        yield ""
+    known = [one for one in verdicts if one.known]
+    for one in known:
+        yield f"{one.component}: {one.words}"
+    silent = [one.component for one in verdicts if not one.known]
+    if silent:
+        yield f"not judged, since they do not say what they touch: {', '.join(silent)}"
+    if known:
+        yield overall(verdicts)
+
+
+def head(profile: Profile) -> Iterator[str]:
+    """What ran, and the shares of its run time."""
+    slowest = profile.slowest
+    where = f"{profile.ranks} ranks on {profile.nodes} nodes" if profile.ranks else f"{profile.processes} processes"
+    yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {where}"
+    who = f"rank {slowest.rank} on {slowest.host}" if slowest.rank is not None else f"a process on {slowest.host}"
+    yield f"slowest: {who}, {slowest.wall_s:.1f} s, of which {slowest.waiting_s:.1f} s waiting for other ranks"
+    for name, share in sorted(profile.shares.items(), key=lambda one: (-one[1], one[0])):
+        if share >= LEAST:
+            yield f"  {share:6.1%}  {name}"
+    if profile.waiting >= LEAST:
+        yield f"  {profile.waiting:6.1%}  waiting for other ranks"
+
+
+def _tables(profile: Profile) -> Iterator[str]:
+    least = LEAST * profile.elapsed_s
+    rows = [one for one in profile.collectives if one.time_s >= least][:ROWS]
+    if rows:
+        yield "collectives               ranks nodes     up to     calls      time   waiting"
+        for one in rows:
+            yield (
+                f"  {one.kind:22} {one.ranks:6} {one.nodes:5} {size(one.bytes + 1):>9} {one.calls:9} "
+                f"{one.time_s:8.2f} s {one.waiting_s:7.2f} s"
+            )
+        yield ""
+    messages = [one for one in profile.messages if one.time_s >= least][:ROWS]
+    if messages:
+        yield "messages                              up to     calls      time   waiting"
+        for each in messages:
+            yield (
+                f"  {each.where:34} {size(each.bytes + 1):>9} {each.calls:7} "
+                f"{each.time_s:8.2f} s {each.waiting_s:7.2f} s"
+            )
+        yield ""
+    files = [one for one in profile.files if one.time_s >= least][:ROWS]
+    if files:
+        yield "files                                 up to     calls  in order      time"
+        for file in files:
+            calls = file.sequential_calls + file.other_calls
+            what = f"{file.op} on {file.filesystem}{' below MPI-IO' if file.mpi else ''}"
+            ordered = file.sequential_calls / calls if calls else 0.0
+            yield f"  {what:34} {size(file.bytes + 1):>9} {calls:7} {ordered:9.0%} {file.time_s:8.2f} s"
+        yield ""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a rank's communication was waiting for late ranks, from the sampled calls. Pure.
+
+No rank is asked anything while the program runs. Afterwards the times of one call on all its ranks stand side by side:
+a rank that came early waited until the last one came, and the rest is transfer. Hosts' clocks are believed as far as
+causality allows: nobody leaves an allreduce before the last rank came. Where the record contradicts a clock, the clock
+is shifted into the middle of what is possible.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reprise.tuner.profile.process_report import ProcessReport, Sampled
+
+FROM_ROOT = ("bcast", "scatter", "scatterv")
+TO_ROOT = ("reduce", "gather", "gatherv")
+MUTUAL = (
+    "barrier",
+    "allreduce",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "reduce_scatter",
+    "reduce_scatter_block",
+)  # nobody leaves before the last one came
+EXCHANGES = ("sendrecv", "sendrecv_replace")
+
+Call = tuple[int, Sampled]  # index of the report, and the call with its times shifted
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Waiting of one rank by kind of collective, and under "p2p" for messages.
+
+    `shares`: of the time in calls; `calls`: on how many it was measured.
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    calls: Mapping[str, int] = field(default_factory=dict)
+
+
+def measure(reports: Sequence[ProcessReport]) -> tuple[Sequence[Waiting], Mapping[str, float]]:
+    """For each report its waiting, and for each host by how many seconds its clock was shifted.
+
+    The reports are of one run of one MPI program: each rank once.
+    """
+    shifts = _shifts(reports)
+    collectives = _grouped(reports, "collective_samples", shifts)
+    messages = _grouped(reports, "message_samples", shifts)
+    waited: list[dict[str, list[tuple[int, int]]]] = [defaultdict(list) for _ in reports]
+    for calls in collectives:
+        for index, call, wait in _collective(calls, reports):
+            waited[index][call.kind].append((wait, call.left - call.blocked))
+    for index, pairs in _messages(messages):
+        waited[index]["p2p"].extend(pairs)
+    found = []
+    for one in waited:
+        sums = {kind: (sum(wait for wait, _ in pairs), sum(all_ for _, all_ in pairs)) for kind, pairs in one.items()}
+        shares = {kind: min(1.0, wait / all_) if all_ > 0 else 0.0 for kind, (wait, all_) in sums.items()}
+        found.append(Waiting(shares, {kind: len(pairs) for kind, pairs in one.items()}))
+    return found, {host: shift / 1e9 for host, shift in shifts.items() if shift}
+
+
+def _grouped(reports: Sequence[ProcessReport], name: str, shifts: Mapping[str, int]) -> list[list[Call]]:
+    """The calls that all their ranks kept: of those with the largest stride."""
+    samples = [getattr(one.mpi, name) for one in reports if one.mpi]
+    stride = max((one.stride for one in samples), default=1)
+    groups: dict[str, list[Call]] = defaultdict(list)
+    for index, one in enumerate(reports):
+        if one.mpi is None:
+            continue
+        shift = shifts.get(one.host, 0)
+        for call in getattr(one.mpi, name).calls:
+            if int(call.key, 16) % stride == 0:
+                times = {"arrived": call.arrived - shift, "blocked": call.blocked - shift, "left": call.left - shift}
+                groups[call.key].append((index, call._replace(**times)))
+    return [calls for calls in groups.values() if len(calls) > 1]
+
+
+def _base(kind: str) -> str:
+    """The blocking collective's name."""
+    return kind[1:] if kind[1:] in FROM_ROOT + TO_ROOT + MUTUAL and kind.startswith("i") else kind
+
+
+def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list[tuple[int, Sampled, int]]:
+    kind = _base(calls[0][1].kind)
+    last = max(call.arrived for _, call in calls)
+    found = []
+    for index, call in calls:
+        mpi = reports[index].mpi
+        is_root = mpi is not None and call.other == mpi.rank
+        until = last if kind in MUTUAL else call.blocked  # of others it is not known whom they wait for
+        if kind in FROM_ROOT:
+            roots = [one.arrived for at, one in calls if (them := reports[at].mpi) and them.rank == one.other]
+            until = roots[0] if roots and not is_root else call.blocked
+        elif kind in TO_ROOT and is_root:
+            until = last
+        found.append((index, call, _within(call, until)))
+    return found
+
+
+def _within(call: Sampled, until: int) -> int:
+    """How long a call that blocks waited for what came at `until`."""
+    return max(0, min(until, call.left) - call.blocked)
+
+
+def _messages(groups: Sequence[Sequence[Call]]) -> list[tuple[int, list[tuple[int, int]]]]:
+    """By report: waiting and time of the calls that wait for messages; those that one call completes count once."""
+    spans: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+    for calls in groups:
+        sends = [one for one in calls if one[1].is_send]
+        receives = [one for one in calls if not one[1].is_send]
+        if len(sends) != 1 or len(receives) != 1:
+            continue
+        (source, sent), (target, received) = sends[0], receives[0]
+        _keep(spans[target], received, _within(received, sent.arrived))
+        if sent.kind not in EXCHANGES:  # whose waiting is that of the half that receives
+            is_held = sent.blocked < received.arrived < sent.left
+            _keep(spans[source], sent, received.arrived - sent.blocked if is_held else 0)
+    return [(index, [(wait, end - begin) for (begin, end), wait in one.items()]) for index, one in spans.items()]
+
+
+def _keep(spans: dict[tuple[int, int], int], call: Sampled, wait: int) -> None:
+    span = (call.blocked, call.left)
+    spans[span] = max(spans.get(span, 0), wait)
+
+
+def _shifts(reports: Sequence[ProcessReport]) -> dict[str, int]:
+    """By host the nanoseconds that its clock is ahead of the first rank's, as far as the record proves."""
+    first = next((one.host for one in reports if one.mpi and one.mpi.rank == 0), "")
+    bounds: dict[str, tuple[int, int]] = {}
+    for calls in _grouped(reports, "collective_samples", {}):
+        if _base(calls[0][1].kind) not in MUTUAL:
+            continue
+        hosts: dict[str, list[Sampled]] = defaultdict(list)
+        for index, call in calls:
+            hosts[reports[index].host].append(call)
+        if first not in hosts:
+            continue
+        for host, own in hosts.items():
+            low = max(call.arrived for call in own) - min(call.left for call in hosts[first])
+            high = min(call.left for call in own) - max(call.arrived for call in hosts[first])
+            before = bounds.get(host, (low, high))
+            bounds[host] = max(low, before[0]), min(high, before[1])
+    return {host: 0 if low <= 0 <= high else (low + high) // 2 for host, (low, high) in bounds.items() if host != first}

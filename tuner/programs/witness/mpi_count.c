@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is counted of one MPI call.
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "clock.h"
+#include "mpi_next.h"
+#include "mpi_state.h"
+#include "table.h"
+#include "trace.h"
+
+enum { SPINS = 1000 }; // for a thread that is counting; it takes a tenth of a microsecond
+
+const char *const kind_names[KINDS] = {
+#define KIND(kind) #kind,
+#define CALL(name, kind, parameters, arguments, description) KIND(kind)
+    OTHER_KINDS(KIND)
+#include "mpi_calls.def"
+#undef CALL
+#undef KIND
+};
+
+static bool try_lock(void)
+{
+    struct mpi_state *mpi = mpi_state();
+
+    return !mpi->has_threads || !atomic_exchange_explicit(&mpi->lock, 1, memory_order_acquire);
+}
+
+void mpi_unlock(void)
+{
+    struct mpi_state *mpi = mpi_state();
+
+    if (mpi->has_threads)
+        atomic_store_explicit(&mpi->lock, 0, memory_order_release);
+}
+
+bool mpi_begin(void)
+{
+    for (int i = 0; i < SPINS; i++)
+        if (try_lock())
+            return true;
+    mpi_state()->lost++;
+    return false;
+}
+
+// Whoever has begun to count a call counts it to its end: the others hold the lock for moments only.
+void mpi_lock(void)
+{
+    while (!try_lock())
+        ;
+}
+
+uint64_t mpi_bytes(int count, MPI_Datatype type)
+{
+    __typeof__(&MPI_Type_size) get_size = NEXT(PMPI_Type_size);
+    static MPI_Datatype none;
+    int size = 0;
+
+    if (!none)
+        none = NO_TYPE;
+    // MPI would call the program's error handler for the last two, which is for the program's own call to do.
+    if (count <= 0 || !get_size || !type || type == none || get_size(type, &size) != MPI_SUCCESS || size < 0)
+        return 0;
+    return (uint64_t)count * (uint64_t)size;
+}
+
+// -- before the call
+
+void call_on(struct mpi_call *call, MPI_Comm handle, int peer, int tag)
+{
+    struct comm *comm = comms_find(handle);
+
+    call->handle = handle;
+    call->peer = peer;
+    call->tag = tag;
+    if (comm)
+        call->comm = *comm;
+    else
+        comms_ask(handle, &call->comm);
+}
+
+void call_message(struct mpi_call *call, bool is_send, uint64_t bytes, int peer, int tag, MPI_Comm handle)
+{
+    call->family = FAMILY_MESSAGE;
+    call->is_send = is_send;
+    *(is_send ? &call->send_bytes : &call->recv_bytes) = bytes;
+    call_on(call, handle, peer, tag);
+    if (!call->is_persistent)
+        call->sample = channel_next(comms_find(handle), peer, tag, is_send);
+}
+
+void call_collective(struct mpi_call *call, MPI_Comm handle, int root)
+{
+    struct comm *comm = comms_find(handle);
+
+    call->family = FAMILY_COLLECTIVE;
+    call_on(call, handle, root, TRACE_NONE);
+    if (comm)
+        call->sample = mix(comm->id, comm->collectives++) | 1U << 31; // never 0, and the lowest bits as they were mixed
+}
+
+static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, int size, uint64_t *largest)
+{
+    const uint64_t each = types ? 0 : mpi_bytes(1, type);
+    uint64_t all = 0;
+
+    for (int i = 0; counts && i < size; i++) {
+        const uint64_t bytes =
+            types ? mpi_bytes(counts[i], types[i]) : each * (uint64_t)(counts[i] > 0 ? counts[i] : 0);
+        all += bytes;
+        *largest = bytes > *largest ? bytes : *largest;
+    }
+    return all;
+}
+
+int call_parts(const struct mpi_call *call)
+{
+    const bool is_own_group = call->kind == KIND_reduce_scatter || call->kind == KIND_ireduce_scatter;
+
+    return !call->comm.handle ? 0 : is_own_group ? call->comm.size : call->comm.peers;
+}
+
+void call_counts(struct mpi_call *call)
+{
+    const int size = call_parts(call);
+
+    if (call->send_counts)
+        call->send_bytes = sum(call->send_counts, call->send_type, call->send_types, size, &call->largest);
+    if (call->recv_counts)
+        call->recv_bytes = sum(call->recv_counts, call->recv_type, call->recv_types, size, &call->largest);
+}
+
+void mpi_enter(struct mpi_call *call)
+{
+    mpi_unlock();
+    witness_inside++;
+    call->enter = clock_ticks();
+}
+
+// -- after the call
+
+struct cell *cells_find(struct cell *cells, uint64_t key)
+{
+    uint32_t at = (uint32_t)mix(key, 3) % CELLS_MAX;
+
+    for (int i = 0; i < 64; i++, at = (at + 1) % CELLS_MAX) {
+        if (cells[at].key == key)
+            return &cells[at];
+        if (!cells[at].key) {
+            cells[at].key = key;
+            return &cells[at];
+        }
+    }
+    return NULL;
+}
+
+// Bits 0 to 7 the class, 8 to 39 the peer's rank in MPI_COMM_WORLD + 2, bit 63 always.
+uint64_t message_key(int world, uint64_t bytes)
+{
+    return 1ULL << 63 | (uint64_t)(uint32_t)(world + 2) << 8 | state_class(bytes);
+}
+
+// Bits 0 to 7 the class, 8 to 23 the shape, 24 to 39 the kind, bit 63 always.
+uint64_t collective_key(enum kind kind, uint32_t shape, uint64_t bytes)
+{
+    return 1ULL << 63 | (uint64_t)kind << 24 | (uint64_t)shape << 8 | state_class(bytes);
+}
+
+// What has no place of its own is counted under a peer that is not known.
+static struct cell *message_cell(uint64_t key)
+{
+    struct mpi_state *mpi = mpi_state();
+    struct cell *cell = cells_find(mpi->messages, key);
+
+    if (!cell)
+        cell = cells_find(mpi->messages, message_key(-1, 0) | (key & 0xff));
+    if (!cell)
+        mpi->lost++;
+    return cell;
+}
+
+void count_message(int world, uint64_t bytes, uint64_t ticks, bool is_send)
+{
+    struct cell *cell = message_cell(message_key(world, bytes));
+
+    if (!cell)
+        return;
+    cell->calls++;
+    cell->sent += is_send;
+    cell->bytes += bytes;
+    cell->largest = bytes > cell->largest ? bytes : cell->largest;
+    cell->ticks += ticks;
+}
+
+void count_idle(uint64_t ticks)
+{
+    struct cell *cell = message_cell(message_key(-1, 0));
+
+    if (cell)
+        cell->ticks += ticks;
+}
+
+void count_file(enum family family, uint64_t bytes, uint64_t ticks, bool is_new)
+{
+    struct cell *cell = &mpi_state()->files[(family - FAMILY_READ) * CLASSES + state_class(bytes)];
+
+    cell->calls += is_new;
+    cell->bytes += is_new ? bytes : 0;
+    cell->ticks += ticks;
+}
+
+void samples_add(struct samples *samples, const struct sample *sample)
+{
+    if (!samples->stride)
+        samples->stride = 1;
+    while (samples->count == SAMPLES_MAX) {
+        uint32_t kept = 0;
+        samples->stride *= 2;
+        for (uint32_t i = 0; i < SAMPLES_MAX; i++)
+            if (samples_want(samples, samples->samples[i].key))
+                samples->samples[kept++] = samples->samples[i];
+        samples->count = kept;
+    }
+    if (samples_want(samples, sample->key))
+        samples->samples[samples->count++] = *sample;
+}
+
+// Numbered in order of sending and of posting the receives, which is the order in which MPI matches them.
+uint64_t channel_next(struct comm *comm, int peer, int tag, bool is_send)
+{
+    struct mpi_state *mpi = mpi_state();
+
+    if (!comm || peer == MPI_PROC_NULL)
+        return 0;
+    if (!is_send && (peer == MPI_ANY_SOURCE || tag == MPI_ANY_TAG))
+        comm->is_unordered = true;
+    if (!is_send && comm->is_unordered)
+        return 0;
+    const int other = comms_world_rank(comm, peer);
+    if (other < 0)
+        return 0;
+    const uint64_t ends = is_send ? (uint64_t)(uint32_t)mpi->rank << 32 | (uint32_t)other
+                                  : (uint64_t)(uint32_t)other << 32 | (uint32_t)mpi->rank;
+    const uint64_t key = mix(mix(comm->id, (uint64_t)(uint32_t)tag), ends) | 1;
+    const uint64_t mine = key ^ (is_send ? 0 : 1ULL << 63); // a rank that sends to itself has both
+    uint32_t at = (uint32_t)mix(mine, 4) % CHANNELS_MAX;
+    for (int i = 0; i < 64; i++, at = (at + 1) % CHANNELS_MAX) {
+        struct channel *channel = &mpi->channels[at];
+        if (channel->key && channel->key != mine)
+            continue;
+        channel->key = mine;
+        const uint64_t number = mix(key, channel->messages++);
+        return number ? number : 1;
+    }
+    mpi->unnumbered++;
+    return 0;
+}
+
+static void sample(const struct request *call, uint64_t enter, uint64_t leave)
+{
+    struct mpi_state *mpi = mpi_state();
+    const bool is_message = call->family == FAMILY_MESSAGE;
+    struct samples *samples = is_message ? &mpi->message_samples : &mpi->collective_samples;
+
+    if (!call->sample || !samples_want(samples, call->sample))
+        return;
+    samples_add(samples, &(struct sample){
+                             .key = call->sample,
+                             .arrived = call->arrived,
+                             .blocked = enter,
+                             .left = leave,
+                             .kind = call->kind,
+                             .is_send = call->is_send,
+                             .class = (uint8_t)state_class(call->bytes),
+                             .other = call->other,
+                         });
+}
+
+void count_completion(const struct request *request, uint64_t enter, uint64_t leave, uint64_t share)
+{
+    struct cell *cell = NULL;
+
+    if (request->family == FAMILY_MESSAGE)
+        cell = message_cell(request->cell);
+    else if (request->family == FAMILY_COLLECTIVE)
+        cell = cells_find(mpi_state()->collectives, request->cell);
+    else
+        count_file((enum family)request->family, request->bytes, share, false);
+    if (cell)
+        cell->ticks += share;
+    sample(request, enter, leave);
+}
+
+// What a blocking call was, or what a request will be.
+static struct request as_request(const struct mpi_call *call)
+{
+    struct request request = {
+        .sample = call->sample,
+        .arrived = call->waited ? call->waited : call->enter,
+        .bytes = call->send_bytes ? call->send_bytes : call->recv_bytes,
+        .id = call->request_id,
+        .other = comms_world_rank(&call->comm, call->peer),
+        .kind = (uint16_t)call->kind,
+        .family = (uint8_t)call->family,
+        .is_send = call->is_send,
+        .is_persistent = call->is_persistent,
+        .comm = call->comm.handle,
+        .peer = call->peer,
+        .tag = call->tag,
+    };
+
+    if (call->family == FAMILY_MESSAGE)
+        request.cell = message_key(request.other, request.bytes);
+    else if (call->family == FAMILY_COLLECTIVE)
+        request.cell = collective_key(call->kind, call->comm.shape, request.bytes);
+    return request;
+}
+
+static void count(struct mpi_call *call, const struct request *as, uint64_t ticks)
+{
+    struct cell *cell;
+
+    switch (call->family) {
+    case FAMILY_MESSAGE:
+        if (!call->is_persistent && call->peer != MPI_PROC_NULL)
+            count_message(as->other, as->bytes, ticks, call->is_send);
+        break;
+    case FAMILY_COLLECTIVE:
+        cell = cells_find(mpi_state()->collectives, as->cell);
+        if (!cell) {
+            mpi_state()->lost++;
+            break;
+        }
+        cell->calls++;
+        cell->bytes += as->bytes;
+        const uint64_t largest = call->largest ? call->largest : as->bytes;
+        cell->largest = largest > cell->largest ? largest : cell->largest;
+        cell->ticks += ticks;
+        break;
+    case FAMILY_READ:
+    case FAMILY_WRITE:
+    case FAMILY_IO_META:
+        count_file(call->family, as->bytes, ticks, true);
+        break;
+    case FAMILY_PROBE:
+        count_idle(ticks);
+        break;
+    default:
+        break;
+    }
+}
+
+void mpi_record(const struct mpi_call *call)
+{
+    if (*witness_trace)
+        trace_call(call);
+}
+
+void mpi_leave(struct mpi_call *call, int code)
+{
+    struct mpi_state *mpi = mpi_state();
+
+    call->leave = clock_ticks();
+    witness_inside--;
+    mpi_lock();
+    if (code == MPI_SUCCESS) {
+        const uint64_t ticks = call->leave - call->enter;
+        if (call->request)
+            call->request_id = ++mpi->request_numbers;
+        const struct request as = as_request(call);
+        mpi->kind_ticks[call->kind] += ticks;
+        mpi->kind_calls[call->kind]++;
+        count(call, &as, ticks);
+        if (call->request)
+            requests_add(*call->request, &as);
+        else
+            sample(&as, call->waited ? call->waited : call->enter, call->leave);
+        if (call->made) { // the record has it before the call that made it, which so leaves later
+            comms_made(comms_find(call->handle), *call->made);
+            call->leave = clock_ticks();
+        }
+        mpi_record(call);
+    }
+    mpi_unlock();
+}

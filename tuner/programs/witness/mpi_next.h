@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The MPI functions that the witness calls. Nothing of MPI is linked: programs without it have the witness, too.
+#ifndef WITNESS_MPI_NEXT_H
+#define WITNESS_MPI_NEXT_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+// A function of the next library that has it, as soon as one does; NULL before.
+void *mpi_next(_Atomic(void *) *kept, const char *name);
+
+#define NEXT(function)                                                                                                 \
+    ({                                                                                                                 \
+        static _Atomic(void *) kept_##function;                                                                        \
+        (__typeof__(&function))mpi_next(&kept_##function, #function);                                                  \
+    })
+
+// Whether the program's MPI is of the kind that the witness was built with: another one has other handles and
+// constants.
+bool mpi_is_ours(void);
+
+// Open MPI's constants are addresses of variables.
+void *mpi_constant(const char *name);
+#ifdef OPEN_MPI
+#define CONSTANT(type, variable, constant) ((type)mpi_constant(#variable))
+#else
+#define CONSTANT(type, variable, constant) (constant)
+#endif
+
+#define WORLD CONSTANT(MPI_Comm, ompi_mpi_comm_world, MPI_COMM_WORLD)
+#define SELF CONSTANT(MPI_Comm, ompi_mpi_comm_self, MPI_COMM_SELF)
+#define NO_COMM CONSTANT(MPI_Comm, ompi_mpi_comm_null, MPI_COMM_NULL)
+#define NO_TYPE CONSTANT(MPI_Datatype, ompi_mpi_datatype_null, MPI_DATATYPE_NULL)
+#define NO_REQUEST CONSTANT(MPI_Request, ompi_request_null, MPI_REQUEST_NULL)
+
+#endif

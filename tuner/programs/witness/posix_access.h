@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes of files: which cell counts one.
+#ifndef WITNESS_POSIX_ACCESS_H
+#define WITNESS_POSIX_ACCESS_H
+
+#include "clock.h"
+#include "state.h"
+
+// Whether a descriptor is that of a file; it is found out when it is met for the first time.
+bool access_look_at(int fd, struct descriptor *descriptor);
+
+static inline struct descriptor *access_file(int fd)
+{
+    if (!witness || fd < 0 || fd >= DESCRIPTORS_MAX)
+        return NULL;
+    struct descriptor *descriptor = &witness->descriptors[fd];
+    if (__builtin_expect(atomic_load_explicit(&descriptor->what, memory_order_acquire) != FD_FILE, 0) &&
+        !access_look_at(fd, descriptor))
+        return NULL;
+    return descriptor;
+}
+
+// The cell of an access to a file, and moves on the file's position; NULL where it is no file, or nothing is counted.
+// `offset`: -1 where the position is the descriptor's own.
+static inline struct io_cell *access_cell(int fd, enum direction direction, uint64_t bytes, int64_t offset)
+{
+    struct descriptor *descriptor = access_file(fd);
+
+    if (!descriptor)
+        return NULL;
+    const int64_t at = offset < 0 ? descriptor->position : offset;
+    const bool is_sequential = descriptor->end < 0 || at == descriptor->end;
+    descriptor->end = at + (int64_t)bytes;
+    if (offset < 0)
+        descriptor->position = descriptor->end; // as far as known: at the end of a file it is less
+    return &state_block()->io[descriptor->mount][direction][is_sequential][witness_inside > 0][state_class(bytes)];
+}
+
+void access_placed(int fd, int64_t position);
+void access_forget(int fd);
+void access_forget_from(int first);
+
+// Makes a call that a cell is to time.
+#define TIMED(result, cell, scale, expression)                                                                         \
+    do {                                                                                                               \
+        const uint64_t before_ = clock_ticks();                                                                        \
+        result = expression;                                                                                           \
+        cell_timed(cell, (int64_t)result *(scale), clock_ticks() - before_);                                           \
+    } while (0)
+
+#endif
