@@ -6,8 +6,36 @@
 // As in docs/protocol.md, which a test compares with this table: a `*` at the end stands for one or more of
 // A-Z a-z 0-9 _.
 static const char *const patterns[] = {
-    "OMPI_MCA_*",    "PRTE_MCA_*", "PMIX_MCA_*", "ROMIO_HINTS", "ROMIO_*",
-    "PNETCDF_HINTS", "SRO_*",      "SBB_*",      "FASTIO_*",    "REPRISE_*",
+    "OMPI_MCA_*",
+    "PRTE_MCA_*",
+    "PMIX_MCA_*",
+    "ROMIO_HINTS",
+    "ROMIO_*",
+    "PNETCDF_HINTS",
+    "SRO_*",
+    "SBB_*",
+    "FASTIO_*",
+    "UCX_RNDV_THRESH",
+    "UCX_ZCOPY_THRESH",
+    "UCX_RNDV_SCHEME",
+    "SLURM_DISTRIBUTION",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "OMP_SCHEDULE",
+    "OMP_WAIT_POLICY",
+    "GOMP_SPINCOUNT",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "GLIBC_TUNABLES",
+    "REPRISE_*",
+};
+
+// Told where they are set, since a component is in their way, and never set; as in docs/protocol.md, too.
+static const char *const told[] = {
+    "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
+    "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",
 };
 
 static bool is_name_character(char c)
@@ -32,12 +60,22 @@ static bool matches(const char *pattern, const char *name, size_t length)
     return length > fixed;
 }
 
-bool allowlist_has(const char *name, size_t length)
+static bool any_matches(const char *const *list, size_t count, const char *name, size_t length)
 {
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
-        if (matches(patterns[i], name, length)) {
+    for (size_t i = 0; i < count; i++) {
+        if (matches(list[i], name, length)) {
             return true;
         }
     }
     return false;
+}
+
+bool allowlist_has(const char *name, size_t length)
+{
+    return any_matches(patterns, sizeof patterns / sizeof *patterns, name, length);
+}
+
+bool allowlist_tells(const char *name, size_t length)
+{
+    return allowlist_has(name, length) || any_matches(told, sizeof told / sizeof *told, name, length);
 }

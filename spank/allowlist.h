@@ -9,4 +9,7 @@
 // True if the `length` bytes at `name` (no NUL needed) are a name on the list of docs/protocol.md.
 bool allowlist_has(const char *name, size_t length);
 
+// True if the daemon is told that a variable of this name is set: one of that list, or one that is never given.
+bool allowlist_tells(const char *name, size_t length);
+
 #endif

@@ -12,6 +12,7 @@
 #include "identify.h"
 #include "options.h"
 #include "preload.h"
+#include "profile.h"
 
 // What the batch step remembers between its start and its end; slurmstepd is a process of one step.
 static struct {
@@ -140,7 +141,10 @@ static int preload(spank_t spank, const struct settings *settings, const struct 
         return 0;
     }
     const char *before = environment_value(environment, LOADER_VARIABLE);
-    int result = preload_added(settings->preload_directory, library, before, &list);
+    int result = preload_left_out(settings->preload_directory, library, before, &list);
+    if (result == 0 && !list) {
+        result = preload_added(settings->preload_directory, library, before, &list);
+    }
     if (list && spank_setenv(spank, LOADER_VARIABLE, list, 1) != ESPANK_SUCCESS) {
         result = -1;
     }
@@ -230,38 +234,26 @@ static void step_start(spank_t spank, const struct settings *settings, nanosecon
     free(ask_to_note(&settings->matcher, deadline, &outcome));
 }
 
-void jobstep_start(spank_t spank, const struct settings *settings)
+static void batch_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid, bool carried,
+                        struct decision *decision)
 {
-    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // one for all that is asked here
-    struct decision decision = {0};
     enum client_result result = CLIENT_OK;
-    uid_t uid = 0;
     char **environment = NULL;
-    if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
-        return;
-    }
-    bool carried = read_carried(spank, &decision) == 0;
-    if (number_item(spank, S_JOB_STEPID, NO_VAL) != SLURM_BATCH_SCRIPT) {
-        step_start(spank, settings, deadline, uid, &decision);
-        decision_free(&decision);
-        return;
-    }
     spank_get_item(spank, S_JOB_ENV, &environment);
     report.watched = true;
     report.started = monotonic_now();
     report.job = describe_job(spank, environment, uid);
     if (!carried) {
-        result = decide_at_start(spank, settings, deadline, environment, &decision);
+        result = decide_at_start(spank, settings, deadline, environment, decision);
     }
-    report.unreadable = decision_unreadable(&decision, settings->preload_directory);
+    report.unreadable = decision_unreadable(decision, settings->preload_directory);
     if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
         spank_unsetenv(spank, CARRY_VARIABLE);
     } else {
-        report.applied = apply(spank, settings, &decision);
+        report.applied = apply(spank, settings, decision);
     }
-    report.verdict = decision.verdict;
-    memcpy(report.decision, decision.id, sizeof report.decision);
-    decision_free(&decision);
+    report.verdict = decision->verdict;
+    memcpy(report.decision, decision->id, sizeof report.decision);
     if (result == CLIENT_OK) { // else nobody is there to be told
         char *program = send_report(settings, deadline, NULL);
         if (program && settings->identity) {
@@ -269,6 +261,34 @@ void jobstep_start(spank_t spank, const struct settings *settings)
         }
         free(program);
     }
+}
+
+char *jobstep_start(spank_t spank, const struct settings *settings)
+{
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // one for all that is asked here
+    struct decision decision = {0};
+    uid_t uid = 0;
+    if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
+        return NULL;
+    }
+    const bool carried = read_carried(spank, &decision) == 0;
+    const bool is_batch = number_item(spank, S_JOB_STEPID, NO_VAL) == SLURM_BATCH_SCRIPT;
+    if (is_batch) {
+        batch_start(spank, settings, deadline, uid, carried, &decision);
+    } else {
+        step_start(spank, settings, deadline, uid, &decision);
+    }
+    decision_free(&decision);
+    if (settings_exclude(settings, uid)) {
+        return NULL;
+    }
+    const struct profiled_step step = {
+        .is_batch = is_batch,
+        .is_first = is_batch || number_item(spank, S_JOB_NODEID, NO_VAL) == 0,
+        .job = number_item(spank, S_JOB_ID, 0),
+        .restarts = number_item(spank, S_SLURM_RESTART_COUNT, 0),
+    };
+    return profile_start(spank, settings, &step);
 }
 
 void jobstep_end(spank_t spank, const struct settings *settings)

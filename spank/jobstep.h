@@ -7,8 +7,8 @@
 
 #include "settings.h"
 
-// In slurm_spank_user_init, with the user's privileges.
-void jobstep_start(spank_t spank, const struct settings *settings);
+// In slurm_spank_user_init, with the user's privileges. Returns a line for the job's user, to be freed, or NULL.
+char *jobstep_start(spank_t spank, const struct settings *settings);
 
 // In slurm_spank_task_exit.
 void jobstep_end(spank_t spank, const struct settings *settings);

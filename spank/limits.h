@@ -34,6 +34,7 @@
 #define PRELOAD_NAME_MAX 64     // characters of a library's name; a longer one: it is taken for missing
 #define IDENTIFY_MS 20          // that a job waits for its program to be read; later: no answer. Most take 1 to 5 ms
 #define REAP_MS 20              // that a child has to end before it is killed, and after; what still has not is left
+#define PROFILE_MS 500          // that a job which is to be profiled waits for its directory; later: no profile
 #define SET_NAMES_MAX 16384     // bytes of names of set variables sent; those beyond are left out
 
 #endif

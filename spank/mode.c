@@ -8,10 +8,8 @@ static const struct {
     enum mode mode;
     const char *word;
 } words[] = {
-    {MODE_OFF, "off"},
-    {MODE_ON, "on"},
-    {MODE_OBSERVE, "observe"},
-    {MODE_EXPLAIN, "explain"},
+    // as a user or a site writes them
+    {MODE_OFF, "off"}, {MODE_ON, "on"}, {MODE_OBSERVE, "observe"}, {MODE_EXPLAIN, "explain"}, {MODE_PROFILE, "profile"},
 };
 
 enum mode mode_from_word(const char *word)
@@ -32,4 +30,9 @@ const char *mode_word(enum mode mode)
         }
     }
     return "";
+}
+
+const char *mode_asked(enum mode mode)
+{
+    return mode_word(mode == MODE_PROFILE ? MODE_ON : mode);
 }

@@ -11,6 +11,7 @@ enum mode {
     MODE_ON,
     MODE_OBSERVE,
     MODE_EXPLAIN,
+    MODE_PROFILE, // as MODE_ON, and the job's programs are witnessed (profile.h)
 };
 
 // MODE_UNSET for a word that is no mode (or NULL).
@@ -18,5 +19,8 @@ enum mode mode_from_word(const char *word);
 
 // The word of a mode that is set.
 const char *mode_word(enum mode mode);
+
+// The word of a mode to the matcher: a profile is the plugin's own affair, and older matchers do not know of it.
+const char *mode_asked(enum mode mode);
 
 #endif

@@ -27,9 +27,9 @@ static int take_value(int value, const char *argument, int remote)
 void options_register(spank_t spank, options_refuse *refuse)
 {
     static char name[] = "reprise";
-    static char argument[] = "on|off|observe|explain";
+    static char argument[] = "on|off|observe|explain|profile";
     static char usage[] = "[reprise] give the job the best settings known for jobs like it: yes, no, only watch, "
-                          "or yes and say what is given";
+                          "yes and say what is given, or yes and profile the job (reprise jobs profile JOB)";
     struct spank_option option = {
         .name = name, .arginfo = argument, .usage = usage, .has_arg = 1, .val = 0, .cb = take_value};
     refuse_value = refuse;

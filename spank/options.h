@@ -8,7 +8,7 @@
 
 #include "mode.h"
 
-#define OPTION_VALUES "on, off, observe or explain"
+#define OPTION_VALUES "on, off, observe, explain or profile"
 
 // Called with the value of an option that is none of OPTION_VALUES.
 typedef void options_refuse(const char *value);

@@ -76,6 +76,15 @@ static void submit_and_tell(spank_t spank, spank_context_t context)
     free(words.explanation);
 }
 
+static void start_and_tell(spank_t spank)
+{
+    char *line = jobstep_start(spank, &settings);
+    if (line) {
+        slurm_spank_log("reprise: %s", line);
+    }
+    free(line);
+}
+
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
     int saved = errno;
@@ -120,7 +129,7 @@ int slurm_spank_user_init(spank_t spank, int argc, char *argv[])
     (void)argc;
     (void)argv;
     if (!foreign && spank_context() == S_CTX_REMOTE) {
-        jobstep_start(spank, &settings);
+        start_and_tell(spank);
     }
     errno = saved;
     return 0;

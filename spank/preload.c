@@ -24,9 +24,9 @@ static bool find(char path[PATH_MAX], const char *directory, const char *name)
     return size < PATH_MAX && !strpbrk(path, SEPARATORS);
 }
 
-static bool find_readable(char path[PATH_MAX], const char *directory, const char *name)
+static bool is_readable(const char *path)
 {
-    return find(path, directory, name) && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+    return faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
 }
 
 static bool list_has(const char *list, const char *path)
@@ -45,15 +45,21 @@ static bool list_has(const char *list, const char *path)
 bool preload_is_there(const char *directory, const char *name)
 {
     char path[PATH_MAX];
-    return find_readable(path, directory, name);
+    return find(path, directory, name) && is_readable(path);
 }
 
 int preload_added(const char *directory, const char *name, const char *before, char **list)
 {
     char path[PATH_MAX];
     *list = NULL;
+    return find(path, directory, name) && is_readable(path) ? preload_file_added(path, before, list) : 0;
+}
+
+int preload_file_added(const char *path, const char *before, char **list)
+{
+    *list = NULL;
     before = before ? before : "";
-    if (!find_readable(path, directory, name) || list_has(before, path)) {
+    if (list_has(before, path)) {
         return 0;
     }
     if (asprintf(list, "%s%s%s", before, *before ? ":" : "", path) < 0) {
@@ -63,12 +69,48 @@ int preload_added(const char *directory, const char *name, const char *before, c
     return 0;
 }
 
+int preload_left_out(const char *directory, const char *name, const char *before, char **list)
+{
+    char path[PATH_MAX];
+    *list = NULL;
+    return find(path, directory, name) && !is_readable(path) ? preload_file_left_out(path, before, list) : 0;
+}
+
+int preload_file_left_out(const char *path, const char *before, char **list)
+{
+    size_t length = 0;
+    *list = NULL;
+    if (!before || !list_has(before, path)) {
+        return 0;
+    }
+    *list = malloc(strlen(before) + 1);
+    if (!*list) {
+        return -1;
+    }
+    while (*before) {
+        const size_t word = strcspn(before, SEPARATORS);
+        if (word > 0 && (word != strlen(path) || memcmp(before, path, word) != 0)) {
+            (*list)[length] = ':';
+            length += length > 0;
+            memcpy(*list + length, before, word);
+            length += word;
+        }
+        before += word + (before[word] != '\0');
+    }
+    (*list)[length] = '\0';
+    return 0;
+}
+
 void preload_take_back(const char *directory, const char *name, char *list)
 {
     char path[PATH_MAX];
-    if (!find(path, directory, name)) {
-        return;
+    if (find(path, directory, name)) {
+        preload_file_take_back(path, list);
     }
+}
+
+void preload_file_take_back(const char *path, char *list)
+{
     const size_t length = strlen(list), ours = strlen(path);
     if (length < ours || strcmp(list + length - ours, path) != 0) {
         return;

@@ -87,7 +87,7 @@ static int put_environment(struct json_object *body, char *const *environment)
                 return -1;
             }
         }
-        if (allowlist_has(entry, name_length) && set_size + name_length <= SET_NAMES_MAX) {
+        if (allowlist_tells(entry, name_length) && set_size + name_length <= SET_NAMES_MAX) {
             set_size += name_length;
             if (json_append(set, json_text(entry, name_length))) {
                 return -1;
@@ -179,7 +179,7 @@ static char *decide(const struct question *question, const struct submission *su
     const struct job *job = question->job;
     struct json_object *message = json_object_new_object();
     bool built = message && !put_kind(message, "decide") && !put_text(message, "point", job ? "start" : "submit") &&
-                 !put_text(message, "mode", mode_word(question->mode)) &&
+                 !put_text(message, "mode", mode_asked(question->mode)) &&
                  !put_client(message, question->slurm_version) && !put_submission(message, submission) &&
                  (!job || !put_job(message, job));
     return finish(message, built, size);

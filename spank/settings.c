@@ -59,6 +59,11 @@ static int set_preload_directory(struct settings *settings, const char *value)
     return copy_path(settings->preload_directory, sizeof settings->preload_directory, value);
 }
 
+static int set_witness(struct settings *settings, const char *value)
+{
+    return copy_path(settings->witness, sizeof settings->witness, value);
+}
+
 static int set_deadline(struct settings *settings, const char *value)
 {
     long number = 0;
@@ -92,7 +97,7 @@ static int set_matcher_uid(struct settings *settings, const char *value)
 static int set_mode(struct settings *settings, const char *value)
 {
     enum mode mode = mode_from_word(value);
-    if (mode == MODE_UNSET || mode == MODE_EXPLAIN) {
+    if (mode == MODE_UNSET || mode == MODE_EXPLAIN || mode == MODE_PROFILE) {
         return -1;
     }
     settings->mode = mode;
@@ -119,6 +124,7 @@ static const struct argument {
     {"minimum_uid", "a user id, in digits", set_minimum_uid},
     {"kill_switch", "an absolute path of at most 4095 bytes", set_kill_switch},
     {"preload_directory", "an absolute path of at most 4095 bytes", set_preload_directory},
+    {"witness", "an absolute path of at most 4095 bytes", set_witness},
 };
 
 static const struct argument *find_argument(const char *text, size_t length)
@@ -155,6 +161,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
     *settings = (struct settings){
         .kill_switch = "/etc/reprise/disabled",
         .preload_directory = "/usr/local/lib",
+        .witness = "/usr/local/libexec/reprise/reprise-witness.so",
         .deadline_ms = DEADLINE_MS_DEFAULT,
         .mode = MODE_ON,
         .identity = true,

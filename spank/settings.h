@@ -15,6 +15,7 @@ struct settings {
     struct matcher matcher;
     char kill_switch[PATH_MAX];
     char preload_directory[PATH_MAX];
+    char witness[PATH_MAX]; // the library that profiles a job
     int deadline_ms;
     enum mode mode;
     bool identity; // whether jobs answer who their programs are

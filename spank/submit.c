@@ -13,6 +13,8 @@
 #include "decision.h"
 #include "options.h"
 #include "preload.h"
+#include "printable.h"
+#include "profile.h"
 
 // The name of this command in the protocol; NULL for one that submits nothing which we know (scrontab, scrun).
 static const char *command_name(spank_context_t context)
@@ -52,11 +54,29 @@ static void forget_library(const struct settings *settings, const char *library)
     }
 }
 
+// Of a job that is profiled; its library stands behind all others.
+static void forget_profile(spank_t spank, const struct settings *settings)
+{
+    char *list = getenv(LOADER_VARIABLE);
+    if (getenv(PROFILE_WISH)) {
+        if (list) {
+            preload_file_take_back(settings->witness, list);
+            if (*list == '\0') {
+                unsetenv(LOADER_VARIABLE);
+            }
+        }
+        unsetenv(PROFILE_VARIABLE);
+        unsetenv(PROFILE_WISH);
+    }
+    spank_job_control_unsetenv(spank, PROFILE_NAME);
+}
+
 // Submitted from within a job: what that job was given is not this job's user's choice, and must not pass for it.
 static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};
     const char *carried = getenv(CARRY_VARIABLE);
+    forget_profile(spank, settings);
     if (carried && decision_from_carried(&inherited, carried, strlen(carried)) == 0) {
         for (size_t i = 0; i < inherited.count; i++) {
             const char *value = getenv(inherited.variables[i].name);
@@ -89,20 +109,6 @@ static const char *result_words(enum client_result result)
         break;
     }
     return "the question could not be sent";
-}
-
-// One line; control characters would let a reply (which may hold another user's words) write over the user's terminal.
-static void make_printable(char *line)
-{
-    for (unsigned char *byte = (unsigned char *)line; *byte; byte++) {
-        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] <= 0x9F; // U+0080 to U+009F, of two bytes
-        if (is_c1) {
-            *byte++ = '?';
-        }
-        if (is_c1 || *byte < ' ' || *byte == 0x7F) {
-            *byte = '?';
-        }
-    }
 }
 
 static char *explain(const struct decision *decision, enum client_result result, const struct settings *settings)
@@ -139,7 +145,7 @@ static char *explain(const struct decision *decision, enum client_result result,
         free(line);
         return NULL;
     }
-    make_printable(line);
+    printable(line);
     return line;
 }
 
@@ -151,6 +157,15 @@ static void carry(spank_t spank, spank_context_t context, const char *text)
         setenv(CARRY_VARIABLE, text, 1);
     } else if (*text) {
         spank_job_control_setenv(spank, CARRY_NAME, text, 1);
+    }
+}
+
+static void carry_wish(spank_t spank, spank_context_t context, bool wished)
+{
+    if (wished && context == S_CTX_LOCAL) {
+        setenv(PROFILE_WISH, "1", 1);
+    } else if (wished) {
+        spank_job_control_setenv(spank, PROFILE_NAME, "1", 1);
     }
 }
 
@@ -194,7 +209,7 @@ static enum mode choose_mode(const struct settings *settings, bool excluded, str
         words->warning = NULL;
     }
     if (words->warning) {
-        make_printable(words->warning);
+        printable(words->warning);
     }
     return mode;
 }
@@ -218,9 +233,11 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
 {
     // Slurm calls once for each component of a heterogeneous job; they are one job, with one decision.
     static bool decided;
+    static bool wished;
     static char carried[CARRY_MAX + 1]; // not on the heap: there is no last call to release it in
     if (decided) {
         carry(spank, context, carried);
+        carry_wish(spank, context, wished);
         return;
     }
     decided = true;
@@ -250,7 +267,9 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
     if (text) {
         memcpy(carried, text, strlen(text) + 1);
     }
+    wished = mode == MODE_PROFILE && !excluded;
     carry(spank, context, carried);
+    carry_wish(spank, context, wished);
     if (strcmp(command, "salloc") == 0) {
         give_to_shell(&decision);
     }

@@ -160,8 +160,11 @@ enum client_result client_exchange(const struct matcher *matcher, nanoseconds de
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct settings settings = {
-        .kill_switch = "/nowhere/reprise", .preload_directory = LIBRARIES, .deadline_ms = 1, .mode = MODE_ON};
+    static const struct settings settings = {.kill_switch = "/nowhere/reprise",
+                                             .preload_directory = LIBRARIES,
+                                             .witness = "/nowhere/reprise-witness.so",
+                                             .deadline_ms = 1,
+                                             .mode = MODE_ON};
     const uint8_t *end = size > 0 ? memchr(data + 1, 255, size - 1) : NULL;
     if (!end) {
         return 0;
@@ -174,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     step.reply_size = (size_t)(end - data - 1);
     step.environment = split(text, environment_size, '\n', 256, &count);
     step.given = 0;
-    jobstep_start(NULL, &settings);
+    free(jobstep_start(NULL, &settings));
     jobstep_end(NULL, &settings);
     free(step.environment);
     free(text);

@@ -36,6 +36,7 @@ def programs() -> Path:
     return BUILD / "replay"
 
 
+@pytest.mark.slow  # it compiles the plugin once more; tests/spank reads with the same sanitizers in the quick tier
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_the_corpus_breaks_nothing(programs: Path, harness: str) -> None:
     done = replay(programs, harness)
@@ -56,7 +57,7 @@ MUTANTS = {
         "return 0 * !variable->name",
         "reply",
     ),
-    "control characters": ("submit.c", "*byte < ' ' || *byte == 0x7F", "*byte < ' '", "reply"),
+    "control characters": ("printable.c", "*byte < ' ' || *byte == 0x7F", "*byte < ' '", "reply"),
     "a frame beyond the limit": ("stream.c", "length > limit", "length > 2 * limit", "frame"),
     "any envelope": ("envelope.c", "memcmp(envelope, nonce, NONCE_SIZE) != 0", "!nonce", "frame"),
     "a path without its end": ("endpoint.c", "length >= size", "length > size", "endpoint"),

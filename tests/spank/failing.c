@@ -159,6 +159,8 @@ FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // closed
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
+FAILING(int, lstat, -1, (const char *path, struct stat *status), (path, status))
+FAILING(int, mkdir, -1, (const char *path, mode_t mode), (path, mode))
 FAILING(int, fstat, -1, (int fd, struct stat *status), (fd, status))
 FAILING(int, open, -1, (const char *path, int flags, mode_t mode), (path, flags, mode))
 FAILING(ssize_t, read, -1, (int fd, void *bytes, size_t size), (fd, bytes, size))

@@ -47,15 +47,17 @@ def asking(name: str) -> dict[str, Any]:
         ("{ours}:/a.so", "{ours}:/a.so"),
         ("/a.so {ours}", "/a.so {ours}"),
         ("{ours}x:/x{ours}", "{ours}x:/x{ours}:{ours}"),
+        ("{like}", "{like}:{ours}"),
     ],
 )
 def test_the_library_stands_once_and_behind_all_others(
     stub: Stub, daemon: FakeDaemon, directory: Path, step: int, before: str | None, after: str
 ) -> None:
     ours = str(directory / "libreprise_sro.so")
-    env = [] if before is None else [f"LD_PRELOAD={before.format(ours=ours)}"]
+    like = f"{ours[:-1]}x"  # as long as ours
+    env = [] if before is None else [f"LD_PRELOAD={before.format(ours=ours, like=like)}"]
     played = begin(stub, directory, step=step, env=env)
-    assert played.job["LD_PRELOAD"] == after.format(ours=ours)
+    assert played.job["LD_PRELOAD"] == after.format(ours=ours, like=like)
     assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"}
 
 
@@ -99,6 +101,27 @@ def test_a_node_without_the_library_runs_its_tasks_without_it(stub: Stub, daemon
     played = begin(stub, directory / "elsewhere", step=0, env=["LD_PRELOAD=/a.so"])
     assert played.job["LD_PRELOAD"] == "/a.so"
     assert given(played)["SRO_DISABLE"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{ours}", ""),
+        ("/a.so:{ours}", "/a.so"),
+        ("{ours} /a.so", "/a.so"),
+        ("/a.so {ours}:/b.so:{ours}", "/a.so:/b.so"),
+        ("{ours}x:{ours}", "{ours}x"),
+        ("/a.so::{like}:{ours}", "/a.so:{like}"),
+    ],
+)
+def test_a_node_without_the_library_does_not_try_to_load_what_the_first_node_has(
+    stub: Stub, daemon: FakeDaemon, directory: Path, before: str, after: str
+) -> None:
+    (directory / "libreprise_sro.so").unlink()
+    ours = str(directory / "libreprise_sro.so")
+    like = f"{ours[:-1]}x"
+    played = begin(stub, directory, step=0, env=[*HAD, f"LD_PRELOAD={before.format(ours=ours, like=like)}"])
+    assert played.job["LD_PRELOAD"] == after.format(ours=ours, like=like)
 
 
 @pytest.mark.parametrize("name", ["a:b", "a b", "x" * 4000])
@@ -188,3 +211,48 @@ def test_a_step_of_a_job_that_has_it_goes_on_where_it_cannot_be_added(
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": "1", "FAIL_AFTER": "1"}
     played = begin(stub, directory, step=0, own=failing, env=[*HAD, "LD_PRELOAD=/a.so"])
     assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"} and played.job["LD_PRELOAD"] == "/a.so"
+
+
+def test_a_step_takes_no_name_that_is_none(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+    had = ["REPRISE_DECISION=d-9", "REPRISE_PRELOAD=../evil", "LD_PRELOAD=/a.so"]
+    assert begin(stub, directory, asking("../evil"), step=0, env=had).job["LD_PRELOAD"] == "/a.so"
+
+
+def test_a_step_whose_environment_slurm_does_not_show_goes_on(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
+    assert "LD_PRELOAD" not in begin(stub, directory, step=3, items=["lacking x"]).job
+
+
+def test_a_node_that_has_no_memory_to_leave_the_library_out_goes_on(
+    stub: Stub, daemon: FakeDaemon, directory: Path
+) -> None:
+    (directory / "libreprise_sro.so").unlink()
+    before = f"/a.so:{directory}/libreprise_sro.so"
+    lists = [
+        begin(
+            stub,
+            directory,
+            step=3,
+            own={"FAIL_CALL": "malloc", "FAIL_AT": str(at)},
+            env=[*HAD, f"LD_PRELOAD={before}"],
+        ).job["LD_PRELOAD"]
+        for at in range(1, 5)
+    ]
+    assert {*lists} == {before, "/a.so"}
+
+
+def test_sites_without_the_plugin_give_nothing_where_the_list_cannot_be_written(
+    binaries: Path, directory: Path
+) -> None:
+    where = directory.parent
+    (where / "job04711").mkdir()
+    (where / "job04711" / "slurm_script").write_text("#!/bin/sh\n")
+    own = [f"spool={where}", f"preload_directory={directory}"]
+
+    def ask(words: str, **more: str) -> str:
+        return Program(binaries / "reprise-ask", where, arguments=own, env={**JOB, **more}).ask(words)
+
+    with FakeDaemon(where / "m.sock", reply=decision("apply", ENV)).listening() as listening:
+        asked = [ask("srun", FAIL_CALL="asprintf", FAIL_AT=str(at)) for at in range(1, 4)]
+        assert {text for text in asked if "LD_PRELOAD" not in text} == {""}
+        listening.reply = decision("apply", {**ENV, "SRO_LIST": "a,b"})
+        assert ask("srun") == ""

@@ -28,6 +28,7 @@ def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDae
         "SALLOC_Y": "2",
         "HOME": "/h",
         "OMPI_MCA_btl": "tcp",
+        "OMP_STACKSIZE": "1g",
         "SLURM_JWT": "key",
         "SLURM_SPANK_OTHER_PLUGIN": "its secret",
     }
@@ -46,7 +47,7 @@ def test_the_question_holds_what_the_command_can_see(stub: Stub, daemon: FakeDae
         "argv": ["sbatch", "-N2", "job.sh", "arg"],
         "cwd": str(stub.directory),
         "env": {"SBATCH_PARTITION": "p", "SLURM_X": "1", "SALLOC_Y": "2"},
-        "set": ["OMPI_MCA_btl"],
+        "set": ["OMPI_MCA_btl", "OMP_STACKSIZE"],
     }
     assert "job" not in message
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reprise.allowlist import TOLD_LIST
 from reprise.database.entities import Decision
 from reprise.matcher.wire.protocol import decision_reply
 from tests.spank.conftest import SPANK, Probe
@@ -99,6 +100,13 @@ def test_the_allow_list_is_the_documented_one(probe: Probe) -> None:
     assert re.findall(r'"([^"]+)"', source) == documented_patterns()
     names = [pattern.replace("*", "x") for pattern in documented_patterns()]
     assert probe.ask("name", [name.encode() for name in names]) == [True] * len(names)
+
+
+def test_the_names_that_are_told_and_never_set_are_the_documented_ones() -> None:
+    source = (SPANK / "allowlist.c").read_text().split("told[] = {")[1].split("};")[0]
+    section = PROTOCOL.split("## Told, never set")[1].split("\n## ")[0]
+    documented = re.findall(r"`([A-Z_]+\*?)`", section.split(":")[1].split(". ")[0])
+    assert re.findall(r'"([^"]+)"', source) == documented == list(TOLD_LIST)
 
 
 @example(["/", ":", "@", "[", "`", "{"])  # the neighbours of what is allowed

@@ -25,7 +25,7 @@ def test_where_the_site_has_switched_off_only_who_asks_is_told(stub: Stub) -> No
 def test_a_wrong_option_is_refused_in_one_line(stub: Stub) -> None:
     played = stub.play("context allocator", *stub.settings(), "call init", "option maybe")
     assert played.option == -1
-    assert played.log == [("error", "reprise: --reprise=maybe is not known: use on, off, observe or explain")]
+    assert played.log == [("error", "reprise: --reprise=maybe is not known: use on, off, observe, explain or profile")]
 
 
 def test_a_wrong_option_cannot_hurt_a_job_that_runs(stub: Stub) -> None:
@@ -35,7 +35,7 @@ def test_a_wrong_option_cannot_hurt_a_job_that_runs(stub: Stub) -> None:
 
 def test_a_wrong_word_in_the_environment_is_passed_over_in_one_line(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(env={"REPRISE": "may\x1bbe"})
-    assert played.log == [("user", "reprise: REPRISE=may?be is ignored: use on, off, observe or explain")]
+    assert played.log == [("user", "reprise: REPRISE=may?be is ignored: use on, off, observe, explain or profile")]
     assert daemon.question["mode"] == "on"
 
 

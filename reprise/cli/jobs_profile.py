@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise jobs profile`: what a job that ran with --reprise=profile spent its time on, and whether it behaves as its
+record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.cli.single_run import warn
+from reprise.database.record_listing import printable
+from reprise.output import versioned
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+    from reprise.config import Config
+    from reprise.matcher.support.behaviour import Comparison
+    from reprise.matcher.support.job_story import Story
+    from reprise.tuner.profile.profile_values import Profile
+
+
+@click.command("profile")
+@click.argument("job", metavar="JOB")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The reports of the job's programs, if not in reprise-profile-JOB where it was submitted or here.",
+)
+@click.option("-M", "--cluster", metavar="NAME", help="Where it ran, if not on the site's cluster.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_obj
+def profile(settings: Settings, job: str, directory: Path | None, cluster: str | None, as_json: bool) -> None:
+    """Show what JOB, submitted with --reprise=profile, spent its time on, which components could gain how much, and
+    whether it behaves as the record that it matched."""
+    from reprise.matcher.errors import MatcherError, NothingKnownError
+    from reprise.matcher.support import behaviour, job_lookup
+    from reprise.matcher.support.job_story import Story, check_name
+    from reprise.tuner.profile import job_profile, profile_text, profiled_run
+    from reprise.tuner.profile.verdicts import overall, verdicts
+
+    config = settings.config
+    cluster = cluster and cluster.lower()
+    check_name(job)
+    why = ""
+    story = Story()
+    try:
+        story = job_lookup.known(config, job, cluster)
+    except NothingKnownError as error:
+        why = str(error)
+    except MatcherError as error:  # its profile can be shown all the same
+        why = f"it cannot be compared with its record: {error}"
+    place = directory or _found(job, cluster, story)
+    found = job_profile.profile_of(place)
+    judged = verdicts(found, profiled_run.touched(config, warn))
+    comparison = None
+    if not why:
+        try:
+            comparison = _compared(config, job, cluster, found)
+        except MatcherError as error:
+            why = f"it cannot be compared with its record: {error}"
+    runs = bool(story.outcomes) and story.outcomes[0].ended_at is None
+    if as_json:
+        document: dict[str, Any] = {
+            "directory": str(place),
+            "profile": found.to_json(),
+            "verdicts": [asdict(one) for one in judged],
+            "verdict": overall(judged),
+            "compared": comparison.to_json() if comparison else None,
+            "why_not_compared": why,
+            "end_reported": not runs,
+        }
+        click.echo(json.dumps(versioned(document), indent=2))
+        return
+    for line in profile_text.lines(found, judged):
+        click.echo(printable(line))
+    click.echo("")
+    if runs:
+        click.echo(f"note: job {job} has not reported its end: programs of it that still run are missing")
+    click.echo(printable(behaviour.text(comparison) if comparison else why))
+
+
+def hint(job: str, story: Story) -> str:
+    """How a user reads the profile of their own job; empty where none was taken."""
+    import os
+
+    from reprise.tuner.profile import job_reports
+
+    own = {one.decision.uid for one in story.decisions} == {os.geteuid()}  # others' file systems are left alone
+    places = _submitted_from(story) if own else ()
+    names = [f"{job_reports.PREFIX}{number}" for number in _numbers(job, story)]
+    if any(os.access(place / name, os.R_OK) for place in places for name in names):
+        return f"A profile was taken of it: `reprise jobs profile {job}` shows it, and compares it with its record's"
+    return ""
+
+
+def _numbers(job: str, story: Story) -> list[int]:
+    """Slurm's numbers of the job: tasks of arrays have their own."""
+    told: list[int | None] = [outcome.job_id for outcome in story.outcomes]
+    told = told or [one.decision.job_id for one in story.decisions]
+    own = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []
+    return [*dict.fromkeys([number for number in told if number is not None] + own)]
+
+
+def _submitted_from(story: Story) -> Iterator[Path]:
+    for one in story.decisions:
+        directory = one.decision.metadata.get("directory")
+        if isinstance(directory, str) and directory.startswith("/"):
+            yield Path(directory)
+
+
+def _found(job: str, cluster: str | None, story: Story) -> Path:
+    """The job's reports. Raises TunerError, which says where they were looked for."""
+    from reprise.matcher.support.slurm_job import slurm_says
+    from reprise.tuner.errors import TunerError
+    from reprise.tuner.profile import job_reports
+
+    said = slurm_says(job, cluster)
+    numbers = _numbers(job, story)
+    if said.get("JobId", "").isdecimal():
+        numbers.append(int(said["JobId"]))
+    places = [*_submitted_from(story), *([Path(said["WorkDir"])] if "WorkDir" in said else []), Path.cwd()]
+    places = list(dict.fromkeys(places))
+    if found := job_reports.find(numbers, places):
+        return found
+    where = ", ".join(map(str, places))
+    raise TunerError(
+        f"job {job}: no {job_reports.PREFIX}{numbers[0] if numbers else 'JOB'} that you can read in {where}: submit it "
+        "with --reprise=profile, or name the reports with --directory"
+    )
+
+
+def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> Comparison:
+    """By the database or its snapshot; by the daemon for who may read neither. Raises MatcherError."""
+    from reprise.cli.reading import open_to_read
+    from reprise.database.errors import AccessError, MissingError
+    from reprise.matcher.errors import NothingKnownError
+    from reprise.matcher.support import asking_daemon, behaviour, job_lookup
+    from reprise.matcher.support.staff import reader
+
+    try:
+        database = open_to_read(config)
+    except (AccessError, MissingError):
+        return asking_daemon.comparison(config, job, cluster, found)
+    with database:
+        me = reader(config.access.staff)
+        try:
+            story = job_lookup.of_job(database, config, job, cluster)
+        except NothingKnownError:  # the snapshot is older
+            return asking_daemon.comparison(config, job, cluster, found)
+        if me.staff:
+            return behaviour.compare(database, story, found, None)
+    return asking_daemon.comparison(config, job, cluster, found)

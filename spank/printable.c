@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control characters would let a reply, which may hold another user's words, write over the user's terminal, and a path
+// write lines into a daemon's log.
+#include "printable.h"
+
+#include <stdbool.h>
+
+void printable(char *line)
+{
+    for (unsigned char *byte = (unsigned char *)line; *byte; byte++) {
+        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] <= 0x9F; // U+0080 to U+009F, of two bytes
+        if (is_c1) {
+            *byte++ = '?';
+        }
+        if (is_c1 || *byte < ' ' || *byte == 0x7F) {
+            *byte = '?';
+        }
+    }
+}

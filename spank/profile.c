@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apart.h"
+#include "collect.h"
+#include "limits.h"
+#include "options.h"
+#include "preload.h"
+#include "printable.h"
+
+// Of a job's steps, its batch step inherits the user's word from the environment and hands it on; others have what was
+// carried, or an option of their own srun.
+static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
+{
+    bool ignored = false;
+    const char *twin = is_batch ? environment_value(environment, OPTION_TWIN) : NULL;
+    const enum mode mode = options_mode(twin, MODE_UNSET, &ignored);
+    char word[2];
+    return mode == MODE_PROFILE ||
+           (mode == MODE_UNSET && spank_getenv(spank, PROFILE_WISH, word, sizeof word) == ESPANK_SUCCESS);
+}
+
+// A library that others than root may write would run their code in this user's job.
+static bool is_there(const char *library)
+{
+    struct stat status;
+    return stat(library, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0 &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && !strpbrk(library, ": ");
+}
+
+// Beside the job's output: a directory that its nodes see, as a rule. Each start of a job has its own.
+static int make_path(char path[PATH_MAX], char *const *environment, const struct profiled_step *step)
+{
+    const char *place = environment_value(environment, "SLURM_SUBMIT_DIR");
+    char again[16] = "";
+    if (!place || *place != '/') {
+        return -1;
+    }
+    if (step->restarts) {
+        snprintf(again, sizeof again, "-r%u", step->restarts);
+    }
+    return snprintf(path, PATH_MAX, "%s/reprise-profile-%u%s", place, step->job, again) < PATH_MAX ? 0 : -1;
+}
+
+// Replies with one byte: 0, or why there is no such directory of this user's, as in errno.
+static enum client_result make_directory(const void *what, char **reply, size_t *size)
+{
+    const char *path = what;
+    struct stat status;
+    *reply = calloc(1, 1);
+    if (!*reply) {
+        return CLIENT_FAILED;
+    }
+    *size = 1;
+    if ((mkdir(path, S_IRWXU) && errno != EEXIST) || lstat(path, &status)) {
+        **reply = (char)errno;
+    } else if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
+        **reply = EEXIST;
+    }
+    return CLIENT_OK;
+}
+
+// A file system that has stopped answering must not hold the job: it is asked in a process of its own. Returns NULL, or
+// why there is none.
+static const char *make_directory_in_time(const char *path)
+{
+    char *reply = NULL;
+    size_t size = 0;
+    int error = 0;
+    switch (apart_do(make_directory, path, 1, deadline_in_ms(PROFILE_MS), &reply, &size)) {
+    case CLIENT_OK:
+        error = (unsigned char)*reply;
+        free(reply);
+        return error ? strerror(error) : NULL;
+    case CLIENT_LATE:
+        return "its file system does not answer in time";
+    default:
+        return "no process can be started for it";
+    }
+}
+
+static char *problem(const char *what, const char *why)
+{
+    char *line = NULL;
+    if (asprintf(&line, "no profile is taken: %s: %s", what, why) < 0) {
+        return NULL;
+    }
+    printable(line);
+    return line;
+}
+
+// Returns 0, or -1 where the list could not be changed.
+static int load(spank_t spank, const char *library, char *const *environment)
+{
+    char *list = NULL;
+    int result = preload_file_added(library, environment_value(environment, LOADER_VARIABLE), &list);
+    if (list && spank_setenv(spank, LOADER_VARIABLE, list, 1) != ESPANK_SUCCESS) {
+        result = -1;
+    }
+    free(list);
+    return result;
+}
+
+// On a node that lacks the library which the first node has: else the loader would complain in each program.
+static void leave_out(spank_t spank, const char *library, char *const *environment)
+{
+    char *list = NULL;
+    preload_file_left_out(library, environment_value(environment, LOADER_VARIABLE), &list);
+    if (list) {
+        spank_setenv(spank, LOADER_VARIABLE, list, 1);
+    }
+    free(list);
+}
+
+// Returns a line for the user, to be freed, or NULL. Where a script has a directory of its own, that is used.
+static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
+                    char *const *environment)
+{
+    char path[PATH_MAX];
+    const bool has_directory = environment_value(environment, PROFILE_VARIABLE);
+    if (!is_there(settings->witness)) {
+        leave_out(spank, settings->witness, environment);
+        return has_directory ? NULL
+                             : problem(settings->witness, "is not there, or others than root may write it; the site's "
+                                                          "support can install it (`make install-tools`)");
+    }
+    if (!has_directory && make_path(path, environment, step)) {
+        return problem("SLURM_SUBMIT_DIR", "names no directory");
+    }
+    const char *why = has_directory ? NULL : make_directory_in_time(path);
+    if (why) {
+        return problem(path, why);
+    }
+    if (load(spank, settings->witness, environment) ||
+        (!has_directory && spank_setenv(spank, PROFILE_VARIABLE, path, 1) != ESPANK_SUCCESS) ||
+        spank_setenv(spank, PROFILE_WISH, "1", 1) != ESPANK_SUCCESS) {
+        return problem(PROFILE_VARIABLE, "cannot be set");
+    }
+    return NULL;
+}
+
+char *profile_start(spank_t spank, const struct settings *settings, const struct profiled_step *step)
+{
+    char **environment = NULL;
+    if (spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS ||
+        !is_wanted(spank, environment, step->is_batch)) {
+        return NULL;
+    }
+    char *line = set_up(spank, settings, step, environment);
+    if (line && step->is_batch) { // its steps need not try again, and say so each time
+        spank_unsetenv(spank, PROFILE_WISH);
+    }
+    if (line && !step->is_first) {
+        free(line);
+        line = NULL;
+    }
+    return line;
+}
