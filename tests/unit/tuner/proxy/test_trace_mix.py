@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the witness recorded becomes the calls of a mix, one for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.mix import Mix, expand
+from reprise.tuner.proxy.trace_mix import mix_of
+from reprise.tuner.proxy.witness_trace import ANY, HEADER, NULL
+from tests.unit.tuner.proxy.traces import event, write
+
+
+def lines(mix: Mix, rank: int = 0) -> list[str]:
+    return [call.text for call in expand(mix.programs[rank])]
+
+
+def two(directory: Path, *events: dict[str, Any]) -> Mix:
+    """A mix of two ranks that made the same calls."""
+    return mix_of(write(directory, list(events), list(events)))
+
+
+def test_gaps_are_what_lies_between_calls(tmp_path: Path) -> None:
+    mix = two(tmp_path, event("barrier", 100, 50), event("barrier", 400, 100), event("barrier", 500, 10))
+    assert {(call.text, round(call.gap_us)) for call in expand(mix.programs[0])} == {("barrier c=0", 83)}  # the mean
+    assert mix.seconds == pytest.approx(410e-6)
+
+
+def test_collectives_have_their_sizes_and_elements(tmp_path: Path) -> None:
+    mix = two(
+        tmp_path,
+        event("bcast", 0, send_bytes=80, peer=1, type_size=8),
+        event("allreduce", 100, send_bytes=16, type_size=16),
+        event("iallreduce", 200, send_bytes=12, type_size=8, request=7),
+        event("wait", 300, 10, 7),
+        event("gather", 400, send_bytes=4, peer=0, type_size=4),
+        event("alltoall", 500, send_bytes=100, type_size=1),
+        event("reduce_scatter", 600, 10, 8, 16, send_counts=2, type_size=8),
+    )
+    assert lines(mix) == [
+        "bcast c=0 p=1 n=80 e=8",
+        "allreduce c=0 n=16 e=16",
+        "iallreduce c=0 n=12 q=0",  # no multiple of its element, which cannot be
+        "wait q=0",
+        "gather c=0 p=0 n=4 e=4",
+        "alltoall c=0 n=100",
+        "reduce_scatter c=0 e=8 r=8,16",
+    ]
+
+
+def test_counts_of_each_rank_are_kept(tmp_path: Path) -> None:
+    first = [
+        event("alltoallv", 0, 10, 8, 16, 24, 8, send_counts=2, type_size=8),
+        event("allgatherv", 100, 10, 5, 7, type_size=1),
+        event("gatherv", 200, 10, 3, 4, peer=0),
+        event("scatterv", 300, 10, 6, 9, peer=0, send_counts=2),
+        event("alltoallv", 400, 10, 5, 5, send_counts=0),
+    ]
+    second = [
+        event("alltoallv", 0, 10, 24, 8, 16, 8, send_counts=2, type_size=8),
+        event("allgatherv", 100, 10, 5, 7, type_size=1),
+        event("gatherv", 200, send_bytes=4, peer=0),
+        event("scatterv", 300, recv_bytes=9, peer=0),
+        event("alltoallv", 400, 10, 5, 5, send_counts=0),
+    ]
+    mix = mix_of(write(tmp_path, first, second))
+    assert lines(mix) == [
+        "alltoallv c=0 e=8 s=8,16 r=24,8",
+        "allgatherv c=0 n=5 r=5,7",
+        "gatherv c=0 p=0 n=3 r=3,4",
+        "scatterv c=0 p=0 n=6 s=6,9",
+        "alltoallv c=0 s=2*5 r=2*5 i=1",
+    ]
+    assert lines(mix, 1)[1:4] == ["allgatherv c=0 n=7 r=5,7", "gatherv c=0 p=0 n=4", "scatterv c=0 p=0 n=9"]
+
+
+def test_communicators_are_those_of_their_members(tmp_path: Path) -> None:
+    # a split into {1, 0} and, with the same number, {2}; an intercommunicator between them, whose other group is known
+    def rank(own: int) -> list[dict[str, Any]]:
+        inside = (1, 0) if own < 2 else (2,)
+        other = (2,) if own < 2 else (1, 0)
+        return [
+            event("comm_define", 0, 0, *inside, comm=3, send_bytes=33),
+            event("comm_split", 0),
+            event("comm_define", 0, 0, *other, comm=4, send_bytes=44),
+            event("allreduce", 100, send_bytes=8, comm=3),
+            event("barrier", 200, comm=4),
+            event("barrier", 300),
+        ]
+
+    mix = mix_of(write(tmp_path, *map(rank, range(3))))
+    assert list(mix.comms) == [(0, 1, 2), (1, 0)]
+    assert lines(mix) == ["comm_split c=0 m=1 o=0 k=1", "allreduce c=1 n=8 e=8", "barrier c=0"]
+    assert lines(mix, 2) == ["comm_split c=0 m=-1 o=2 k=0", "barrier c=0"]  # alone in its part, it talks to nobody
+    assert mix.left_out == {"barrier": 3}
+
+
+def test_requests_become_slots_that_are_used_again(tmp_path: Path) -> None:
+    own = [
+        event("irecv", 0, recv_bytes=64, peer=1, tag=5, request=11),
+        event("isend", 20, send_bytes=8, peer=1, tag=5, request=12),
+        event("test", 40, 5),
+        event("waitall", 60, 10, 11, 12),
+        event("irecv", 80, recv_bytes=64, peer=1, tag=5, request=13),
+        event("isend", 100, send_bytes=8, peer=1, tag=5, request=14),
+        event("waitany", 120, 10, 14),
+        event("test", 140, 10, 13),
+    ]
+    other = [{**one, "peer": 0 if one["peer"] == 1 else one["peer"]} for one in own]
+    assert lines(mix_of(write(tmp_path, own, other))) == [
+        "irecv c=0 p=1 t=5 n=64 q=0",
+        "isend c=0 p=1 t=5 n=8 q=1",
+        "wait q=0,1",
+        "irecv c=0 p=1 t=5 n=64 q=0",
+        "isend c=0 p=1 t=5 n=8 q=1",
+        "wait q=1",
+        "wait q=0",
+    ]
+
+
+def test_persistent_requests_are_started_each_time(tmp_path: Path) -> None:
+    def rank(own: int) -> list[dict[str, Any]]:
+        events = [
+            event("send_init", 0, send_bytes=8, peer=1 - own, tag=1, request=1),
+            event("recv_init", 20, recv_bytes=8, peer=ANY, tag=ANY, request=2),
+        ]
+        for step in range(3):
+            events += [event("startall", 100 + 50 * step, 10, 1, 2), event("waitall", 120 + 50 * step, 10, 1, 2)]
+        return events
+
+    mix = mix_of(write(tmp_path, rank(0), rank(1)))
+    assert lines(mix) == ["isend c=0 p=1 t=1 n=8 u=1 q=0", "irecv c=0 p=1 t=1 n=8 u=1 q=1", "wait q=0,1"] * 3
+
+
+def test_whoever_was_received_from_is_found(tmp_path: Path) -> None:
+    def sender(at: int, tag: int) -> list[dict[str, Any]]:
+        return [event("send", at, send_bytes=8, peer=0, tag=tag)]
+
+    receiver = [
+        event("irecv", 0, recv_bytes=8, peer=ANY, tag=ANY, request=1),
+        event("recv", 10, 500, recv_bytes=8, peer=ANY, tag=3),
+        event("wait", 600, 10, 1),
+    ]
+    mix = mix_of(write(tmp_path, receiver, sender(400, 3), sender(200, 4)))
+    assert lines(mix) == ["irecv c=0 p=2 t=4 n=8 q=0", "recv c=0 p=1 t=3 n=8", "wait q=0"]
+
+
+def test_a_receive_that_was_cancelled_takes_no_later_message(tmp_path: Path) -> None:
+    receiver = [
+        event("irecv", 0, recv_bytes=8, peer=ANY, tag=ANY, request=1),
+        event("wait", 100, 10, 1),  # after MPI_Cancel
+        event("recv", 200, 300, recv_bytes=8, peer=1, tag=3),
+    ]
+    mix = mix_of(write(tmp_path, receiver, [event("send", 400, send_bytes=8, peer=0, tag=3)]))
+    assert lines(mix) == ["recv c=0 p=1 t=3 n=8"]
+
+
+def test_nobody_and_what_is_not_communication_is_left_out(tmp_path: Path) -> None:
+    mix = two(
+        tmp_path,
+        event("barrier", 0, 10),
+        event("send", 100, peer=NULL, tag=1),
+        event("irecv", 200, peer=NULL, tag=1, request=3),
+        event("wait", 300, 100, 3),
+        event("iprobe", 400, 100),
+        event("file_write_at_all", 500, 1000),
+        event("put", 1500, 500),
+        event("barrier", 2000, 10),
+    )
+    (first, last) = expand(mix.programs[0])
+    assert (first.text, last.text) == ("barrier c=0", "barrier c=0")
+    # between the calls 90, 90, 90 and 90 us, and writing took 1000
+    assert 2 * last.gap_us == pytest.approx(90 + 90 + 90 + 1000)
+    assert mix.left_out == {"file_write_at_all": 2, "put": 2}
+
+
+def test_a_trace_of_impossible_numbers_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 2**32 - 1, 0, 1, 0, b""))
+    with pytest.raises(ProxyError, match="cut short before its first call"):
+        mix_of(tmp_path)
+    (tmp_path / "0.x.1.trace").write_bytes(HEADER.pack(b"RPRTRACE", 1, HEADER.size, 0, 0, 2**31 - 1, 0, b""))
+    with pytest.raises(ProxyError, match="where 2147483647 ran"):
+        mix_of(tmp_path)
+
+
+def test_an_event_that_was_cut_short_ends_a_trace(tmp_path: Path) -> None:
+    events = [event("barrier", 0), event("barrier", 100), event("allgatherv", 200, 10, 5, 7)]
+    assert lines(mix_of(write(tmp_path, events, events, cut=4))) == ["barrier c=0"] * 2
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProxyError, match="no trace: the program does not use MPI"):
+        mix_of(tmp_path)
+    write(tmp_path, [event("barrier", 0)], [event("barrier", 0)])
+    (tmp_path / "1.host.1.trace").unlink()
+    with pytest.raises(ProxyError, match=r"traces of ranks \[0\] where 2 ran"):
+        mix_of(tmp_path)
+    (tmp_path / "1.host.1.trace").write_bytes(b"nothing")
+    with pytest.raises(ProxyError, match="not a trace of the witness"):
+        mix_of(tmp_path)
+
+
+def test_a_run_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, [event("barrier", 0)], [event("barrier", 0), event("barrier", 100)])
+    with pytest.raises(ProxyError, match="rank 1 waits for ever in `barrier c=0`"):
+        mix_of(tmp_path)

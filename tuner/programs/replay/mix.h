@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded mix of communication, as one rank replays it. docs/proxy.md describes the file.
+#ifndef REPRISE_MIX_H
+#define REPRISE_MIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum mix_limits {
+    MIX_VERSION = 1,
+    MIX_DEPTH_MAX = 64,    // of loops in loops
+    MIX_SLOTS_MAX = 65536, // requests of a rank that are under way at once
+    MIX_COMMS_MAX = 16384, // Open MPI has about 2^15 ids for communicators
+    MIX_RANKS_MAX = 1 << 20,
+    MIX_MESSAGE_BYTES = 512,
+};
+
+#define MIX_GAP_US_MAX 1e12 // 11 days; a clock takes no time without end
+
+enum mix_kind {
+    MIX_SEND,
+    MIX_SSEND,
+    MIX_RECV,
+    MIX_ISEND,
+    MIX_ISSEND,
+    MIX_IRECV,
+    MIX_SENDRECV,
+    MIX_WAIT,
+    MIX_BARRIER,
+    MIX_BCAST,
+    MIX_REDUCE,
+    MIX_ALLREDUCE,
+    MIX_SCAN,
+    MIX_EXSCAN,
+    MIX_GATHER,
+    MIX_SCATTER,
+    MIX_ALLGATHER,
+    MIX_ALLTOALL,
+    MIX_REDUCE_SCATTER_BLOCK,
+    MIX_GATHERV,
+    MIX_SCATTERV,
+    MIX_ALLGATHERV,
+    MIX_ALLTOALLV,
+    MIX_REDUCE_SCATTER,
+    MIX_COMM_DUP,
+    MIX_COMM_SPLIT,
+    MIX_COMM_CREATE,
+    MIX_CART_CREATE,
+    MIX_COMM_FREE,
+    MIX_COMPUTE, // no call: what is computed after the last one
+    MIX_KINDS,
+};
+
+// Bytes to or from each rank, and as MPI takes them: counts and displacements in elements. NULL where there are none.
+struct mix_parts {
+    int64_t *bytes;
+    int *counts;
+    int *places;
+    int64_t total;
+};
+
+// A call, the start of a loop, or its end.
+enum mix_step_type { MIX_CALL, MIX_LOOP, MIX_END };
+
+struct mix_step {
+    enum mix_step_type type;
+    enum mix_kind kind;
+    int is_nonblocking; // of a collective
+    int in_place;
+    int is_persistent; // of a message
+    int comm;          // index
+    int peer;          // destination, source of a receive alone, or root: a rank of the communicator; -1 is nobody
+    int tag;
+    int64_t bytes; // docs/proxy.md says of which message
+    int element;   // bytes of one element
+    int source;    // of a sendrecv's receive, with `source_tag` and `source_bytes`
+    int source_tag;
+    int64_t source_bytes;
+    int made;      // index of the communicator that the call makes; -1 if it is not used
+    int color;     // of those that get the same one; -1 is nobody
+    int key;       // their order
+    int slot;      // of the request that the call starts; -1 if it starts none
+    double gap_us; // computed before it
+    int *waited;   // slots
+    int waited_count;
+    struct mix_parts sent;
+    struct mix_parts received;
+    long line;  // of the file
+    long count; // of a loop
+    int other;  // index of the step that ends this loop, or begins it
+};
+
+struct mix_comm {
+    int *members; // ranks of the world
+    int size;
+};
+
+struct mix {
+    int ranks;
+    struct mix_comm *comms;
+    int comm_count;
+    struct mix_step *steps;
+    int step_count;
+    char error[MIX_MESSAGE_BYTES];
+};
+
+// Read what rank `rank` of `ranks` does. Returns 0, or -1 with one line in `mix->error`. `mix_close` frees either.
+int mix_open(struct mix *mix, const char *path, int rank, int ranks);
+void mix_close(struct mix *mix);
+
+const char *mix_kind_name(enum mix_kind kind);
+
+#endif

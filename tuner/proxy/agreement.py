@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a proxy may choose settings for its application: measured on both, at a few settings.
+
+The rule. Both ran at the same settings, among them the default, and best also the proxy's best and worst. The proxy is
+used only if
+
+1. the setting that it calls best costs the application at most 3 % more time than the best one measured, and
+2. no two settings are in opposite order: all runs of one faster than all runs of the other on the proxy, and the
+   reverse on the application, there by more than 3 %.
+
+A proxy for which all settings are alike (the ranges of their runs overlap) chooses nothing; it agrees only if they are
+alike for the application, too. Times of a setting are compared by their medians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from statistics import median
+from typing import TypeAlias
+
+from reprise.tuner.errors import ProxyError
+
+TOLERANCE = 0.03
+"""How much slower than its best the application may be at the proxy's best setting."""
+
+Times: TypeAlias = Mapping[str, Sequence[float]]
+"""Seconds of runs, by setting."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The verdict on a proxy. `reason` is one sentence.
+
+    `loss`: the application's time at the proxy's best setting over its best time, less 1. `worst_loss`: how far the
+    setting that the proxy calls worst stays below the application's worst time, over that time.
+    """
+
+    agrees: bool
+    reason: str
+    best: str
+    loss: float
+    worst_loss: float
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """The four ratios of Sartori 2024, table 4.1; (A|B) is the time of A with what was tuned on B.
+
+    `gain`: (app|default)/(app|app), an upper bound of `proxy_gain`: (app|default)/(app|proxy). `saved`: the share of an
+    application's run that one run of the proxy saves. `fidelity`: (app|app)/(app|proxy), 1 where nothing is lost.
+    """
+
+    gain: float
+    proxy_gain: float
+    saved: float
+    fidelity: float
+
+
+def agreement(application_times: Times, proxy_times: Times, tolerance: float = TOLERANCE) -> Agreement:
+    """Say whether a proxy chooses as its application would.
+
+    Raises:
+        ProxyError: They ran at different settings, at fewer than two, or a setting has no time.
+    """
+    application, proxy = _medians(application_times, proxy_times)
+    best = min(proxy, key=lambda setting: (proxy[setting], setting))
+    worst = max(proxy, key=lambda setting: (proxy[setting], setting))
+    loss = application[best] / min(application.values()) - 1
+    worst_loss = 1 - application[worst] / max(application.values())
+
+    def said(agrees: bool, reason: str) -> Agreement:
+        return Agreement(agrees, reason, best, loss, worst_loss)
+
+    for quick, slow in permutations(proxy, 2):
+        if _is_faster(proxy_times, quick, slow) and _is_faster(application_times, slow, quick, tolerance):
+            return said(False, f"the proxy is faster with {quick} than with {slow}, the application with {slow}")
+    if loss > tolerance:
+        return said(
+            False, f"the application takes {loss:.1%} more time with {best}, the proxy's best, than with its own best"
+        )
+    if not any(_is_faster(proxy_times, *pair) for pair in permutations(proxy, 2)):
+        if any(_is_faster(application_times, *pair, tolerance) for pair in permutations(proxy, 2)):
+            return said(False, "all settings are alike for the proxy, but not for the application")
+        return said(True, "all settings are alike for both")
+    return said(True, f"with {best}, the proxy's best, the application is within {tolerance:.0%} of its own best")
+
+
+def ratios(application_times: Times, proxy_times: Times, default: str) -> Ratios:
+    """Compute the four ratios, with `default` as the name of the untuned setting.
+
+    Raises:
+        ProxyError: As `agreement`, or the default is not among the settings.
+    """
+    application, proxy = _medians(application_times, proxy_times)
+    if default not in application:
+        raise ProxyError(f"{default}: the default was not run: run it on the application and on the proxy")
+    chosen = application[min(proxy, key=lambda setting: (proxy[setting], setting))]
+    own = min(application.values())
+    return Ratios(
+        gain=application[default] / own,
+        proxy_gain=application[default] / chosen,
+        saved=1 - proxy[default] / application[default],
+        fidelity=own / chosen,
+    )
+
+
+def _medians(application_times: Times, proxy_times: Times) -> tuple[dict[str, float], dict[str, float]]:
+    if application_times.keys() != proxy_times.keys() or len(proxy_times) < 2:
+        raise ProxyError("application and proxy must both run at the same settings, at two or more")
+    for setting in proxy_times:
+        times = [*application_times[setting], *proxy_times[setting]]
+        if not application_times[setting] or not proxy_times[setting] or min(times) <= 0:
+            raise ProxyError(f"{setting}: it has no time, or one that is not over 0: run it again")
+    return (
+        {setting: median(times) for setting, times in application_times.items()},
+        {setting: median(times) for setting, times in proxy_times.items()},
+    )
+
+
+def _is_faster(times: Times, quick: str, slow: str, by: float = 0.0) -> bool:
+    """Whether all runs of one setting were faster than all runs of the other, and their medians apart by a share."""
+    return max(times[quick]) < min(times[slow]) and median(times[slow]) > median(times[quick]) * (1 + by)

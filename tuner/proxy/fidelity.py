@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a proxy communicates as its application does: both are run under Open MPI's monitoring and compared."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.monitoring_matrix import MonitoringMatrix, differences, monitoring_arguments, read_matrix
+
+# A proxy that takes longer than its application is of no use, but one that is short may be held up by the machine.
+PROXY_TIME_FACTOR = 2
+PROXY_TIME_MIN_S = 60
+
+Launch = Callable[[Sequence[str], float], subprocess.CompletedProcess[str]]
+"""Runs a command within a time in seconds; raises subprocess.TimeoutExpired."""
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """What came of one comparison.
+
+    `differences` has a sentence for each place where the two communicate differently; it is empty where the matrices
+    are identical. Times are of whole runs, in seconds.
+    """
+
+    ranks: int
+    differences: tuple[str, ...]
+    application_s: float
+    proxy_s: float
+
+    @property
+    def identical(self) -> bool:
+        """Whether each rank sent the same to each other one."""
+        return not self.differences
+
+    @property
+    def saved(self) -> float:
+        """The share of the application's time that a run of the proxy saves; below 0 where it is slower."""
+        return 1 - self.proxy_s / self.application_s
+
+
+def launch(words: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a command as it is."""
+    return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+def fidelity(
+    application: Sequence[str],
+    proxy: Sequence[str],
+    ranks: Sequence[int],
+    *,
+    mpirun: Sequence[str] = ("mpirun",),
+    timeout_s: float = 3600,
+    launch: Launch = launch,
+) -> Iterator[Fidelity]:
+    """Run an application and its proxy with each number of ranks, and compare what they sent.
+
+    Args:
+        application: The command of the application, without a launcher.
+        proxy: The command of the proxy, likewise.
+        ranks: The numbers of ranks to run with.
+        mpirun: Open MPI's launcher with options of its own, such as `--oversubscribe`.
+        timeout_s: How long the application may take. The proxy gets twice what the application took, and a minute at
+            least.
+        launch: Runs a command.
+
+    Raises:
+        ProxyError: The application itself failed or did not end in time, or recorded nothing.
+    """
+    with tempfile.TemporaryDirectory(prefix="reprise-fidelity-") as name:
+        folder = Path(name)
+        for number in ranks:
+            runner = _Runner([*mpirun, "-np", str(number)], number, launch)
+            try:
+                wanted, application_s = runner.run(application, folder / f"application-{number}", timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise ProxyError(
+                    f"{application[0]}: did not end within {timeout_s:.0f} s on {number} ranks: allow it more time"
+                ) from error
+            allowed_s = max(PROXY_TIME_MIN_S, PROXY_TIME_FACTOR * application_s)
+            try:
+                found, proxy_s = runner.run(proxy, folder / f"proxy-{number}", allowed_s)
+            except subprocess.TimeoutExpired:
+                text = f"the proxy did not end within {allowed_s:.0f} s; the application took {application_s:.1f} s"
+                yield Fidelity(number, (text,), application_s, allowed_s)
+            except ProxyError as error:
+                yield Fidelity(number, (str(error),), application_s, 0.0)
+            else:
+                yield Fidelity(number, tuple(differences(wanted, found)), application_s, proxy_s)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    mpirun: Sequence[str]
+    ranks: int
+    launch: Launch
+
+    def run(self, program: Sequence[str], prefix: Path, timeout_s: float) -> tuple[MonitoringMatrix, float]:
+        began = time.monotonic()
+        done = self.launch([*self.mpirun, *monitoring_arguments(prefix), *program], timeout_s)
+        elapsed_s = time.monotonic() - began
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+            raise ProxyError(f"{program[0]}: ended with status {done.returncode} on {self.ranks} ranks: {last[0]}")
+        return read_matrix(prefix, self.ranks), elapsed_s

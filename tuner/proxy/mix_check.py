@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a mix can be replayed to its end: every message has its receive, every collective all its members.
+
+The calls are played in values: a receive waits for its message, a collective for all members, a send for nobody, as in
+MPI with room for its messages. If this comes to an end, a replay stands still only where the settings make MPI need
+more synchronization than the recorded run had; the application would stand still there, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.mix import COMPUTE, Mix, expand, keys_of, kind_of
+
+Channel: TypeAlias = tuple[int, int, int, int]
+"""Communicator, sender and receiver in it, tag: messages of a channel arrive in order."""
+
+Need: TypeAlias = tuple[Channel | int, int]
+"""A channel or communicator, and the message or collective on it (counted from 1) that must have come."""
+
+SENDS = frozenset(["send", "ssend", "isend", "issend"])
+RECEIVES = frozenset(["recv", "irecv"])
+
+
+def check(mix: Mix) -> None:
+    """Raise ProxyError where a mix cannot be replayed to its end, with the first call that would not return."""
+    play = _Play(mix)
+    try:
+        play.run()
+    except (LookupError, ValueError) as error:
+        raise ProxyError(f"the mix is not whole: a call without what it needs ({error}): record it again") from error
+    for rank, text in play.blocked.items():
+        raise ProxyError(
+            f"the mix would stand still: rank {rank} waits for ever in `{text}`: what it waits for was not recorded "
+            "(a process that was started later, or calls of several threads)"
+        )
+    for channel, sizes in play.sent.items():
+        if len(sizes) > play.posted[channel]:
+            comm, source, destination, tag = channel
+            raise ProxyError(
+                f"the mix is not whole: rank {source} of communicator {comm} sends {len(sizes)} messages to rank "
+                f"{destination} with tag {tag}, and {play.posted[channel]} are received: record the application again"
+            )
+
+
+@lru_cache(maxsize=65536)
+def _parsed(text: str) -> tuple[str, dict[str, str]]:
+    return kind_of(text), keys_of(text)
+
+
+@dataclass
+class _Play:
+    mix: Mix
+    sent: dict[Channel, list[int]] = field(default_factory=lambda: defaultdict(list))  # sizes, in order
+    posted: dict[Channel, int] = field(default_factory=lambda: defaultdict(int))
+    arrived: dict[int, dict[int, int]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )  # by communicator, of each rank
+    whole: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # collectives to which all have come
+    kinds: dict[tuple[int, int], str] = field(default_factory=dict)
+    blocked: dict[int, str] = field(default_factory=dict)
+    waiting: dict[Channel | int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    ready: deque[int] = field(default_factory=deque)
+
+    def run(self) -> None:
+        ranks = [self._rank(rank) for rank in range(self.mix.ranks)]
+        self.ready.extend(range(len(ranks)))
+        while self.ready:
+            rank = self.ready.popleft()
+            self.blocked.pop(rank, None)
+            for text, (where, _) in ranks[rank]:
+                self.blocked[rank] = text
+                self.waiting[where].append(rank)
+                break
+
+    def _rank(self, world_rank: int) -> Iterator[tuple[str, Need]]:
+        """Play a rank; yields a call that cannot go on, and what it needs."""
+        requests: dict[int, Need] = {}
+        places = [members.index(world_rank) if world_rank in members else -1 for members in map(tuple, self.mix.comms)]
+        for call in expand(self.mix.programs[world_rank]):
+            kind, keys = _parsed(call.text)
+            if kind == COMPUTE:
+                continue
+            needs: list[Need] = []
+            if kind == "wait":
+                needs = [requests.pop(int(slot)) for slot in keys["q"].split(",") if int(slot) in requests]
+            else:
+                needs = self._made(call.text, kind, keys, places[int(keys["c"])])
+                if "q" in keys:
+                    if needs:
+                        requests[int(keys["q"])] = needs[0]
+                    continue
+            for need in needs:
+                while not self._is_there(need):
+                    yield call.text, need
+
+    def _made(self, text: str, kind: str, keys: dict[str, str], own: int) -> list[Need]:
+        """What a call needs to return; it is made."""
+        comm = int(keys["c"])
+        if own < 0:
+            raise ProxyError(f"the mix is not whole: `{text}` on a communicator of which its rank is no member")
+        if kind == "sendrecv":
+            needs = self._receive(comm, int(keys["P"]), own, int(keys["T"]))
+            self._send(comm, own, int(keys["p"]), int(keys["t"]), int(keys["n"]))
+            return needs
+        if kind in SENDS:
+            self._send(comm, own, int(keys["p"]), int(keys["t"]), int(keys["n"]))
+            return []
+        if kind in RECEIVES:
+            return self._receive(comm, int(keys["p"]), own, int(keys["t"]))
+        return [self._collective(comm, own, text, kind, keys)]
+
+    def _send(self, comm: int, source: int, destination: int, tag: int, size: int) -> None:
+        if destination >= 0:
+            channel = comm, source, destination, tag
+            self.sent[channel].append(size)
+            self._wake(channel)
+
+    def _receive(self, comm: int, source: int, destination: int, tag: int) -> list[Need]:
+        if source < 0:
+            return []
+        channel = comm, source, destination, tag
+        self.posted[channel] += 1
+        return [(channel, self.posted[channel])]
+
+    def _collective(self, comm: int, own: int, text: str, kind: str, keys: dict[str, str]) -> Need:
+        come = self.arrived[comm]
+        number = come[own] = come.get(own, 0) + 1
+        called = kind.removeprefix("i") if "q" in keys else kind
+        said = f"{called} with root {keys['p']}" if "p" in keys else called
+        first = self.kinds.setdefault((comm, number), said)
+        if first != said:
+            raise ProxyError(
+                f"the mix is not whole: on communicator {comm}, rank {own} calls {said} where another one calls "
+                f"{first}: record the application again"
+            )
+        size = len(self.mix.comms[comm])
+        while len(come) == size and min(come.values()) > self.whole[comm]:
+            self.whole[comm] += 1
+            del self.kinds[comm, self.whole[comm]]
+            self._wake(comm)
+        return comm, number
+
+    def _is_there(self, need: Need) -> bool:
+        where, number = need
+        return (self.whole[where] if isinstance(where, int) else len(self.sent[where])) >= number
+
+    def _wake(self, where: Channel | int) -> None:
+        if self.waiting.get(where):
+            self.ready.extend(self.waiting.pop(where))

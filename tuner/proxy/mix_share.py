@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cheaper mix: a share of the calls that still tells settings apart as all of them do.
+
+There are two ways. `mix_segments` keeps some of the segments of each shape. That keeps the proportions of the whole
+run, but needs collectives of all ranks to cut at. `cut_loops` keeps some repetitions of each loop that all ranks go
+through, equally often, at the same place of their sequences of loops; what does not repeat stays whole. Either way
+phases and their order stay, and the result is played in values (`mix_check`) before it is given out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.mix import Item, Loop, Mix, as_loop, count_calls
+from reprise.tuner.proxy.mix_check import check
+from reprise.tuner.proxy.mix_segments import sampled
+
+LEAST = 2
+"""Repetitions that any loop keeps: between two of them is what its end and its start are to each other."""
+
+GROUPS = 12
+"""Loops that are tried one by one, largest first, where cutting all of them leaves a mix that stands still."""
+
+
+PROPORTION = 1.5
+"""How many times the calls that are left by cutting loops may be left by segments, since these keep proportions."""
+
+
+def shared(mix: Mix, share: float) -> Mix:
+    """Return a mix of about `share` of the calls; of more, up to all, as far as they cannot be left out.
+
+    Raises:
+        ProxyError: `share` is not over 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise ProxyError(f"a share of {share:g}: give a number over 0, and at most 1")
+    if share == 1:
+        return mix
+    loops, segments = cut_loops(mix, share), sampled(mix, share)
+    return segments if segments.calls <= PROPORTION * loops.calls and _is_sound(segments) else loops
+
+
+def cut_loops(mix: Mix, share: float) -> Mix:
+    """Return a mix that repeats loops `share` times as often; the same mix where no loop can be cut."""
+    groups = _groups(mix.programs)
+    whole = _cut(mix, groups, share)
+    if _is_sound(whole):
+        return whole
+    kept: list[tuple[int, ...]] = []
+    for group in sorted(groups, key=lambda group: -_calls(mix, group))[:GROUPS]:
+        if _is_sound(_cut(mix, [*kept, group], share)):
+            kept.append(group)
+    return _cut(mix, kept, share) if kept else mix
+
+
+def _is_sound(mix: Mix) -> bool:
+    try:
+        check(mix)
+    except ProxyError:
+        return False
+    return True
+
+
+def _groups(programs: Sequence[Sequence[Item]]) -> list[tuple[int, ...]]:
+    """Loops that belong together: for each, where it stands in every rank's items."""
+    loops = [[place for place, item in enumerate(program) if isinstance(item, Loop)] for program in programs]
+    counts = [
+        [as_loop(program[place]).count for place in places] for program, places in zip(programs, loops, strict=True)
+    ]
+    common = reduce(_common, counts[1:], counts[0])
+    found = []
+    for places, these in zip(loops, counts, strict=True):
+        at, own = 0, []
+        for count in common:
+            at = these.index(count, at)
+            own.append(places[at])
+            at += 1
+        found.append(own)
+    return list(zip(*found, strict=True))
+
+
+def _common(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    """The longest sequence of counts that both have in this order."""
+    if a == b:
+        return list(a)
+    lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i in range(len(a) - 1, -1, -1):
+        for j in range(len(b) - 1, -1, -1):
+            if a[i] == b[j]:
+                lengths[i][j] = lengths[i + 1][j + 1] + 1
+            else:
+                lengths[i][j] = max(lengths[i + 1][j], lengths[i][j + 1])
+    i = j = 0
+    found = []
+    while i < len(a) and j < len(b):
+        if a[i] == b[j]:
+            found.append(a[i])
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _cut(mix: Mix, groups: Sequence[tuple[int, ...]], share: float) -> Mix:
+    programs = [list(program) for program in mix.programs]
+    for group in groups:
+        loops = [as_loop(program[place]) for program, place in zip(programs, group, strict=True)]
+        for program, place, loop in zip(programs, group, _cut_loops(loops, share), strict=True):
+            program[place] = loop
+    return replace(mix, programs=programs)
+
+
+def _cut_loops(loops: Sequence[Loop], share: float) -> list[Loop]:
+    """The same loop of all ranks, cut; where it has few repetitions, the loops in it are cut for it."""
+    before = loops[0].count
+    count = min(before, max(LEAST, round(before * share)))
+    rest = share * before / count
+    bodies = [list(loop.body) for loop in loops]
+    if rest < 1:
+        for group in _groups(bodies):
+            inner = [as_loop(body[place]) for body, place in zip(bodies, group, strict=True)]
+            for body, place, loop in zip(bodies, group, _cut_loops(inner, rest), strict=True):
+                body[place] = loop
+    return [Loop(count, body) for body in bodies]
+
+
+def _calls(mix: Mix, group: tuple[int, ...]) -> int:
+    return sum(count_calls([program[place]]) for program, place in zip(mix.programs, group, strict=True))

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of an application under the witness, to record the communication that a replay does again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from reprise.config import Config
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.executors.executor import Executor
+from reprise.tuner.model.component import TrialPlan
+from reprise.tuner.profile.profiled_run import Application, run_once, witnessed
+from reprise.tuner.proxy.mix import Mix
+from reprise.tuner.proxy.trace_mix import mix_of
+
+VARIABLE = "REPRISE_WITNESS_TRACE"
+TRACES = "traces"
+"""Where ranks write to, in the run's directory, which all nodes must see."""
+
+
+def recording(application: Application, config: Config, timeout_s: float) -> TrialPlan:
+    """Return a plan that runs a batch script as its user does, and records.
+
+    Raises:
+        TunerError: The script cannot be read, or the witness is not installed or cannot get into the program.
+    """
+    plan = witnessed(application, config, timeout_s)
+    return replace(plan, environment={VARIABLE: f"{{directory}}/{TRACES}"}, files={f"{TRACES}/.made": ""})
+
+
+def record(plan: TrialPlan, executor: Executor, directory: Path, *, keep: bool = False) -> Mix:
+    """Run a plan made by `recording` once, in `directory`, and return the mix of what it communicated.
+
+    Traces are large, some 80 bytes a call, and are removed unless they are to be kept.
+
+    Raises:
+        ProxyError: It failed, or what it communicated cannot be replayed.
+    """
+    if failure := run_once(plan, executor, directory):
+        raise ProxyError(f"the run that was to be recorded failed ({failure}): see {directory}")
+    try:
+        return mix_of(directory / TRACES)
+    finally:
+        if not keep:
+            shutil.rmtree(directory / TRACES, ignore_errors=True)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batch script of a replay: the application's, with the replay started in place of its program. Pure: text to text.
+
+Kept are the `#SBATCH` lines, the lines that set up the environment (modules, variables, limits), and the launcher with
+its options. What the script does before and after its program is left out: the replay needs none of its files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from reprise.matcher.submission.launchers import LAUNCHERS
+from reprise.matcher.submission.slurm_options import SRUN, parse_options
+from reprise.tuner.errors import ProxyError
+
+PROGRAM = "reprise-replay"
+"""In [tuner] libexec."""
+OBJECTIVE = {"pattern": r'"slowest_s": ([0-9.]+)', "take": "sum", "unit": "s"}
+"""The objective of a campaign whose application is a replay: the slowest rank's time."""
+
+SETS_UP = re.compile(r"(?:module|ml|export|source|\.|ulimit|unset|umask|spack|conda)\s|[A-Za-z_]\w*=\S*\s*$|export$")
+WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\\.|[^\s"'])+""")
+_WORDS = "then|do|else|exec|time|if|while"  # after which a command begins
+STARTS = re.compile(rf"(?:^|[;&|(!]\s*|\b(?:{_WORDS})\s+)(?!(?:{_WORDS})\s)((?:\w+=\S*\s+)*)((?:\S*/)?([\w.-]+))(?=\s)")
+
+
+def replay_script(script: str, command: Sequence[str], launch: str = "") -> str:
+    """Return a batch script that starts `command` as `script` starts its MPI program.
+
+    Args:
+        script: The application's batch script, in a shell's language.
+        command: The replay, with its arguments.
+        launch: The launcher with its options, where the script starts its program in another way than by a launcher.
+
+    Raises:
+        ProxyError: The script starts nothing with a launcher that is known, and `launch` is empty.
+    """
+    lines = script.splitlines()
+    head = [lines[0]] if lines and lines[0].startswith("#!") else ["#!/bin/bash"]
+    directives = [line for line in lines if re.match(r"#\s?SBATCH\b", line)]
+    set_up: list[str] = []
+    for line in _joined(lines):
+        if started := _launch(line):
+            launch = launch or started
+            break
+        if SETS_UP.match(line):
+            set_up.append(line)
+    if not launch:
+        raise ProxyError(
+            "the script starts no program with mpirun, srun or another launcher on a line of its own: name the "
+            "launcher and its options (--launch 'mpirun -np 8')"
+        )
+    return "\n".join([*head, *directives, *set_up, f"{launch} {shlex.join(command)}", ""])
+
+
+def _joined(lines: Sequence[str]) -> list[str]:
+    """Lines without indentation and comments, continued ones as one."""
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    return [line.strip() for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines()]
+
+
+def _launch(line: str) -> str:
+    """The launcher and its options as they stand in a line, with variables that are set for it; empty if none does."""
+    for found in STARTS.finditer(line):
+        launcher = LAUNCHERS.get(found[3])
+        if launcher is None:
+            continue
+        rest_of_line = line[found.end() :]
+        spans = [one.span() for one in WORD.finditer(rest_of_line)]
+        words = [rest_of_line[start:end] for start, end in spans]
+        if launcher.called == "srun":
+            count = len(words) - len(parse_options(SRUN, words).rest)
+        else:
+            count = _options(words, launcher.options)
+        rest = words[count:]
+        if (
+            not rest
+            or rest[0] in (";", "&", "|")
+            or PurePath(rest[0].rstrip(";&|")).name in ("hostname", "true", "--version")
+        ):
+            continue
+        options = rest_of_line[: spans[count - 1][1]] if count else ""
+        return f"{found[1]}{found[2]}{options}"
+    return ""
+
+
+def _options(words: Sequence[str], takes: Mapping[str, int]) -> int:
+    """How many words are options, and what they take."""
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        name = words[at].lstrip("-")
+        at += 1 + (0 if "=" in name else takes.get(name, 0))
+    return at

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of calls as the witness names them, and the calls that a replay makes for them."""
+
+from __future__ import annotations
+
+# By kind of the trace: the call that a replay makes instead.
+SENDS = {"send": "send", "bsend": "send", "rsend": "send", "ssend": "ssend"}
+ISENDS = {"isend": "isend", "ibsend": "isend", "irsend": "isend", "issend": "issend"}
+RECEIVES = {"recv": "recv", "mrecv": "recv", "irecv": "irecv", "imrecv": "irecv"}
+BOTH = {"sendrecv": "sendrecv", "sendrecv_replace": "sendrecv"}
+PREPARED = {
+    "send_init": "isend",
+    "bsend_init": "isend",
+    "rsend_init": "isend",
+    "ssend_init": "issend",
+    "recv_init": "irecv",
+}
+MESSAGES = SENDS | ISENDS | RECEIVES | BOTH | PREPARED
+
+WHOLE = frozenset(["bcast", "reduce", "allreduce", "scan", "exscan"])
+PARTS = frozenset(["gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"])
+COUNTED = frozenset(["gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter"])
+COLLECTIVES = WHOLE | PARTS | COUNTED | {"barrier"}
+ROOTED = frozenset(["bcast", "reduce", "gather", "scatter", "gatherv", "scatterv"])
+
+REDUCING = frozenset(["reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block"])
+
+MAKING = {
+    "comm_dup": "comm_dup",
+    "comm_dup_with_info": "comm_dup",
+    "comm_split": "comm_split",
+    "comm_split_type": "comm_split",
+    "cart_sub": "comm_split",
+    "cart_create": "cart_create",
+    "comm_create": "comm_create",
+}
+"""Calls that make a communicator and communicate for it. Those made otherwise are there from a replay's start."""
+
+LOCAL = (
+    "init",
+    "finalize",
+    "comm_",
+    "cart_",
+    "graph_",
+    "dist_graph_",
+    "intercomm_",
+    "probe",
+    "iprobe",
+    "mprobe",
+    "improbe",
+    "cancel",
+    "request_",
+)
+"""Starts of kinds that send nothing of the mix; what they take is neither communication nor computation."""

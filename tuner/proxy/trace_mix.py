@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a mix of what the witness recorded of all ranks of one run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy import witness_trace
+from reprise.tuner.proxy.comm_indices import CommIndices, RankIndices
+from reprise.tuner.proxy.mix import Item, Mix
+from reprise.tuner.proxy.mix_building import NOBODY, RankBuilder, bytes_list
+from reprise.tuner.proxy.mix_check import check
+from reprise.tuner.proxy.trace_kinds import (
+    COLLECTIVES,
+    LOCAL,
+    MAKING,
+    MESSAGES,
+    PREPARED,
+    REDUCING,
+    ROOTED,
+)
+from reprise.tuner.proxy.trace_origins import Key, define, origins
+from reprise.tuner.proxy.wildcards import Comm, Origin
+from reprise.tuner.proxy.witness_trace import NULL, SELF, WORLD, Event, Trace
+
+INT_MAX = 2**31 - 1
+
+
+def mix_of(directory: Path) -> Mix:
+    """Make a mix of all ranks' traces in a directory.
+
+    Raises:
+        ProxyError: A trace is missing, cut off or of another version, or together they cannot be replayed.
+    """
+    paths = sorted(directory.glob("*.trace"))
+    if not paths:
+        raise ProxyError(f"{directory}: no trace: the program does not use MPI, or did not load the witness")
+    traces = sorted((witness_trace.read(path) for path in paths), key=lambda trace: trace.rank)
+    found = [trace.rank for trace in traces]
+    if len(found) != traces[0].ranks or found != list(range(len(found))):
+        raise ProxyError(
+            f"{directory}: traces of ranks {found} where {traces[0].ranks} ran: record one run of one MPI program, "
+            "into an empty directory"
+        )
+    mix = joined(traces)
+    check(mix)
+    return mix
+
+
+def joined(traces: Sequence[Trace]) -> Mix:
+    """Make a mix of all ranks' traces, in order of rank. It is not checked."""
+    world = tuple(range(len(traces)))
+    comms = CommIndices(world)
+    found = origins(traces)
+    ranks = [_Rank(trace.rank, world, comms, found) for trace in traces]
+    programs = [rank.program(trace.events) for rank, trace in zip(ranks, traces, strict=True)]
+    left_out = sum((rank.builder.left_out for rank in ranks), Counter[str]())
+    spans = [trace.events[-1].leave - trace.events[0].enter for trace in traces if trace.events]
+    return Mix(comms.members, programs, "witness", 1e-9 * max(spans, default=0), left_out)
+
+
+class _Rank:
+    """One rank's events on their way into its program."""
+
+    def __init__(
+        self, rank: int, world: tuple[int, ...], comms: CommIndices, found: Mapping[Key, Origin] | None
+    ) -> None:
+        self.rank = rank
+        self.builder = RankBuilder()
+        self._known: dict[int, Comm] = {WORLD: (WORLD, world), SELF: (SELF, (rank,))}
+        self._made: int | None = None  # the number of what the call made that is recorded next
+        self._indices = RankIndices(comms, WORLD)
+        self._origins = found
+        self._prepared: dict[int, Event] = {}
+
+    def program(self, events: Sequence[Event]) -> list[Item]:
+        for place, event in enumerate(events):
+            self._take(place, event)
+        return self.builder.program()
+
+    def _take(self, place: int, event: Event) -> None:
+        kind, enter, leave = event.kind, 1e-9 * event.enter, 1e-9 * event.leave
+        called = MESSAGES.get(kind) or _collective(kind)
+        if kind == "comm_define":
+            self._made = event.comm if define(self._known, event) else None
+            return
+        if kind.startswith(("wait", "test")):
+            self.builder.complete(event.values, enter, leave)
+        elif kind in ("start", "startall"):
+            self._start(place, event)
+        elif kind in PREPARED:
+            self._prepared[event.request] = event
+            self.builder.idle(enter, leave)
+        elif called and self._is_inside(event):
+            self._make(self._text(place, event, called), event.request, event)
+        elif kind in MAKING and self._is_inside(event):
+            self._make(self._making_text(event, MAKING[kind]), 0, event)
+        elif kind == "comm_free" and len(self._members(event)) > 1 and self._is_inside(event):
+            self._make(f"comm_free c={self._index(event)}", 0, event)
+            self._indices.free(event.comm)
+        elif kind.startswith(LOCAL):
+            self.builder.idle(enter, leave)
+        else:
+            self.builder.skip(kind, enter, leave, waits=kind.startswith("file_"))
+        self._made = None
+
+    def _start(self, place: int, event: Event) -> None:
+        for request in event.values or (event.request,):
+            if one := self._prepared.get(request):
+                text = self._text(place, one, PREPARED[one.kind])
+                self._make(text and f"{text} u=1", request, event)
+
+    def _make(self, text: str, request: int, event: Event) -> None:
+        enter, leave = 1e-9 * event.enter, 1e-9 * event.leave
+        if not text:
+            self.builder.idle(enter, leave)
+        elif request:
+            self.builder.start(text, request, enter, leave)
+        else:
+            self.builder.call(text, enter, leave)
+
+    def _is_inside(self, event: Event) -> bool:
+        """Whether the rank is in the group: in an intercommunicator's, of which the other group is known, it is not."""
+        return self.rank in self._members(event)
+
+    def _members(self, event: Event) -> tuple[int, ...]:
+        return self._known[event.comm][1] if event.comm in self._known else ()
+
+    def _index(self, event: Event) -> int:
+        """The mix's index of a call's communicator."""
+        return self._indices.of(event.comm, self._members(event))
+
+    def _making_text(self, event: Event, called: str) -> str:
+        """A call that makes a communicator, the mix's `m` if it is used: of those with one `o`, in order of `k`."""
+        if len(self._members(event)) == 1:
+            return ""
+        text = f"{called} c={self._index(event)}"
+        members = self._known[self._made][1] if self._made is not None else ()
+        if self._made is None or self.rank not in members:
+            return f"{text} m=-1 o=-1 k=0"
+        index = self._indices.make(self._made, members) if len(members) > 1 else -1
+        return f"{text} m={index} o={min(members)} k={members.index(self.rank)}"
+
+    def _text(self, place: int, event: Event, called: str) -> str:
+        """The call as a mix has it; empty where nothing is sent to anybody."""
+        members = self._members(event)
+        name = called.removeprefix("i") if event.request else called
+        if name in COLLECTIVES and len(members) == 1:
+            return ""
+        comm = self._index(event)
+        if name in COLLECTIVES:
+            return self._collective_text(event, called, name, comm, members)
+        peer, tag = event.peer, event.tag
+        source, source_tag = event.source, event.recv_tag
+        if self._origins is not None and called in ("recv", "irecv", "sendrecv"):
+            origin = self._origins.get((self.rank, place, event.request), (NULL, 0))  # cancelled, or from nobody
+            if called == "sendrecv":
+                source, source_tag = origin
+            else:
+                peer, tag = origin
+        if called == "sendrecv":
+            own = f"p={max(peer, NOBODY)} t={max(tag, 0)} n={event.send_bytes}"
+            return f"sendrecv c={comm} {own} P={max(source, NOBODY)} T={max(source_tag, 0)} N={event.recv_bytes}"
+        if peer == NULL:
+            return ""
+        size = event.recv_bytes if called in ("recv", "irecv") else event.send_bytes
+        element = f" e={event.type_size}" if size > INT_MAX and event.type_size > 1 else ""
+        return f"{called} c={comm} p={peer} t={max(tag, 0)} n={size}{element}"
+
+    def _collective_text(self, event: Event, called: str, name: str, comm: int, members: tuple[int, ...]) -> str:
+        own = members.index(self.rank)
+        sent, received = event.values[: event.send_counts], event.values[event.send_counts :]
+        size, lists, place = event.send_bytes, "", ""
+        if name in ("alltoallv", "alltoallw"):
+            called = called.replace("alltoallw", "alltoallv")
+            lists = f" s={bytes_list(sent or received)} r={bytes_list(received)}"
+            place = "" if sent else " i=1"
+        elif name == "reduce_scatter":
+            lists = f" r={bytes_list(sent or received)}"
+        elif name in ("allgatherv", "gatherv") and received:
+            size, lists = received[own], f" r={bytes_list(received)}"
+        elif name == "scatterv":
+            size, lists = (sent[own], f" s={bytes_list(sent)}") if sent else (event.recv_bytes, "")
+        root = f" p={event.peer}" if name in ROOTED else ""
+        sizes = f" n={size}" if name not in ("barrier", "alltoallv", "alltoallw", "reduce_scatter") else ""
+        element = event.type_size
+        if not element and name in REDUCING:  # not known: a number then, as far as the sizes allow
+            element = next(each for each in (8, 4, 1) if not any(one % each for one in (size, *event.values)))
+        is_even = element > 1 and not any(one % element for one in (size, *event.values))
+        return f"{called} c={comm}{root}{sizes}{f' e={element}' if is_even else ''}{lists}{place}"
+
+
+def _collective(kind: str) -> str:
+    """A collective's own name, with the `i` of the non-blocking ones; empty for other kinds."""
+    return kind if kind in COLLECTIVES or (kind.startswith("i") and kind[1:] in COLLECTIVES) else ""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find out whose message a receive got that would take anybody's, or any tag, from when sends and receives were called.
+
+Messages are taken to arrive in the order in which their sends were called. Like MPI, a message goes to the first
+matching receive that waits for it, and a receive takes the first matching message that is there. Between senders that
+raced, this may be another order than the run's; it is one that the program allows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+Comm: TypeAlias = tuple[int, tuple[int, ...]]
+"""A communicator: its number and its members."""
+
+Origin: TypeAlias = tuple[int, int]
+"""A sender's rank in the communicator, and the tag."""
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message, and when its send was called."""
+
+    comm: Comm
+    source: int
+    destination: int
+    tag: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Posted(Generic[K]):
+    """A receive, when it was called, and when it was over, by its message or without one. `key` is the caller's."""
+
+    comm: Comm
+    destination: int
+    source: int
+    tag: int
+    at: int
+    over_at: int
+    key: K
+
+
+def resolve(sends: Sequence[Sent], receives: Sequence[Posted[K]], *, anybody: int) -> dict[K, Origin]:
+    """Return each receive's sender and tag, as far as a message came. `anybody` stands for any rank, or any tag.
+
+    A receive that is over without a message was cancelled.
+    """
+    found: dict[K, Origin] = {}
+    messages: dict[tuple[Comm, int], list[Sent]] = defaultdict(list)
+    waiting: dict[tuple[Comm, int], list[Posted[K]]] = defaultdict(list)
+    steps: list[tuple[int, int, Sent | Posted[K]]] = [(one.at, 0, one) for one in sends]
+    for receive in receives:
+        steps += [(receive.at, 1, receive), (receive.over_at, 2, receive)]
+    for _, step, one in sorted(steps, key=lambda each: each[:2]):
+        where = one.comm, one.destination
+        if isinstance(one, Sent):
+            taker = next((each for each in waiting[where] if _match(one, each, anybody)), None)
+            if taker is None:
+                messages[where].append(one)
+                continue
+            waiting[where].remove(taker)
+            found[taker.key] = one.source, one.tag
+        elif step == 1:
+            message = next((each for each in messages[where] if _match(each, one, anybody)), None)
+            if message is None:
+                waiting[where].append(one)
+                continue
+            messages[where].remove(message)
+            found[one.key] = message.source, message.tag
+        elif one.key not in found:
+            waiting[where].remove(one)
+    return found
+
+
+def _match(message: Sent, receive: Posted[K], anybody: int) -> bool:
+    return receive.source in (anybody, message.source) and receive.tag in (anybody, message.tag)
