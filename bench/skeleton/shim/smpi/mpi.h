@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets SimGrid's example applications compile for a real MPI: SMPI's macros do what MPI programs do without SimGrid.
+#ifndef REPRISE_BENCH_SMPI_MPI_H
+#define REPRISE_BENCH_SMPI_MPI_H
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMPI_SHARED_MALLOC(size) malloc(size)
+#define SMPI_SHARED_FREE(data) free(data)
+// Each round is computed; SimGrid would compute some rounds and estimate the others.
+#define SMPI_SAMPLE_GLOBAL(first, condition, next, rounds, precision) for (first; condition; next)
+
+#endif

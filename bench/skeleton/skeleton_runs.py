@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of programs and their skeletons, and what they amount to."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Environment = Mapping[str, str]
+DEFAULT = "default"
+DYNAMIC = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
+SETTINGS: Mapping[str, Environment] = {
+    DEFAULT: {},
+    "allreduce-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_allreduce_algorithm": "1"},
+    "bcast-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_bcast_algorithm": "1"},
+    "alltoall-linear": DYNAMIC | {"OMPI_MCA_coll_tuned_alltoall_algorithm": "1"},
+    "basic": {"OMPI_MCA_coll": "^tuned"},
+}
+"""The settings between which an application and its skeleton choose."""
+MPIRUN = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+RUN_TIMEOUT_S = 1800
+SPEED_UP_MIN = 5
+
+
+@dataclass(frozen=True)
+class Took:
+    """One run: seconds by the clock, and of processor time of all ranks and the launcher."""
+
+    seconds: float
+    cpu_s: float
+
+
+def timed_run(words: Sequence[str], ranks: int, environment: Environment) -> Took:
+    """Run a program on its ranks. Raises RuntimeError where it fails."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        [*MPIRUN, "-np", str(ranks), *words],
+        env={**os.environ, **AS_ROOT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=RUN_TIMEOUT_S,
+        check=False,
+    )
+    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise RuntimeError(f"{words[0]}: ended with status {done.returncode} on {ranks} ranks: {last}")
+    return Took(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def speed_up(application: Sequence[Took], skeleton: Sequence[Took]) -> tuple[float, float]:
+    """Return how many times faster a skeleton is, by the clock and by processor time; medians over the runs."""
+    return (
+        statistics.median(run.seconds for run in application) / statistics.median(run.seconds for run in skeleton),
+        statistics.median(run.cpu_s for run in application) / statistics.median(run.cpu_s for run in skeleton),
+    )
+
+
+def bar(golden: Mapping[str, bool], identical: Mapping[str, bool], speed_ups: Mapping[str, float]) -> dict[str, bool]:
+    """Say which parts of the bar are met; a part for which nothing was measured is not."""
+    return {
+        "golden": len(golden) > 0 and all(golden.values()),
+        "identical": len(identical) > 0 and all(identical.values()),
+        "fast": len(speed_ups) > 0 and min(speed_ups.values()) >= SPEED_UP_MIN,
+    }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Skeletons of programs: they communicate exactly as the programs do, and take less time where these compute."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reprise.tuner.proxy.monitoring_matrix import monitoring_arguments, read_matrix
+from tests.places import ROOT
+from tests.skeleton.skeletons import BUILT, FIXTURES, MPIRUN, compared, compile_application, needs_skeleton, skeleton
+
+pytestmark = [pytest.mark.slow, needs_skeleton]
+
+APPS = ROOT / "bench/apps"
+PROGRAMS: dict[str, tuple[list[Path], list[str], list[str]]] = {
+    # name: sources, words for the application alone, arguments
+    "dgemm": ([FIXTURES / "dgemm.c"], [], []),
+    "opaque": ([FIXTURES / "opaque.c"], [], []),
+    "montecarlo": ([FIXTURES / "montecarlo.c"], ["-DFIXED_ROUNDS"], []),
+    "pointers_to_functions": ([FIXTURES / "pointers_to_functions.c"], [], []),
+    "sizes": ([FIXTURES / "sizes.c"], [], []),
+    "halo": ([FIXTURES / "halo.c"], [], []),
+    "queue": ([FIXTURES / "queue.c"], [], []),
+    "vectors": ([FIXTURES / "vectors.cpp"], [], []),
+    "parts": ([FIXTURES / "parts_main.c", FIXTURES / "parts_work.c"], [], ["9"]),
+    "cg": ([APPS / name for name in ("cg.c", "application.c", "draw.c")], [], ["--class", "S"]),
+    "ft": ([APPS / name for name in ("ft.c", "application.c", "draw.c")], [], ["--class", "S"]),
+}
+COMPUTING = {"cg": ["--class", "A"], "ft": ["--class", "W"]}
+"""Programs that mostly compute, with arguments that let them do so."""
+RANKS = [2, 4]
+# A queue is served as its workers come: which of them gets how many tasks is chance.
+BY_CHANCE = {"queue": [2]}
+SPEED_UP_MIN = 5
+
+
+def both(tmp_path: Path, name: str, llvm: str = "") -> tuple[str, str]:
+    sources, words, _ = PROGRAMS[name]
+    application = compile_application(tmp_path / name, sources, *words)
+    made = tmp_path / f"{name}-skeleton"
+    done = skeleton(made, sources, llvm=llvm)
+    assert done.returncode == 0, done.stderr
+    return str(application), str(made)
+
+
+@pytest.mark.parametrize("llvm", BUILT)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_matrices_are_identical(name: str, llvm: str, tmp_path: Path) -> None:
+    application, made = both(tmp_path, name, llvm)
+    arguments = PROGRAMS[name][2]
+    for found in compared([application, *arguments], [made, *arguments], BY_CHANCE.get(name, RANKS)):
+        assert found.differences == (), f"{found.ranks} ranks"
+
+
+@pytest.mark.parametrize("llvm", BUILT)
+def test_the_matrix_product_sends_what_its_text_says(llvm: str, tmp_path: Path) -> None:
+    for program in both(tmp_path, "dgemm", llvm):
+        prefix = Path(f"{program}-profile")
+        subprocess.run([*MPIRUN, "-np", "5", *monitoring_arguments(prefix), program], check=True, timeout=120)
+        matrix = read_matrix(prefix, 5)
+        for worker in range(1, 5):
+            sent, returned = matrix.point_to_point(0, worker), matrix.point_to_point(worker, 0)
+            assert (sent.messages, sent.bytes) == (2, 51_200 + 12_800)
+            assert (returned.messages, returned.bytes) == (1, 12_800)
+        assert sum(traffic.messages for (kind, _, _), traffic in matrix.pairs.items() if kind == "E") == 12
+
+
+@pytest.mark.parametrize("name", COMPUTING)
+def test_what_mostly_computes_takes_a_fifth_of_the_processor_time_at_most(name: str, tmp_path: Path) -> None:
+    # A rank by itself neither waits nor spins, so that its processor time depends little on a busy machine.
+    arguments = COMPUTING[name]
+    application, made = (
+        statistics.median(processor_seconds([command, *arguments]) for _ in range(3))
+        for command in both(tmp_path, name)
+    )
+    assert application / made >= SPEED_UP_MIN, (application, made)
+
+
+def processor_seconds(words: list[str]) -> float:
+    """The processor time of one rank, the start of MPI included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, check=True, timeout=280, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_rounds_are_as_many_as_asked_for(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    done = skeleton(made, [FIXTURES / "montecarlo.c"], "--rounds", "7")
+    assert done.returncode == 0
+    assert "runs for at most 7 rounds" in done.stderr
+    (found,) = compared([str(made)], [str(made)], [2])
+    assert found.identical
+
+
+def test_what_ends_a_loop_can_be_kept(tmp_path: Path) -> None:
+    sources = [FIXTURES / "montecarlo.c"]
+    application = compile_application(tmp_path / "application", sources)
+    made = tmp_path / "made"
+    assert skeleton(made, sources, "--follow").returncode == 0
+    for found in compared([str(application)], [str(made)], RANKS):
+        assert found.identical, found.differences

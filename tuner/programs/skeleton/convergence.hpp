@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops that communicate until a floating-point number computed from received data is small enough. A skeleton does not
+// compute such numbers: the loop runs to its other bound, or for a given number of rounds.
+#pragma once
+
+#include "memory.hpp"
+#include "program.hpp"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+
+#include <set>
+#include <utility>
+
+namespace skeleton
+{
+
+class Convergence
+{
+  public:
+    Convergence(Program &program, Pointers &pointers, Memory &memory)
+        : program(program), pointers(pointers), memory(memory)
+    {
+    }
+
+    struct Test {
+        llvm::Instruction *branch; // that leaves the loop
+        bool bounded;              // another branch may leave it
+    };
+
+    // Put "goes on" in the place of each such test. With rounds > 0, each of these loops ends when it has passed the
+    // test so often. Returns the branches that were changed.
+    std::vector<Test> cut(unsigned long rounds);
+
+  private:
+    void cut_loop(llvm::Loop *loop, std::vector<Test> &tests, unsigned long rounds);
+    bool cut_leaves(llvm::Use &use, bool constant, const llvm::Loop &loop, unsigned depth);
+    bool received(const llvm::Value *value, bool compared);
+    bool received_in(const llvm::LoadInst &load, bool compared);
+    bool received_through(const llvm::CallBase &call, bool compared);
+    bool received_by_choice(const llvm::PHINode &phi, bool compared);
+    bool communicates(const llvm::Loop &loop) const;
+
+    Program &program;
+    Pointers &pointers;
+    Memory &memory;
+    llvm::DominatorTree *dominators = nullptr;
+    llvm::LoopInfo *loops = nullptr;
+    std::set<std::pair<const llvm::Value *, bool>> seen;
+};
+
+} // namespace skeleton

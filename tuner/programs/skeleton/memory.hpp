@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instructions may write what another one reads.
+#pragma once
+
+#include "pointers.hpp"
+
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TypeBasedAliasAnalysis.h"
+
+#include <optional>
+#include <vector>
+
+namespace skeleton
+{
+
+// A part of an object that is read: without tags as any type, without a range anywhere.
+struct Reading {
+    struct Range {
+        int64_t first;
+        uint64_t bytes;
+    };
+    llvm::AAMDNodes tags;
+    std::optional<Range> range;
+    const llvm::Type *type = nullptr; // of a read that has tags
+};
+
+struct Writer {
+    enum How {
+        Stores,
+        Copies,  // from `source`: memcpy, realloc, a parameter passed by value
+        Fills,   // memset
+        Mpi,     // by the parameter at `index`
+        Library, // or any other call that is not followed
+    };
+    How how;
+    llvm::Instruction *instruction;
+    const llvm::Value *address = nullptr; // null: some part of the object
+    const llvm::Value *source = nullptr;
+    unsigned index = 0;
+};
+
+class Memory
+{
+  public:
+    // Only the given functions are looked at.
+    Memory(llvm::Module &module, Pointers &pointers, const llvm::SetVector<llvm::Function *> &functions);
+
+    const std::vector<Writer> &writers(unsigned object) const
+    {
+        static const std::vector<Writer> nobody;
+        return object < by_object.size() ? by_object[object] : nobody;
+    }
+    bool may_write(const Writer &writer, unsigned object, const Reading &reading);
+    Reading reading_of(const llvm::LoadInst &load, unsigned object) const;
+    // What MPI may reach through a buffer argument: with a derived datatype, all whose address was asked for as well.
+    Objects buffer(const llvm::CallBase &call, unsigned index) const;
+
+  private:
+    void add(const Objects &objects, const Writer &writer);
+    void instruction(llvm::Instruction &instruction);
+    void call(llvm::CallBase &call);
+    void library(llvm::CallBase &call);
+    std::optional<Reading::Range> range(const llvm::Value *address, uint64_t bytes, unsigned object) const;
+
+    const llvm::DataLayout &layout;
+    Pointers &pointers;
+    std::vector<std::vector<Writer>> by_object;
+    Objects addressed; // by MPI_Get_address
+    Objects foreign;   // variables of libraries
+    llvm::TargetLibraryInfoImpl library_information;
+    llvm::TargetLibraryInfo library_functions;
+    llvm::TypeBasedAAResult types;
+    llvm::AAResults aliases;
+};
+
+} // namespace skeleton

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory each value may point into, over the whole program: inclusion-based (Andersen 1994), without regard to
+// the order of instructions, to fields, or to who calls. Integers as wide as a pointer are followed as well.
+#pragma once
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SparseBitVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+#include <vector>
+
+namespace skeleton
+{
+
+using Objects = llvm::SparseBitVector<>;
+
+// One allocation of the program's text: it may stand for many at run time.
+struct Object {
+    enum Kind {
+        Stack,
+        Heap,
+        Global,
+        Copy,    // what a parameter passed by value holds in the called function
+        Code,    // a function
+        Outside, // memory of libraries
+        Hidden,  // state of libraries that the program cannot point to
+    };
+    Kind kind;
+    const llvm::Value *site; // its alloca, allocating call, global, parameter or function; null if none
+};
+
+// Narrower integers and floating-point numbers hold no pointers.
+bool may_hold_pointer(const llvm::Type *type);
+
+class Pointers
+{
+  public:
+    explicit Pointers(llvm::Module &module);
+
+    const Objects &of(const llvm::Value *value) const;
+    // What can be reached from the value by following pointers in memory, what it points to included.
+    Objects reachable_from(const llvm::Value *value) const;
+    const Object &object(unsigned id) const
+    {
+        return objects[id];
+    }
+    unsigned object_count() const
+    {
+        return objects.size();
+    }
+    unsigned hidden(llvm::StringRef state);
+    unsigned outside() const
+    {
+        return 0;
+    }
+
+    // Functions that a call may enter by itself: one, or those that a pointer may hold.
+    const llvm::SetVector<llvm::Function *> &callees(const llvm::CallBase &call) const;
+    // Functions that a library may call because this call handed them over.
+    const llvm::SetVector<llvm::Function *> &callbacks(const llvm::CallBase &call) const;
+    // Whether a call may enter a library.
+    bool may_leave(const llvm::CallBase &call) const;
+    // Whether an indirect call enters nothing that is known, or MPI.
+    bool unresolved(const llvm::CallBase &call) const;
+
+  private:
+    struct Node {
+        Objects pointees;
+        Objects done; // whose consequences are drawn
+        llvm::SetVector<unsigned> copies;
+        std::vector<unsigned> loads;  // nodes that get what is in the memory pointed to
+        std::vector<unsigned> stores; // nodes whose pointees are put there
+        std::vector<const llvm::CallBase *> calls;
+        std::vector<const llvm::CallBase *> handed_to; // library calls
+    };
+
+    unsigned fresh();
+    unsigned node(const llvm::Value *value);
+    unsigned new_object(Object::Kind kind, const llvm::Value *site);
+    unsigned object_of(Object::Kind kind, const llvm::Value *site);
+    void point(unsigned node, unsigned object);
+    void copy(unsigned from, unsigned to);
+    void load(unsigned pointer, unsigned to);
+    void store(unsigned from, unsigned pointer);
+    void copy_memory(unsigned from, unsigned to);
+    void constant(const llvm::Constant *value, unsigned into);
+    void global(const llvm::GlobalVariable &variable);
+    bool is_number(const llvm::Instruction &access, const llvm::Type *type) const;
+    void instruction(const llvm::Instruction &instruction);
+    void call(const llvm::CallBase &call);
+    void library(const llvm::CallBase &call);
+    void unknown(const llvm::CallBase &call);
+    void mpi(const llvm::CallBase &call);
+    void enter(const llvm::CallBase &call, llvm::Function &function);
+    void hand_over(const llvm::CallBase &call, llvm::Function &function);
+    unsigned result(const llvm::Function *function);
+    void solve();
+    void draw(unsigned id, unsigned object);
+
+    std::vector<Object> objects;
+    std::vector<unsigned> contents; // node of what an object holds, by object
+    std::vector<Node> nodes;
+    std::vector<unsigned> pending;
+    llvm::DenseMap<const llvm::Value *, unsigned> node_ids;
+    llvm::DenseMap<const llvm::Value *, unsigned> object_ids;
+    llvm::DenseMap<const llvm::Function *, unsigned> results;
+    llvm::StringMap<unsigned> hidden_ids;
+    llvm::StringMap<unsigned> unknown_nodes;
+    bool makes_pointers = false; // the program makes pointers of integers
+    unsigned foreign = 0;        // node of what libraries may put into their own variables
+    llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> entered;
+    llvm::DenseMap<const llvm::CallBase *, llvm::SetVector<llvm::Function *>> handed;
+};
+
+} // namespace skeleton
