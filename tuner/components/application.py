@@ -10,19 +10,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.config import Config
 from reprise.database.entities import Measurement
+from reprise.matcher.decision.user_choices import conflict
+from reprise.matcher.decision.user_options import chosen_by_options
 from reprise.matcher.submission import Submission, parse
-from reprise.tuner.components import objective, parameter_grid, witness
+from reprise.tuner.components import libraries, objective, parameter_grid, witness
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import ComponentParameter, Description, Via
+from reprise.tuner.components.job_size import tasks_on_each
 from reprise.tuner.components.publication import hints_file, publication, variables
-from reprise.tuner.components.trial_inputs import HINT_LIST, parts
+from reprise.tuner.components.trial_inputs import parts
 from reprise.tuner.components.user_script import sets, with_lines
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import (
     Comparison,
-    Component,
     Problem,
     Publication,
     Runner,
@@ -46,34 +49,22 @@ class Workload:
     options: Sequence[str] = ()
 
 
-def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> ApplicationComponent:
     """The component for a campaign. Raises TunerError with one line."""
-    description = read(definition, settings)
+    directory = config.tuner.preload_directory
+    description = libraries.with_present(read(definition, settings), directory)
     if APPLICATION not in definition:
         raise TunerError(f"component {description.name}: runs an application: name its script and user in the campaign")
     function = None
     if description.objective.function:
         function = objective.load(description.objective.function, config.tuner.functions)
-    library = _library(description.activation.library, config.tuner.preload_directory)
+    library = libraries.required(description.activation.library, directory)
     workload = Workload(**definition[APPLICATION])
     if description.verify:
         library.append(_witness(config.tuner.libexec))
-    component = ApplicationComponent(description, workload, function, config.site.cluster, library)
+    component = ApplicationComponent(description, workload, function, config.site.cluster, library, directory)
     component.check(os.environ)
     return component
-
-
-def _library(name: str, directory: Path) -> list[str]:
-    """Its file, where there is a name. Raises TunerError where there is no file: all trials would be the same."""
-    if not name:
-        return []
-    path = directory / f"libreprise_{name}.so"
-    if not path.exists():
-        raise TunerError(
-            f"{path}: there is no such library: install it there (`make install-accelerators`), or set "
-            "[tuner] preload_directory to where it is"
-        )
-    return [str(path)]
 
 
 def _witness(directory: Path) -> str:
@@ -97,6 +88,7 @@ class ApplicationComponent:
         function: objective.Function | None,
         cluster: str,
         library: Sequence[str] = (),
+        preload_directory: Path = Path("/usr/local/lib"),
     ) -> None:
         self.name = description.name
         self.version = description.version
@@ -105,18 +97,18 @@ class ApplicationComponent:
         self._function = function
         self._cluster = cluster
         self._library = library
+        self._preload_directory = preload_directory
         self._remarks: dict[str, None] = {}
-        self._default: Parametrization = {p.key: p.default for p in description.parameters}
-        submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
-        job = parse(submission, user="", submit_time=0.0)
+        self.default: Parametrization = {p.key: p.default for p in description.parameters}
+        self._submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
+        job = parse(self._submission, user="", submit_time=0.0)
         self._size_is_known = (description.nodes or job.nodes) is not None
         self._nodes = description.nodes or job.nodes or 1
-        per_node = job.tasks_per_node or (math.ceil(job.tasks / self._nodes) if job.tasks else 1)
-        self._tasks_per_node = description.tasks_per_node or per_node
+        self._tasks_per_node = description.tasks_per_node or tasks_on_each(job, self._nodes)
         most = {"nodes": self._nodes, "tasks": self._nodes * self._tasks_per_node} if self._size_is_known else {}
         try:
             parameters = parameter_grid.bounded(description.parameters, most)
-            self._space = parameter_grid.space(parameters, description.forbidden, self._default)
+            self.space = parameter_grid.space(parameters, description.forbidden, self.default)
         except ValueError as error:
             raise TunerError(f"component {self.name}: {error}") from error
 
@@ -133,7 +125,13 @@ class ApplicationComponent:
                 raise TunerError(
                     f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
                 )
-        absent = [p.name for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
+        if chosen := conflict(variables(self.description), chosen_by_options(self._submission)):
+            raise TunerError(
+                f"{self.workload.path}: an option stands for {chosen}, and a job that has it is given nothing: "
+                "remove the option, or leave this component out"
+            )
+        parameters = [p for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
+        absent = [name for parameter in parameters for name in (parameter.name, *parameter.copies)]
         activation = self.description.activation
         for name in [*absent, *filter(None, [activation.hints, activation.hint_list])]:
             if name in environment:
@@ -144,21 +142,27 @@ class ApplicationComponent:
         return {name: known[name] for name in self.description.context}
 
     def problems(self) -> Sequence[Problem]:
-        only = math.prod(len(parameter.values) for parameter in self._space.parameters) == 1
-        if only and self._space.key(self._default) in {self._space.key(point) for point in self._space.points}:
+        only = math.prod(len(parameter.values) for parameter in self.space.parameters) == 1
+        if only and self.space.key(self.default) in {self.space.key(point) for point in self.space.points}:
             return []
-        return [Problem(Path(self.workload.path).name, self._space, self._default)]
+        return [Problem(Path(self.workload.path).name, self.space, self.default)]
 
     def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        own = self.given(self.workload.script, parametrization)
+        return dataclasses.replace(own, options=[*self.workload.options, *own.options])
+
+    def given(self, script: str, parametrization: Parametrization) -> TrialPlan:
+        """How to run a script with a parametrization, without the options that its user gives sbatch."""
         given = parts(self.description, parametrization)
         environment, files = dict(given.environment), {}
         if given.hints:
             environment[self.description.activation.hints] = f"{{directory}}/{HINTS_FILE}"
-            files[HINTS_FILE] = hints_file(self.description, given, [f"trial of {problem}"])
+            files[HINTS_FILE] = hints_file(self.description, given, [f"trial of {Path(self.workload.path).name}"])
         if self.description.verify:
             environment |= witness.ENVIRONMENT
             if listed := environment.get(self.description.activation.hint_list):
-                files[HINTS_FILE] = "".join(f"{one.replace('=', ' ', 1)}\n" for one in listed.split(HINT_LIST))
+                hints = listed.split(self.description.activation.hint_separator)
+                files[HINTS_FILE] = "".join(f"{one.replace('=', ' ', 1)}\n" for one in hints)
         return TrialPlan(
             argv=[],
             nodes=self._nodes,
@@ -166,21 +170,30 @@ class ApplicationComponent:
             environment=environment,
             files=files,
             timeout_s=self.description.timeout_s,
-            script=with_lines(self.workload.script, given),
+            script=with_lines(script, given),
             work_directory=self.workload.directory,
-            options=[*self.workload.options, *given.options],
+            options=given.options,
             directives=given.directives,
             before=self.description.before,
-            preload=[*given.preload, *self._library],
+            preload=[*given.preload, *self._library, *self._chosen_library(given.environment)],
         )
 
+    def _chosen_library(self, environment: Mapping[str, str]) -> list[str]:
+        """The one that a parameter chooses, which the activation does not load."""
+        name = environment.get(PRELOAD_VARIABLE)
+        if not name or name == self.description.activation.library:
+            return []
+        return [str(libraries.file_of(name, self._preload_directory))]
+
     def read(self, problem: str, output: TrialOutput) -> Sample:
-        if self.description.verify and output.directory is not None:
-            self._verify(output.directory)
+        self.verify(output)
         return objective.read(self.description.objective, output, self.workload.directory, self._function)
 
-    def _verify(self, directory: Path) -> None:
+    def verify(self, output: TrialOutput) -> None:
         """Raise CampaignFailedError where a trial's hints were not in effect."""
+        directory = output.directory
+        if not self.description.verify or directory is None:
+            return
         file = directory / HINTS_FILE
         given = witness.given_hints(file.read_text(encoding="utf-8")) if file.exists() else {}
         by_program = bool(self.description.activation.hint_list)
@@ -197,7 +210,7 @@ class ApplicationComponent:
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons
-        found = publication(self.description, self._default, comparison, artifacts, self._cluster)
+        found = publication(self.description, self.default, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
         return [found] if found else []

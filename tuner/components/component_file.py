@@ -50,9 +50,9 @@ def read(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> Descript
         version=file.version,
         activation=_activation(file, given),
         parameters=[_parameter(key, section, campaign.space.get(key)) for key, section in file.parameters.items()],
-        before=_filled(file.before.strip(), given, shlex.quote),
+        before=_before(file, campaign.reads, given),
         forbidden=[_forbidden(one) for one in file.forbidden],
-        objective=_objective(campaign.objective or file.objective),
+        objective=objective_of(campaign.objective or file.objective),
         conflicts=file.conflicts,
         context=file.context,
         verify=file.verify or "",
@@ -85,6 +85,14 @@ def _given(file: ComponentFile, settings: Mapping[str, Any]) -> dict[str, str]:
     return dict(settings)
 
 
+def _before(file: ComponentFile, reads: Sequence[str], given: Mapping[str, str]) -> str:
+    if not reads:
+        return _filled(file.before.strip(), given, shlex.quote)
+    if not file.before_reads:
+        raise TunerError(f"settings: reads: {file.name} has no `before_reads`, which would need it: leave it out")
+    return _filled(file.before_reads.strip(), given, shlex.quote).replace("{reads}", shlex.join(reads))
+
+
 def _filled(text: str, given: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
     for key, value in given.items():
         text = text.replace(f"{{{key}}}", quote(value))
@@ -105,6 +113,7 @@ def _activation(file: ComponentFile, given: Mapping[str, str]) -> Activation:
         wrapper=[_filled(word, given) for word in section.wrapper],
         hints=section.hints or "",
         hint_list=section.hint_list or "",
+        hint_separator=section.hint_separator,
     )
 
 
@@ -130,6 +139,7 @@ def _parameter(key: str, section: ParameterSection, wanted: object) -> Component
         suffix=section.suffix,
         words=section.words,
         at_most=section.at_most or "",
+        copies=section.copies,
         counts_when={other: _listed(value) for other, value in section.when.items()},
     )
 
@@ -169,7 +179,8 @@ def _forbidden(one: dict[str, Scalars] | str) -> Forbidden:
     return Forbidden(left=found[1], operator=found[2], right=right)
 
 
-def _objective(section: ObjectiveSection) -> Objective:
+def objective_of(section: ObjectiveSection) -> Objective:
+    """The objective that a section describes."""
     return Objective(
         pattern=section.pattern or "",
         file=section.file,

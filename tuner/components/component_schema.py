@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints, fiel
 from reprise.config import Section
 from reprise.tuner.components.described_component import Via
 from reprise.tuner.components.parameter_grid import OPERATORS, steps
+from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
@@ -44,6 +45,16 @@ Scalars = Scalar | list[Scalar]
 Line = Annotated[str, AfterValidator(_one_line)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # of a variable
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*$")]
+
+
+def _touched(names: list[str]) -> list[str]:
+    if problem := touched_names.objection(names):
+        raise ValueError(problem)
+    return names
+
+
+Library = Annotated[str, StringConstraints(pattern=r"^lib[\w.+-]+$")]
+Touched = Annotated[list[str], AfterValidator(_touched)]
 
 
 class ValuesSection(Section):
@@ -88,6 +99,7 @@ class ParameterSection(ValuesSection):
     default: Scalar = Field(description="its value in the reference run; it may lie outside of the grid")
     via: Via = Field(Via.ENVIRONMENT, description="how it reaches the program")
     name: str = Field("", description="what the program calls it; its key if absent")
+    copies: list[Name] = Field(default_factory=list, description="more variables that get the same value")
     flag: str = Field("", pattern=r"^[A-Za-z][\w-]*$|^$", description="`-f VALUE`, or `--flag VALUE` if it is longer")
     suffix: str = Field("", pattern=r"^[\w.%/:-]*$", description="stands behind the value, e.g. K")
     unset: Scalar | None = Field(None, description="the value at which it is not given at all")
@@ -124,6 +136,8 @@ class ParameterSection(ValuesSection):
             raise ValueError("words are for a bool, one for true and one for false")
         if self.at_most and self.type != "int":
             raise ValueError(f"a {self.type} cannot be compared with a number of {self.at_most}: leave out `at_most`")
+        if self.copies and self.via is not Via.ENVIRONMENT:
+            raise ValueError(f"only variables have copies, and this goes via {self.via}: leave out `copies`")
         if self.scale and self.type in ("str", "bool"):
             raise ValueError(f"a {self.type} has no scale: leave it out")
         return self
@@ -145,9 +159,8 @@ class ActivationSection(Section):
     checks: list[Line] = Field(default_factory=list, description="lines after the commands, in trials only")
     wrapper: list[Line] = Field(default_factory=list, description="the program, and its words, that runs the script")
     hints: Name | None = Field(None, description="the variable that names the file of hints")
-    hint_list: Name | None = Field(
-        None, description="the variable that holds the hints, NAME=VALUE with ; between them"
-    )
+    hint_list: Name | None = Field(None, description="the variable that holds the hints, as NAME=VALUE")
+    hint_separator: Literal[";", ":", ","] = Field(";", description="stands between the hints of a hint_list")
 
     @field_validator("options")
     @classmethod
@@ -210,8 +223,13 @@ class ComponentFile(Section):
     version: str
     description: str
     kind: Literal["application"]
+    touches: Touched = Field(default_factory=list, description="what a profile must show for it to be tried")
+    libraries: list[Library] = Field(
+        default_factory=list, description="beginnings of names of libraries, one of which the application must load"
+    )
     activation: ActivationSection = ActivationSection()
     before: str = Field("", description="shell that is run on the first node before each trial, and not measured")
+    before_reads: str = Field("", description="instead of it where a campaign says what is read; {reads} is that")
     parameters: dict[Key, ParameterSection] = Field(min_length=1)
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations left out")
     objective: ObjectiveSection = ObjectiveSection()
@@ -270,6 +288,9 @@ class Settings(Section):
         default_factory=dict, description="the grid of a parameter, instead of the component's; one value fixes it"
     )
     objective: ObjectiveSection | None = Field(None, description="instead of the component's")
+    reads: list[Annotated[Line, StringConstraints(pattern=r"^/")]] = Field(
+        default_factory=list, description="files and directories that the application reads, absolute"
+    )
     nodes: int | None = Field(None, ge=1, description="of the application; its script says so")
     tasks_per_node: int | None = Field(None, ge=1)
     family: str = Field("", pattern=r"^[\w.-]*$", description="of applications whose trials one model learns from")

@@ -25,7 +25,7 @@ class Via(StrEnum):
 @dataclass(frozen=True)
 class Activation:
     """How the component is switched on, in the reference run as well. `hints` is the variable that names the file of
-    hints, `hint_list` the one that holds them.
+    hints, `hint_list` the one that holds them, with `hint_separator` between them.
 
     `preload` are files; `library` names one that jobs are given with the environment, and that trials load themselves.
 
@@ -43,11 +43,13 @@ class Activation:
     wrapper: Sequence[str] = ()
     hints: str = ""
     hint_list: str = ""
+    hint_separator: str = ";"
 
 
 @dataclass(frozen=True)
 class ComponentParameter:
-    """One parameter. `key` is its name in the campaign, `name` the one that the program knows it by.
+    """One parameter. `key` is its name in the campaign, `name` the one that the program knows it by. `copies` are more
+    variables that get its value.
 
     `values` is its grid, in order; the default may lie outside of it. At the value `unset` it is not given at all, and
     neither is it where it does not count: `counts_when` holds the values that other parameters must have. `at_most`:
@@ -67,6 +69,7 @@ class ComponentParameter:
     words: Mapping[bool, str] | None = None  # what stands for true and false
     counts_when: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     at_most: str = ""
+    copies: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reprise.allowlist import is_allowed
+from reprise.database.gain_subject import GAIN_OF
 from reprise.templates import render
-from reprise.tuner.components.described_component import Description, Via
+from reprise.tuner.components.described_component import Description, Objective, Via
 from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import Comparison, Publication
@@ -42,19 +43,16 @@ def publication(
     else:
         shared = _shared(before, after)
         note = f"for jobs that have, of their own, {'; '.join(shared)}" if shared else ""
-    return Publication(
+    return Publication.of(
+        comparison,
         parametrization={
             "parameters": dict(comparison.winner),
             **({"note": note} if note else {}),
+            **({GAIN_OF: of} if (of := _gain_of(description.objective)) else {}),
             **({"predicted": dict(description.predicted)} if description.predicted else {}),
         },
         environment=environment,
         conflicts=variables(description),
-        default=comparison.default,
-        tuned=comparison.tuned,
-        gain=comparison.gain,
-        gain_low=comparison.gain_low,
-        gain_high=comparison.gain_high,
         artifact=artifact,
         note=note,
         context={"predicted": True} if description.predicted else {},
@@ -69,10 +67,18 @@ def hints_file(description: Description, given: Parts, about: Sequence[str]) -> 
 
 def variables(description: Description) -> list[str]:
     """The component's variables, and those that its file lists as conflicts: a user who has set one has chosen."""
-    named = [p.name for p in description.parameters if p.via is Via.ENVIRONMENT]
+    named = [name for p in description.parameters if p.via is Via.ENVIRONMENT for name in (p.name, *p.copies)]
     activation = description.activation
     hints = [name for name in (activation.hints, activation.hint_list) if name]
     return list(dict.fromkeys([*activation.environment, *hints, *named, *description.conflicts]))
+
+
+def _gain_of(objective: Objective) -> str:
+    """What was compared, in words, where it is not the run time."""
+    if not (objective.pattern or objective.function or objective.parts):
+        return ""
+    names = ", ".join(part.name for part in objective.parts if part.weight)
+    return f"{names or 'a figure'} in the application's output ({objective.unit})"
 
 
 def _can_be_set(name: str, value: str) -> bool:

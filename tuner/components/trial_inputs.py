@@ -11,8 +11,6 @@ from reprise.tuner.components.described_component import ComponentParameter, Des
 from reprise.tuner.components.parameter_grid import counting
 from reprise.tuner.model.space import Parametrization, Value
 
-HINT_LIST = ";"
-
 PARAMETERS = "{parameters}"
 """In an activation's line: what goes via it."""
 
@@ -48,11 +46,12 @@ def parts(description: Description, point: Parametrization) -> Parts:
         return [word for parameter, value in given if parameter.via is way for word in words(parameter, value)]
 
     def named(way: Via) -> dict[str, str]:
-        return {p.name: text(p, value) + p.suffix for p, value in given if p.via is way}
+        return {name: text(p, value) + p.suffix for p, value in given if p.via is way for name in (p.name, *p.copies)}
 
     activation = description.activation
     hints = named(Via.HINT)
-    listed = {activation.hint_list: HINT_LIST.join(f"{name}={value}" for name, value in hints.items())}
+    separator = activation.hint_separator
+    listed = {activation.hint_list: separator.join(f"{name}={value}" for name, value in hints.items())}
     return Parts(
         environment={
             **activation.environment,

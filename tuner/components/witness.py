@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hints of MPI-IO were in effect in a trial, as the library `reprise-mpiio-witness.so` (witness.c) has seen it."""
+"""What hints of MPI-IO were in effect in a trial, as the library `reprise-witness.so` (hints.c) has seen it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LIBRARY = "reprise-mpiio-witness.so"
+LIBRARY = "reprise-witness.so"
 FILE = "witness.jsonl"  # in a trial's directory
 READ_LIMIT = 4 * 1024 * 1024  # characters of it
 MCA = "OMPI_MCA_"

@@ -93,5 +93,6 @@ def test_a_bandwidth_that_a_function_reads_is_maximized(site: Site) -> None:
     parameter = {"default": 1, "values": [0, 1, 2]}
     script = "#!/bin/bash\necho $((100 + SRO_SIZE * 50))\n"
     told = site.run(script, definition({"SRO_SIZE": parameter}, objective=objective))
-    assert told["parametrization"] == {"parameters": {"SRO_SIZE": 2}}
+    said = "a figure in the application's output (MB/s)"
+    assert told["parametrization"] == {"parameters": {"SRO_SIZE": 2}, "gain_of": said}
     assert told["gain"]["gain"] == pytest.approx(1 - 150 / 200)

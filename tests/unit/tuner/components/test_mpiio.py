@@ -195,9 +195,7 @@ def test_without_the_witness_a_campaign_is_refused(site: Site) -> None:
     config = site.directory / "reprise.toml"
     config.write_text(config.read_text().replace(str(WITNESS), str(site.directory)))
     done = campaign(site, RUN)
-    assert done.exit_code != 0 and "reprise-mpiio-witness.so: there is no such library" in str(done.exception), (
-        done.output
-    )
+    assert done.exit_code != 0 and "reprise-witness.so: there is no such library" in str(done.exception), done.output
 
 
 @pytest.fixture(scope="module")

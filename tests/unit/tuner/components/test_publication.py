@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reprise.allowlist import is_allowed
+from reprise.allowlist import is_allowed, is_told
 from reprise.database.entities import Measurement
 from reprise.tuner.components.application import ApplicationComponent
 from reprise.tuner.components.publication import variables
 from reprise.tuner.components.witness import FILE
 from reprise.tuner.errors import CampaignFailedError
 from reprise.tuner.model.component import Comparison, Publication, TrialOutput, TrialPlan
-from tests.unit.component_values import NEEDS, component, definition, shipped
+from tests.unit.component_values import NEEDS, SHIPPED, component, definition, shipped
 
 
 class Proof:
@@ -58,6 +59,34 @@ def test_variables_become_the_records_and_its_conflicts(place: Path) -> None:
     assert set(found.conflicts) == set(found.environment)
     assert found.note == "for jobs that have, of their own, --fastio=yes"
     assert found.parametrization["note"] == found.note
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (None, None),
+        (
+            {"pattern": r"rate: (\S+)", "unit": "MB/s", "direction": "maximize"},
+            "a figure in the application's output (MB/s)",
+        ),
+        (
+            {
+                "parts": {
+                    "read": {"pattern": "r (.)"},
+                    "write": {"pattern": "w (.)"},
+                    "kept": {"pattern": "k (.)", "weight": 0},
+                }
+            },
+            "read, write in the application's output (s)",
+        ),
+    ],
+)
+def test_a_gain_that_is_not_one_of_the_run_time_says_of_what_it_is(
+    place: Path, objective: dict[str, Any] | None, words: str | None
+) -> None:
+    settings = {"objective": objective} if objective else {}
+    found = published(component(shipped("fastio"), settings), place, SRO_PREFETCH_SIZE=1048576)
+    assert found and found.parametrization.get("gain_of") == words
 
 
 @pytest.mark.parametrize(("settings", "said"), [({}, "does not know it"), ({"io": "ompio"}, "is ompio in effect")])
@@ -146,7 +175,40 @@ def test_a_library_that_only_the_trials_script_could_load_is_the_jobs_own_affair
     )
 
 
-@pytest.mark.parametrize("name", ["sro", "fastio", "romio", "ompio"])
+def test_a_parameter_with_copies_sets_and_claims_them_all(place: Path) -> None:
+    found = published(component(shipped("blas-threads")), place, threads=2)
+    threads = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+    assert found and found.environment == dict.fromkeys(threads, "2")
+    assert set(threads) < set(found.conflicts) and "SLURM_CPUS_PER_TASK" in found.conflicts
+
+
+def test_the_tunables_of_glibc_become_one_variable(place: Path) -> None:
+    found = published(component(shipped("glibc-malloc")), place, arena_max=1, hugetlb=1)
+    assert found and found.environment == {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1"}
+
+
+def test_an_allocator_becomes_a_request_for_its_library(place: Path) -> None:
+    found = published(component(shipped("allocator")), place, allocator="mimalloc")
+    assert found and found.environment == {"REPRISE_PRELOAD": "mimalloc"} and not found.note
+    assert "LD_PRELOAD" in found.conflicts
+
+
+FOR_JOBS = sorted(
+    {path.stem for path in SHIPPED.glob("*.yaml")} - {"landscape", "openmpi-collectives", "sbb", "lustre", "together"}
+)
+
+
+@pytest.mark.parametrize("name", FOR_JOBS)
 def test_the_plugin_may_set_every_variable_of_a_shipped_component(name: str) -> None:
     description = component(shipped(name)).description
-    assert all(is_allowed(variable.removesuffix("*") + "x") for variable in variables(description))
+    set_by_us = variables(dataclasses.replace(description, conflicts=[]))
+    assert set_by_us and all(is_allowed(variable) for variable in set_by_us)
+
+
+SLURMS_OWN = {"SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_HINT"}  # sent with their values, and seen as options
+
+
+@pytest.mark.parametrize("name", FOR_JOBS)
+def test_the_plugin_tells_of_every_variable_that_is_in_the_way_of_a_component(name: str) -> None:
+    conflicts = set(component(shipped(name)).description.conflicts) - SLURMS_OWN
+    assert all(is_told(variable.replace("*", "x")) for variable in conflicts)

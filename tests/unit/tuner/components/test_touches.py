@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What components say that they touch: names that a profile shows, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reprise.config import Config
+from reprise.tuner.definition import component_registry
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.touched_names import LEAVES, is_known, touches
+from reprise.tuner.openmpi.catalogue import NAMES
+from tests.unit.component_values import SHIPPED, component, definition, shipped
+
+ALL = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("landscape", "together")])
+def test_every_shipped_component_says_what_it_touches(name: str) -> None:
+    names = shipped(name)["touches"]
+    assert names and all(is_known(one) for one in names)
+
+
+def test_a_name_stands_for_what_begins_with_it_and_a_dot() -> None:
+    assert touches("mpi.io", "mpi.io.read") and touches("threads", "threads")
+    assert not touches("io", "mpi.io.read") and not touches("mpi.collective.allgather", "mpi.collective.allgatherv")
+    assert not touches("mpi.p2p.offnode", "mpi.p2p.onnode")
+
+
+@pytest.mark.parametrize("name", ["mpi", "mpi.collective", "mpi.collective.ialltoall", "io.read", "memory", "compute"])
+def test_names_and_their_beginnings_are_known(name: str) -> None:
+    assert is_known(name)
+
+
+@pytest.mark.parametrize("name", ["", "mp", "mpi.", "mpi.collective.broadcast", "io.read.huge", "Threads", 1, None])
+def test_others_are_not(name: object) -> None:
+    assert not is_known(name)
+
+
+def test_every_collective_of_open_mpi_has_a_name_and_so_has_its_non_blocking_kin() -> None:
+    assert {f"mpi.collective.{call}{name}" for call in ("", "i") for name in NAMES} <= set(LEAVES)
+
+
+def test_an_unknown_name_is_refused_in_one_line() -> None:
+    content = definition({"SRO_A": {"default": 1, "values": [1, 2]}}, touches=["mpi.collective.broadcast"])
+    with pytest.raises(TunerError) as refused:
+        component(content)
+    said = str(refused.value)
+    assert (
+        said.startswith("component small: setting 'touches': ") and "'mpi.collective.broadcast' is nothing that" in said
+    )
+    assert "mpi.collective.KIND, mpi.p2p.offnode" in said and "\n" not in said
+
+
+@pytest.mark.parametrize(("given", "said"), [("mpi", "must be a list"), (["networks"], "'networks' is nothing that")])
+def test_so_it_is_for_components_of_every_kind(tmp_path: Path, given: object, said: str) -> None:
+    content = {**shipped("openmpi-collectives"), "touches": given}
+    (tmp_path / "openmpi-collectives.yaml").write_text(yaml.safe_dump(content))
+    config = Config.model_validate({"tuner": {"components": str(tmp_path)}})
+    with pytest.raises(TunerError, match=f"openmpi-collectives.yaml: touches: {said}"):
+        component_registry.read("openmpi-collectives", config)
