@@ -2,12 +2,14 @@
 """What a campaign over Open MPI's collectives costs, and how good what it finds is, beside an exhaustive search.
 
     python -m bench.collectives [--collectives bcast,reduce] [--sizes 256:256K] [--repeats 12] [--keep FILE]
+        [--latency 500] [--rate 1gbit]
 
-On a virtual cluster of which each node keeps to one CPU: `reprise tune collectives` as it is, with `--strategy
-per-size`, and an exhaustive search. All measure with as many calls. The exhaustive search is the published one (Sartori
-2024): each point of the grid of each size has a run of its own, also where an algorithm ignores the segment size or the
-fan-out. Its five best points of each size are measured again, in turn and several times, and the one with the least
-mean is the best point.
+On a virtual cluster of which each node keeps to one CPU, and whose network has latency (in microseconds from node to
+node; `--latency 0` is one without; `network` in the last line says which): `reprise tune collectives` as it is, with
+`--strategy per-size`, and an exhaustive search. All measure with as many calls. The exhaustive search is the published
+one (Sartori 2024): each point of the grid of each size has a run of its own, also where an algorithm ignores the
+segment size or the fan-out. Its five best points of each size are measured again, in turn and several times, and the
+one with the least mean is the best point.
 
 Last, the best points, the default and what each campaign chose for jobs are measured anew, in turn and as often: of
 several that are alike the luckiest looks best, and that luck is not to be measured. A distance to the best point, in
@@ -56,6 +58,7 @@ FANOUTS = (2, 3)
 CALLS = {"warmup": 10, "repetitions": 100, "max_seconds": 0.02}
 BEST = 5  # points of the exhaustive search that are measured again
 REPEATS = 12
+BETWEEN_S = 120.0  # between a campaign's sessions: the cluster's noise changes within seconds
 STOPPED = 124  # the exit status of `timeout`
 ATTEMPTS = 2  # at a launch: about one in 500 hangs, whatever it measures
 TABLES = 100_000
@@ -121,8 +124,11 @@ class Exhaustive:
 class Bench:
     """A virtual cluster with Reprise, and campaigns on it."""
 
-    def __init__(self, cluster: VirtualCluster, collectives: Sequence[str], sizes: str) -> None:
+    def __init__(
+        self, cluster: VirtualCluster, collectives: Sequence[str], sizes: str, between_s: float = BETWEEN_S
+    ) -> None:
         self.cluster = cluster
+        self.between_s = between_s
         self.collectives = collectives
         self.sizes = sizes
         self.component = CollectivesComponent(
@@ -144,6 +150,7 @@ class Bench:
             name=strategy,
             executor={"kind": "allocation", "max_trial_s": 60},
         )
+        found["repetitions"]["confirm_after_s"] = self.between_s
         found["settings"] |= {**CALLS, "segments": list(SEGMENTS), "fanouts": list(FANOUTS)}
         return found
 
@@ -279,12 +286,12 @@ def _mean(times: Sequence[float]) -> float:
 
 def distance(best: Sequence[float], taken: Sequence[float]) -> float:
     """By how many percent what was chosen is slower than the best point; 0 where that is not beyond noise."""
-    gain, _, high = _gain(best, taken)
-    return -100 * gain if high < 0 else 0.0
+    lost, _, high = gain(best, taken)
+    return -100 * lost if high < 0 else 0.0
 
 
-def _gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Of the repetitions that both were measured in."""
+def gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
+    """Of the repetitions that both were measured in, with its bounds."""
     both = [(a, b) for a, b in zip(first, second, strict=True) if not math.isnan(a + b)]
     return paired_gain([a for a, _ in both], [b for _, b in both])
 
@@ -292,7 +299,7 @@ def _gain(first: Sequence[float], second: Sequence[float]) -> tuple[float, float
 def slower(defaults: Times, taken: Times, points: Points) -> list[str]:
     """Problems whose rule is slower than the default beyond noise."""
     ruled = [key for key, point in points.items() if point["algorithm"] != collective_spaces.DEFAULT["algorithm"]]
-    return [key for key in ruled if _gain(defaults[key], taken[key])[2] < 0]
+    return [key for key in ruled if gain(defaults[key], taken[key])[2] < 0]
 
 
 def rounded(value: float) -> float:
@@ -333,9 +340,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", default=SIZES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--tables", type=int, default=TABLES, help="random tables that are written and read")
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
+    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
     parser.add_argument("--keep", type=Path, help="write all that was measured to this file")
     given = parser.parse_args(argv)
-    with VirtualCluster(nodes=NODES, pinned=True) as cluster:
+    with VirtualCluster(NODES, given.rate, given.latency, pinned=True) as cluster:
+        _say(cluster.describe())
         install(cluster)
         bench = Bench(cluster, given.collectives.split(","), given.sizes)
         campaigns = {name: bench.run(name) for name in (SHARED, PER_SIZE)}
@@ -355,7 +365,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         given.keep.write_text(json.dumps({"every": every, "trials": rows, "again": again, "variants": variants}))
     roundtrip = rules_roundtrip.measure(given.tables)
-    result = summary(exhaustive, campaigns, again)
+    result = summary(exhaustive, campaigns, again) | {"network": cluster.describe()}
     print(json.dumps({**result, "roundtrip_failures": roundtrip["roundtrip_failures"]}))  # noqa: T201
     return 0
 

@@ -97,11 +97,11 @@ def collectives(settings: Settings, /, **given: Any) -> None:
     if given["only_plan"]:
         click.echo(session.plan(definition, settings.config, 2, None, None))
         return
-    told = session.cost(definition, settings.config)
-    if not given["yes"] and sys.stdin.isatty():
-        click.confirm(f"Run it ({told})?", err=True, abort=True)
-    else:
-        click.echo(told, err=True)
     with Database.open(settings.config.database.path) as database:
+        told = session.cost(definition, settings.config, database)
+        if not given["yes"] and sys.stdin.isatty():
+            click.confirm(f"Run it ({told})?", err=True, abort=True)
+        else:
+            click.echo(told, err=True)
         begun = session.begin(database, definition, settings.config, time.time())
         foreground.go(database, begun, settings.config, given["as_json"])

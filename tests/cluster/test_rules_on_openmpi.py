@@ -18,7 +18,7 @@ import pytest
 from reprise.config import Config
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import TrialOutput, TrialPlan
-from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.catalogue import CATALOGUE, compared_bytes
 from reprise.tuner.openmpi.collectives_component import CollectivesComponent
 from reprise.tuner.openmpi.collectives_settings import read as read_settings
 from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
@@ -130,17 +130,7 @@ class Launches:
         return TrialOutput(done.returncode, done.stdout, done.stderr, 0.0)
 
 
-ALL_COLLECTIVES = (
-    "allgather",
-    "allreduce",
-    "alltoall",
-    "barrier",
-    "bcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-)
+ALL_COLLECTIVES = tuple(CATALOGUE)
 
 
 def component(build: OpenMPIBuild, collectives: Sequence[str]) -> CollectivesComponent:
@@ -221,7 +211,7 @@ def test_the_benchmark_deals_its_calls_out_over_passes(cluster: VirtualCluster) 
     whole = of_bcast[4]
     sizes = [3, 2, 3, 2, 3, 2, 3, 2, 3, 2]  # of the batches of 25
     mean = sum(size * value for size, value in zip(sizes, whole["batches_s"], strict=True)) / 25
-    assert abs(mean - whole["avg_s"]) < 1e-8
+    assert mean > whole["max_s"] - 1e-8  # of each batch the slowest rank, which may be another one each time
     assert [one["collective"] for one in told[:4]] == ["bcast", "bcast", "reduce", "bcast"]
 
 
@@ -244,7 +234,7 @@ def test_a_setting_that_is_too_slow_is_given_up(cluster: VirtualCluster) -> None
     assert given_up.keys() == {"collective", "size", "ranks", "calls", "above_s"}
     assert given_up["calls"] == 3  # the first of which may have had to connect
     assert given_up["above_s"] > 1e-9
-    assert measured["avg_s"] > 0
+    assert measured["max_s"] > 0
 
 
 def test_a_setting_that_is_too_slow_by_far_is_given_up_at_once(cluster: VirtualCluster) -> None:

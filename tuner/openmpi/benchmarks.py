@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks that can time a collective: how each is called, and how its output is read.
 
+A setting is judged by the slowest rank's mean over the repetitions, since an application waits for that rank: an
+algorithm that lets the root go on early lowers the mean over the ranks and makes jobs slower.
+
 Our own measures every collective and size in one run, and gives up what is hopeless. The OSU micro-benchmarks (5.x to
 7.x) and the Intel MPI Benchmarks (2018 and later) are a site's own, given by path; how they are called and read follows
 their documentation and sources.
@@ -20,7 +23,7 @@ from typing import Any, Protocol
 from reprise.config import Config
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Sample
-from reprise.tuner.openmpi.catalogue import takes_data
+from reprise.tuner.openmpi.catalogue import takes_data, tells_sizes
 from reprise.tuner.openmpi.collectives_settings import Settings
 
 OWN = "reprise-collbench"
@@ -57,7 +60,7 @@ class Benchmark(Protocol):
         """How to measure calls that can be joined, or some of these, among so many ranks."""
 
     def times(self, stdout: str, call: Call, ranks: int) -> list[Sample]:
-        """What an output holds of a call: its mean over repetitions and ranks, in seconds, as often as it is there.
+        """Return the slowest rank's mean over repetitions, in seconds, for each time that the output holds of a call.
 
         Lines that hold no time are passed over, whatever they are; a value may be no time at all (0, NaN).
         """
@@ -74,6 +77,11 @@ def installed(settings: Settings, config: Config) -> Benchmark:
         return Own(config.tuner.libexec / OWN, settings)
     if not path:
         raise TunerError(f"settings: benchmark_path: is missing: say where {settings.benchmark.upper()} is installed")
+    if settings.benchmark == "osu" and "reduce_scatter_block" in settings.collectives:
+        raise TunerError(
+            "settings: collectives: reduce_scatter_block cannot be measured with osu, which some releases of it lack: "
+            "leave it out, or set `benchmark` to own"
+        )
     if settings.benchmark == "imb":
         other = [name for name in settings.collectives if name not in IMB_NAMES]
         if other:
@@ -91,11 +99,17 @@ def rounds(benchmark: Benchmark, calls: Sequence[Call]) -> list[str]:
     names: list[str] = []
     number = length = 0
     for index, call in enumerate(calls):
-        if not index or length == ROUND or not benchmark.joins(calls[index - 1], call):
+        if not index or length == ROUND or not _goes_on(benchmark, calls[index - 1], call):
             number, length = number + 1, 0
         length += 1
         names.append(str(number))
     return names
+
+
+def _goes_on(benchmark: Benchmark, earlier: Call, later: Call) -> bool:
+    """Whether one run can measure both. Without sizes in its rules, a collective has one setting a run."""
+    alike = earlier.collective == later.collective and not tells_sizes(later.collective)
+    return not alike and benchmark.joins(earlier, later)
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ class Own:
                 if (line["collective"], line["size"], line["ranks"]) != (call.collective, call.size, ranks):
                     continue
                 given_up = "above_s" in line
-                value = float(line["above_s" if given_up else "avg_s"])
+                value = float(line["above_s" if given_up else "max_s"])
                 batches = () if given_up else tuple(float(v) for v in line["batches_s"])
                 later = line.get("pass", 1) > 1
             except (ValueError, KeyError, TypeError):
@@ -167,8 +181,9 @@ def _ended_in(lines: Sequence[Mapping[str, Any]]) -> str | None:
     return behind[0] if behind else None
 
 
-# A table's header; `-f` adds columns behind the mean, and osu_barrier has no size.
-OSU_HEADER = re.compile(r"#\s*(Size\s+)?Avg Latency\s*\(us\)")
+# A table's header with `-f`, without which there is only the mean over the ranks; osu_barrier has no size.
+OSU_HEADER = re.compile(r"#\s*(Size\s+)?" + r"\s+".join(rf"{name} Latency\s*\(us\)" for name in ("Avg", "Min", "Max")))
+OSU_SLOWEST = 2  # that column, behind the size if there is one
 
 
 @dataclass(frozen=True)
@@ -187,7 +202,7 @@ class OSU:
 
     def command(self, calls: Sequence[Call], ranks: int) -> Command:
         collective = calls[0].collective
-        argv = [str(self.programs[collective]), "-x", str(self.settings.warmup)]
+        argv = [str(self.programs[collective]), "-f", "-x", str(self.settings.warmup)]
         if self.settings.repetitions is not None:
             argv += ["-i", str(self.settings.repetitions)]
         if takes_data(collective):
@@ -204,17 +219,22 @@ class OSU:
             elif sized is takes_data(call.collective):
                 words = line.split()
                 if not sized:
-                    found += _time(words, 0)
+                    found += _time(words, OSU_SLOWEST)
                 elif words and words[0] == str(call.size):
-                    found += _time(words, 1)
+                    found += _time(words, OSU_SLOWEST + 1)
         return found
 
 
-# What IMB calls them. Its Reduce_scatter is missing: its size is the whole message up to 2018, then one rank's part.
+# What IMB calls them. Its Reduce_scatter and its _block are missing: a size is the whole message up to 2018, then one
+# rank's part.
 IMB_NAMES = {
     name: name.capitalize()
-    for name in ("allgather", "allreduce", "alltoall", "barrier", "bcast", "gather", "reduce", "scatter")
+    for name in (
+        *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv"),
+        *("barrier", "bcast", "gather", "reduce", "scatter"),
+    )
 }
+IMB_SLOWEST = "t_max[usec]"
 
 
 @dataclass(frozen=True)
@@ -254,12 +274,12 @@ class IMB:
                 block, columns = (" ".join(words[2:]), 0), []
             elif words[:3] == ["#", "#processes", "="]:
                 block = (block[0], int(words[3]) if words[3:] and words[3].isdecimal() else 0)
-            elif "t_avg[usec]" in words:
+            elif IMB_SLOWEST in words:
                 columns = words
             elif not columns or block != (IMB_NAMES[call.collective], ranks):
                 continue
             elif columns[0] != "#bytes" or words[:1] == [str(call.size)]:
-                found += _time(words, columns.index("t_avg[usec]"))
+                found += _time(words, columns.index(IMB_SLOWEST))
         return found
 
 

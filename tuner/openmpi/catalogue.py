@@ -10,31 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-# The collectives by their ids in rules files, 0 to 21.
-NAMES = (
-    "allgather",
-    "allgatherv",
-    "allreduce",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "barrier",
-    "bcast",
-    "exscan",
-    "gather",
-    "gatherv",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "scatter",
-    "scatterv",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-    "neighbor_alltoallw",
-)
+from reprise.tuner.model.touched_names import COLLECTIVES
+
+NAMES = COLLECTIVES
+"""The collectives by their ids in rules files, 0 to 21."""
 
 
 class Unit(Enum):
@@ -78,22 +57,29 @@ class Collective:
     commutes and a file does not; and all of gather and scatter, where each rank looks up a rule by its own send buffer,
     which has no size in a root that gathers in place, nor in the ranks that only receive of a scatter, so that ranks
     take different algorithms for one call.
+
+    `one_rule`: a file for jobs has one rule for all sizes. Open MPI compares no size (alltoallv), or one that each rank
+    takes from its own datatype, so that ranks of one call may find different rules (allgatherv; the built-in ones do,
+    too: with them a program hung in 4.1.4 whose ranks sent one type of many bytes or many bytes).
     """
 
     sums: bool = False
     segment: frozenset[str] = frozenset()
     fanout: frozenset[str] = frozenset()
     unsafe: frozenset[str] = frozenset()
+    one_rule: bool = False
 
 
 # Where an algorithm is heedless of a parameter, its points are one point to a campaign; where the code of a release
 # could differ, the parameter is taken as heeded, which costs runs and never a result.
 CATALOGUE: Mapping[str, Collective] = {
     "allgather": Collective(),
+    "allgatherv": Collective(one_rule=True),
     "allreduce": Collective(
         sums=True, segment=frozenset({"segmented_ring"}), unsafe=frozenset({"ring", "segmented_ring"})
     ),
     "alltoall": Collective(),
+    "alltoallv": Collective(one_rule=True),
     "barrier": Collective(),
     "bcast": Collective(
         segment=frozenset({"chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"}),
@@ -110,6 +96,7 @@ CATALOGUE: Mapping[str, Collective] = {
         unsafe=frozenset({"chain", "pipeline", "binary", "binomial"}),
     ),
     "reduce_scatter": Collective(sums=True, unsafe=frozenset({"recursive_halving", "ring"})),
+    "reduce_scatter_block": Collective(sums=True),
     "scatter": Collective(unsafe=frozenset({"basic_linear", "binomial", "linear_nb"})),
 }
 
@@ -127,6 +114,11 @@ def collective_named(name: str) -> str | None:
 
 def takes_data(collective: str) -> bool:
     """Whether its messages have a size at all."""
+    return collective != "barrier"
+
+
+def tells_sizes(collective: str) -> bool:
+    """Whether rules tell its sizes apart: if not, one run measures one of them."""
     return UNITS[collective] is not Unit.NOTHING
 
 

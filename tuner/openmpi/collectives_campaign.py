@@ -20,13 +20,13 @@ STRATEGIES: Mapping[str, Mapping[str, Any]] = {
         "search": {"method": "gp-shared", "initial": 3, "budget": 14, "window": 0},
         "noise": {"policy": "none"},
         "pruning": {"policy": "default"},
-        "repetitions": {"default_runs": 2, "final_pairs": 6, "more_pairs": 6},
+        "repetitions": {"default_runs": 2, "final_pairs": 6, "more_pairs": 6, "confirm_pairs": 6},
     },
     "per-size": {
         "settings": {"together": False},
         "search": {"method": "gp-ei", "initial": 10, "budget": 150, "window": 15, "improvement": 0.01},
         "noise": {"policy": "none"},
-        "repetitions": {"default_runs": 3, "final_pairs": 6, "more_pairs": 6},
+        "repetitions": {"default_runs": 3, "final_pairs": 6, "more_pairs": 6, "confirm_pairs": 6},
     },
 }
 

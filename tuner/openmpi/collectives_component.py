@@ -8,14 +8,15 @@ fan-out differently, so that they would measure something else. The default is m
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reprise.config import Config
 from reprise.database.entities import Measurement
+from reprise.database.gain_subject import RULES
 from reprise.tuner.errors import ObjectiveError, TunerError
 from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import (
@@ -23,6 +24,7 @@ from reprise.tuner.model.component import (
     Component,
     Problem,
     Publication,
+    Published,
     Runner,
     Sample,
     TrialOutput,
@@ -31,60 +33,24 @@ from reprise.tuner.model.component import (
 )
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.openmpi import collectives_settings as campaign_settings
-from reprise.tuner.openmpi.algorithms import is_unsafe
 from reprise.tuner.openmpi.benchmarks import Call, installed, rounds
 from reprise.tuner.openmpi.catalogue import CATALOGUE, takes_data
 from reprise.tuner.openmpi.collective_spaces import DEFAULT, in_bytes, space
 from reprise.tuner.openmpi.collectives_settings import Layout, Settings
 from reprise.tuner.openmpi.guidelines import violations
-from reprise.tuner.openmpi.installed_build import OpenMPIBuild, describe
-from reprise.tuner.openmpi.rules.releases import family_of
-from reprise.tuner.openmpi.rules.writing import form_for, write
+from reprise.tuner.openmpi.installed_build import OpenMPIBuild
+from reprise.tuner.openmpi.rules_channel import CONFLICTS, KIND, PROBE, RULES_FILE, RulesChannel
 from reprise.tuner.openmpi.rules_compiler import Row, Shape, compile_rules
 from reprise.tuner.openmpi.rules_gain import combined_gain, combined_measurement
+from reprise.tuner.openmpi.rules_merge import MEASURED, RECORD, Standing, comparison_of, merge, place_of, standing
 from reprise.tuner.openmpi.rules_proof import Proof, prove
-
-PROBE = "reprise-rulesprobe"
-RULES_FILE = "rules.conf"
-KIND = "openmpi-rules"
-
-# A job whose user set one of these made a choice of its own, perhaps in a parameter file.
-CONFLICTS = (
-    "OMPI_MCA_coll",
-    "OMPI_MCA_coll_tuned_*",
-    "OMPI_MCA_coll_han_*",
-    "OMPI_MCA_coll_hcoll_*",
-    "OMPI_MCA_coll_ucc_*",
-    "OMPI_MCA_mca_base_*",
-)
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
     """The component for a campaign's settings, on the installed Open MPI. Raises TunerError with one line."""
     checked = campaign_settings.read(definition.get("defaults", {}), settings)
-    mpi = describe(config.openmpi.ompi_info)
-    check_releases(mpi, config.openmpi.releases)
+    mpi = RulesChannel.installed(config).mpi
     return CollectivesComponent(definition["name"], definition["version"], checked, mpi, config)
-
-
-def check_releases(mpi: OpenMPIBuild, releases: Sequence[str]) -> None:
-    """Raise TunerError where no file could be published: before a campaign, not after it.
-
-    A gain that was measured with one series of releases says nothing of another, whose built-in choices differ; within
-    a series all releases must read the file alike, which is proved for the installed one.
-    """
-    installed = family_of(mpi.version)
-    if installed.json:
-        raise TunerError(
-            f"Open MPI {mpi.version}: there is no way to prove that a rules file is in effect in 6 and later: set "
-            "openmpi.ompi_info to a 4.1 or 5.0 that jobs use"
-        )
-    for release in releases:
-        if family_of(release).series != installed.series:
-            raise TunerError(
-                f"openmpi.releases: jobs may load {release}, of which a gain measured with {mpi.version} says nothing, "
-                "so that no file could be published: remove that release if jobs no longer load it"
-            )
 
 
 @dataclass(frozen=True)
@@ -105,14 +71,13 @@ class CollectivesComponent:
         self.version = version
         self.settings = settings
         self.mpi = mpi
+        self.channel = RulesChannel.of(mpi, config.openmpi.releases)
         self.config = config
-        self.releases = tuple(dict.fromkeys((mpi.version, *config.openmpi.releases)))
-        self.form = form_for([family_of(release) for release in self.releases])
         for collective in settings.collectives:
             if collective not in CATALOGUE or collective not in mpi.algorithms:
                 known = ", ".join(name for name in CATALOGUE if name in mpi.algorithms)
                 raise TunerError(f"settings: collectives: {collective!r} cannot be tuned: known are {known}")
-            if not settings.unsafe and not self._safe(collective):
+            if not settings.unsafe and not self.channel.safe(collective):
                 raise TunerError(
                     f"settings: collectives: a rules file for {collective} would give jobs wrong results: leave it "
                     "out, or set `unsafe` to measure it only"
@@ -131,7 +96,7 @@ class CollectivesComponent:
         s = self.settings
         several = {"nodes": s.nodes, "tasks_per_node": s.tasks_per_node}
         counts = {name: given[0] if len(given) == 1 else list(given) for name, given in several.items()}
-        return {**counts, **self._placement(s.layouts), "openmpi": list(self.releases)}
+        return {**counts, **self._placement(s.layouts), "openmpi": list(self.channel.releases)}
 
     def problems(self) -> Sequence[Problem]:
         return [cell.problem for cell in self._cells.values()]
@@ -155,9 +120,11 @@ class CollectivesComponent:
             return self._launch(layout, command.argv, {}, command.files, timeout_s)
         shape = Shape(layout.tasks)
         ordered = {name: {shape: sorted(found, key=lambda row: row.size)} for name, found in rows.items()}
-        text = write(compile_rules(ordered, self.mpi), self.form, [f"trial of {_names(wanted)}"], self.mpi.algorithms)
+        text = self.channel.text(compile_rules(ordered, self.mpi), [f"trial of {_names(wanted)}"])
         files = {**command.files, RULES_FILE: text}
-        return self._launch(layout, command.argv, self._environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s)
+        return self._launch(
+            layout, command.argv, self.channel.environment(f"{{directory}}/{RULES_FILE}"), files, timeout_s
+        )
 
     def read(self, problem: str, output: TrialOutput) -> Sample:
         cell = self._cells[problem]
@@ -178,17 +145,31 @@ class CollectivesComponent:
         return sample
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
-        """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another."""
+        return self.publish_with((), comparisons, run, artifacts)
+
+    def check_earlier(self, earlier: Sequence[Published]) -> None:
+        for layout in self.settings.layouts:
+            self._standing(layout, earlier)
+
+    def publish_with(
+        self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
+    ) -> Sequence[Publication]:
+        """A file and a record for each layout: a communicator of as many ranks may lie on other nodes in another. What
+        jobs of the layout are given already is in the file too."""
         of_layouts = (
             (layout, [one for one in comparisons if self._cells[one.problem].layout == layout])
             for layout in self.settings.layouts
         )
-        found = (self._publication(layout, some, run, artifacts) for layout, some in of_layouts)
+        found = (
+            self._publication(layout, some, self._standing(layout, earlier), run, artifacts)
+            for layout, some in of_layouts
+        )
         return [one for one in found if one]
 
     def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
         """What jobs will have, the default where no rule is written, against the performance guidelines."""
-        known = {**defaults, **{one.problem: self._given(one) for one in comparisons}}
+        kept = self._kept(comparisons)
+        known = {**defaults, **{one.problem: one.tuned if one in kept else one.default for one in comparisons}}
         remarks = []
         for layout in self.settings.layouts:
             times = {
@@ -200,13 +181,42 @@ class CollectivesComponent:
             remarks += [f"{where}performance guideline {violation}" for violation in violations(times)]
         return remarks
 
-    def _given(self, comparison: Comparison) -> Measurement:
-        return comparison.tuned if self._is_good(comparison) else comparison.default
+    def _kept(self, comparisons: Sequence[Comparison]) -> list[Comparison]:
+        """Those whose winners jobs are given: good, and of a collective that has one rule, the same at every size."""
+        good = [one for one in comparisons if self._is_good(one)]
+        chosen: dict[tuple[Layout, str], set[int]] = {}
+        for cell in self._cells.values():
+            winners = [int(one.winner["algorithm"]) for one in good if one.problem == cell.problem.key]
+            chosen.setdefault((cell.layout, cell.collective), set()).update(winners or [0])
+        cells = {one.problem: self._cells[one.problem] for one in good}
+        return [
+            one
+            for one in good
+            if not CATALOGUE[cells[one.problem].collective].one_rule
+            or len(chosen[cells[one.problem].layout, cells[one.problem].collective]) == 1
+        ]
+
+    def _standing(self, layout: Layout, earlier: Sequence[Published]) -> Sequence[Standing]:
+        """The rules that jobs of a layout are given already."""
+
+        def known(collective: str, algorithm: int, name: str) -> bool:
+            names = self.mpi.algorithms.get(collective, {})
+            return names.get(algorithm) == name and algorithm in self.channel.safe(collective)
+
+        given = self.config.openmpi.releases or [self.mpi.version]
+        return standing(
+            earlier, place_of({**self._context_of(layout), "cluster": self.config.site.cluster}), given, known
+        )
 
     def _publication(
-        self, layout: Layout, comparisons: Sequence[Comparison], run: Runner, artifacts_directory: Path
+        self,
+        layout: Layout,
+        comparisons: Sequence[Comparison],
+        earlier: Sequence[Standing],
+        run: Runner,
+        artifacts_directory: Path,
     ) -> Publication | None:
-        kept = [c for c in comparisons if self._is_good(c)]
+        kept = self._kept(comparisons)
         if not kept:
             return None
         winners = {comparison.problem: comparison.winner for comparison in kept}
@@ -215,26 +225,41 @@ class CollectivesComponent:
             if cell.layout == layout:
                 # What has no winner must be there too: it ends the rule of the size below.
                 chosen = winners.get(cell.problem.key, cell.problem.default)
-                rows.setdefault(cell.collective, []).append(_row(cell.size, chosen))
+                one_rule = CATALOGUE[cell.collective].one_rule
+                if not (one_rule and cell.collective in rows):
+                    rows.setdefault(cell.collective, []).append(_row(0 if one_rule else cell.size, chosen))
+        merged = merge(rows, self._table(comparisons, kept), earlier, layout.tasks)
+        taken_over = [one.record.id for one in earlier]
+        measured = [*kept, *(comparison_of(row) for row in merged.table if RECORD in row)]
         shape = Shape(layout.tasks)
-        rules = compile_rules({name: {shape: found} for name, found in rows.items()}, self.mpi)
-        text = write(rules, self.form, self._provenance(layout), self.mpi.algorithms)
-        probe = self._launch(layout, [str(self.config.tuner.libexec / PROBE)], self._environment("{rules}"), {})
-        proof = prove(rules, self.form, text, layout.tasks, probe, run, artifacts_directory)
+        rules = compile_rules({name: {shape: found} for name, found in merged.rows.items()}, self.mpi)
+        text = self.channel.text(rules, self._provenance(layout, taken_over))
+        probe = self._launch(layout, [str(self.config.tuner.libexec / PROBE)], self.channel.environment("{rules}"), {})
+        proof = prove(rules, self.channel.form, text, layout.tasks, probe, run, artifacts_directory)
         artifact = artifacts.publish(artifacts_directory, text, KIND, ".conf")
-        gain, low, high = combined_gain(kept)
+        gain, low, high = combined_gain(measured)
         return Publication(
-            parametrization=self._parametrization(comparisons, kept, proof),
-            environment=self._environment(artifact.path),
+            parametrization={RULES: merged.table, MEASURED: merged.sizes, "proof": _proof(proof)},
+            environment=self.channel.environment(artifact.path),
             conflicts=CONFLICTS,
-            default=combined_measurement([c.default for c in kept]),
-            tuned=combined_measurement([c.tuned for c in kept]),
+            default=combined_measurement([c.default for c in measured]),
+            tuned=combined_measurement([c.tuned for c in measured]),
             gain=gain,
             gain_low=low,
             gain_high=high,
             artifact=artifact,
-            context={"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node, **self._placement([layout])},
+            note=_taken_over(taken_over),
+            context=self._context_of(layout, earlier),
+            replaces=taken_over,
         )
+
+    def _context_of(self, layout: Layout, earlier: Sequence[Standing] = ()) -> dict[str, object]:
+        """What a record of a layout holds for: of releases, those that the rules of earlier records hold for too."""
+        found: dict[str, object] = {"nodes": layout.nodes, "tasks_per_node": layout.tasks_per_node}
+        if earlier:
+            known = [one.record.context["openmpi"] for one in earlier]
+            found["openmpi"] = [one for one in self.channel.releases if all(one in of for of in known)]
+        return {**found, **self._placement([layout])}
 
     def _of(self, layout: Layout) -> list[Cell]:
         """One problem per collective and size; a barrier has no size."""
@@ -287,16 +312,6 @@ class CollectivesComponent:
             placement=placement,
         )
 
-    def _environment(self, path: str) -> dict[str, str]:
-        """What makes a rules file take effect. From 5.0 on, han would hide tuned."""
-        environment = {
-            "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-            "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
-        }
-        if self.mpi.priorities.get("han", 0) >= self.mpi.priorities.get("tuned", 30):
-            environment["OMPI_MCA_coll_han_priority"] = "0"
-        return environment
-
     def _placement(self, layouts: Sequence[Layout]) -> Mapping[str, str]:
         """What of it measurements and record depend on: with one task on a node there is nothing to choose."""
         chosen = self.settings.placement
@@ -305,26 +320,20 @@ class CollectivesComponent:
     def _is_good(self, comparison: Comparison) -> bool:
         """Better than the default beyond noise, and right for every job."""
         collective = self._cells[comparison.problem].collective
-        return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self._safe(collective)
+        return comparison.gain_low > 0 and int(comparison.winner["algorithm"]) in self.channel.safe(collective)
 
-    def _safe(self, collective: str) -> Collection[int]:
-        """The algorithms of this build that a file for jobs may name, without 0."""
-        names = self.mpi.algorithms[collective]
-        return [i for i, name in names.items() if i != DEFAULT["algorithm"] and not is_unsafe(collective, name)]
-
-    def _provenance(self, layout: Layout) -> list[str]:
+    def _provenance(self, layout: Layout, earlier: Sequence[int]) -> list[str]:
         counts = f"{_count(layout.nodes, 'node')}, {_count(layout.tasks_per_node, 'task')} on each"
         placed = ", placed by node" if self._placement([layout]) else ""
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
             f"for {self.config.site.cluster}: {counts}{placed}",
-            f"for Open MPI {', '.join(self.releases)}; proved with {self.mpi.version}",
+            f"for Open MPI {', '.join(self.channel.releases)}; proved with {self.mpi.version}",
+            *([_taken_over(earlier)] if earlier else []),
         ]
 
-    def _parametrization(
-        self, comparisons: Sequence[Comparison], kept: Sequence[Comparison], proof: Proof
-    ) -> dict[str, object]:
-        """The table, why each choice is in it, and the proof."""
+    def _table(self, comparisons: Sequence[Comparison], kept: Sequence[Comparison]) -> list[dict[str, Any]]:
+        """Every choice, and why it is in the file or is not."""
         table = []
         for comparison in comparisons:
             cell = self._cells[comparison.problem]
@@ -340,12 +349,21 @@ class CollectivesComponent:
                     "gain": comparison.gain,
                     "gain_low": comparison.gain_low,
                     "gain_high": comparison.gain_high,
+                    "default": asdict(comparison.default),
+                    "tuned": asdict(comparison.tuned),
                 }
             )
-        return {
-            "rules": table,
-            "proof": {"calls": [str(call) for call in proof.calls], "launches": proof.launches},
-        }
+        return table
+
+
+def _proof(proof: Proof) -> dict[str, object]:
+    return {"calls": [str(call) for call in proof.calls], "launches": proof.launches}
+
+
+def _taken_over(records: Sequence[int]) -> str:
+    """Which records' rules are in a file, in words."""
+    named = " and ".join(f"record {number}" for number in records)
+    return f"with the rules of {named}" if records else ""
 
 
 def _count(number: int, noun: str) -> str:

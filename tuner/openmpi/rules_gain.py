@@ -16,7 +16,8 @@ T = TypeVar("T")
 def combined_gain(comparisons: Sequence[Comparison]) -> tuple[float, float, float]:
     """(gain, low, high) of 1 - G, G the geometric mean of tuned/default over the problems, each with the same weight.
 
-    The problems were measured apart from each other, so the distances of their bounds, in logarithms, add as squares.
+    The distance of each bound, in logarithms, is the mean of the problems': one run measures many of them, and what
+    favours one in a session may favour all.
     """
     ratio, low, high = _geometric(
         comparisons, lambda c: (math.log1p(-c.gain), math.log1p(-c.gain_high), math.log1p(-c.gain_low))
@@ -37,6 +38,5 @@ def combined_measurement(measurements: Sequence[Measurement]) -> Measurement:
 def _geometric(items: Sequence[T], logs: Callable[[T], tuple[float, float, float]]) -> tuple[float, float, float]:
     rows = [logs(item) for item in items]
     mean = math.fsum(row[0] for row in rows) / len(rows)
-    below = math.hypot(*(row[0] - row[1] for row in rows)) / len(rows)
-    above = math.hypot(*(row[2] - row[0] for row in rows)) / len(rows)
-    return math.exp(mean), math.exp(mean - below), math.exp(mean + above)
+    below, above = (math.fsum(row[side] for row in rows) / len(rows) for side in (1, 2))
+    return math.exp(mean), math.exp(below), math.exp(above)

@@ -22,7 +22,7 @@ from pathlib import Path
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import Runner, TrialOutput, TrialPlan
-from reprise.tuner.openmpi.catalogue import CATALOGUE, compared_bytes, takes_data
+from reprise.tuner.openmpi.catalogue import CATALOGUE, compared_bytes, takes_data, tells_sizes
 from reprise.tuner.openmpi.rules.rule_steps import by_size
 from reprise.tuner.openmpi.rules.rules_model import Choice, CommRule, Rules, SizeRule, locate
 from reprise.tuner.openmpi.rules.writing import Form, write
@@ -104,10 +104,10 @@ def calls_for(rules: Rules, ranks: int) -> Iterator[Call]:
     for name, comms in rules.items():
         for size in sorted({ranks, min(SMALL_RANKS, ranks)}):
             comm = next((comm for comm in comms if comm.holds(ANY_NODES, size)), CommRule(()))
-            if takes_data(name):
+            if tells_sizes(name):
                 yield from (Call(name, stated, size) for stated in _ends(name, comm, size))
             else:
-                yield Call(name, 0, size)
+                yield Call(name, int(takes_data(name)), size)
 
 
 def _ends(name: str, comm: CommRule, ranks: int) -> Iterator[int]:

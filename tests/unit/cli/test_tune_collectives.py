@@ -15,7 +15,7 @@ from reprise.cli import main
 from reprise.cli.tune_collectives import collectives
 from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import TunerError
-from reprise.tuner.openmpi import collectives_component
+from reprise.tuner.openmpi import rules_channel
 from reprise.tuner.openmpi.collectives_campaign import STRATEGIES, campaign, read_sizes
 from reprise.tuner.openmpi.collectives_settings import Settings
 from tests.places import ROOT
@@ -24,7 +24,7 @@ from tests.unit.collectives_values import BUILD
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collectives_component, "describe", lambda _: BUILD)
+    monkeypatch.setattr(rules_channel, "describe", lambda _: BUILD)
 
 
 def command(directory: Path, *words: str) -> Result:

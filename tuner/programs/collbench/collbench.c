@@ -4,7 +4,8 @@
 //
 // Every repetition times the collective alone and is followed by a barrier. A rank's time is its mean over the
 // repetitions; rank 0 prints the mean, the least and the greatest of these over the ranks as one line of JSON, with the
-// means of consecutive batches of repetitions, which show how steady the measurement was. Times are in seconds.
+// slowest rank's means of consecutive batches of repetitions, which show how steady the measurement was. Times are in
+// seconds. An application waits for its slowest rank, so that max_s is what a setting is judged by.
 // With --passes the calls of each measurement are dealt out over so many passes through all of them: what disturbs a
 // moment then disturbs a part of many measurements and not the whole of one. A line is printed after every pass, for
 // all calls up to there, and one before each later pass: who is without a line since then is where a run has ended.
@@ -264,15 +265,13 @@ static long long done_of(const struct wanted *w, int batch)
 static void report(const struct collective *c, const struct wanted *w, long long pass, const struct options *o)
 {
     double mean_s = w->total_s / (double)w->done;
-    double mine[BATCHES_MAX + 1] = {0};
-    double sums[BATCHES_MAX + 1] = {0};
+    double sum_s = 0;
+    double slowest_batch_s[BATCHES_MAX] = {0};
     double extremes[2] = {mean_s, -mean_s};
     double greatest[2] = {0, 0};
 
-    for (int batch = 0; batch < batches_of(w); batch++)
-        mine[batch] = w->batch_s[batch];
-    mine[BATCHES_MAX] = mean_s;
-    MPI_Reduce(mine, sums, BATCHES_MAX + 1, MPI_DOUBLE, MPI_SUM, 0, c->comm);
+    MPI_Reduce(&mean_s, &sum_s, 1, MPI_DOUBLE, MPI_SUM, 0, c->comm);
+    MPI_Reduce(w->batch_s, slowest_batch_s, BATCHES_MAX, MPI_DOUBLE, MPI_MAX, 0, c->comm);
     MPI_Reduce(extremes, greatest, 2, MPI_DOUBLE, MPI_MAX, 0, c->comm);
     if (c->rank != 0)
         return;
@@ -280,10 +279,9 @@ static void report(const struct collective *c, const struct wanted *w, long long
            "\"warmup\": %lld, \"repetitions\": %lld, \"planned\": %lld, \"checked\": %s, \"avg_s\": %.9f, "
            "\"min_s\": %.9f, \"max_s\": %.9f, \"batches_s\": [",
            w->collective, w->size, c->ranks, pass + 1, o->passes, first_of(w->calls.warmup, pass + 1, o->passes),
-           w->done, w->calls.repetitions, o->check ? "true" : "false", sums[BATCHES_MAX] / c->ranks, -greatest[1],
-           greatest[0]);
+           w->done, w->calls.repetitions, o->check ? "true" : "false", sum_s / c->ranks, -greatest[1], greatest[0]);
     for (int batch = 0; batch < batches_of(w) && done_of(w, batch); batch++)
-        printf("%s%.9f", batch ? ", " : "", sums[batch] / c->ranks / (double)done_of(w, batch));
+        printf("%s%.9f", batch ? ", " : "", slowest_batch_s[batch] / (double)done_of(w, batch));
     printf("]}\n");
 }
 

@@ -32,6 +32,12 @@ static int call_allgather(struct collective *c)
     return MPI_Allgather(c->send, bytes(c), MPI_BYTE, c->recv, bytes(c), MPI_BYTE, c->comm);
 }
 
+// Counts and displacements of equal parts, in bytes.
+static int call_allgatherv(struct collective *c)
+{
+    return MPI_Allgatherv(c->send, bytes(c), MPI_BYTE, c->recv, c->parts, c->places, MPI_BYTE, c->comm);
+}
+
 static int call_allreduce(struct collective *c)
 {
     return MPI_Allreduce(c->send, c->recv, floats(c), MPI_FLOAT, MPI_SUM, c->comm);
@@ -40,6 +46,11 @@ static int call_allreduce(struct collective *c)
 static int call_alltoall(struct collective *c)
 {
     return MPI_Alltoall(c->send, bytes(c), MPI_BYTE, c->recv, bytes(c), MPI_BYTE, c->comm);
+}
+
+static int call_alltoallv(struct collective *c)
+{
+    return MPI_Alltoallv(c->send, c->parts, c->places, MPI_BYTE, c->recv, c->parts, c->places, MPI_BYTE, c->comm);
 }
 
 static int call_barrier(struct collective *c)
@@ -67,6 +78,11 @@ static int call_reduce_scatter(struct collective *c)
     return MPI_Reduce_scatter(c->send, c->recv, c->parts, MPI_FLOAT, MPI_SUM, c->comm);
 }
 
+static int call_reduce_scatter_block(struct collective *c)
+{
+    return MPI_Reduce_scatter_block(c->send, c->recv, floats(c), MPI_FLOAT, MPI_SUM, c->comm);
+}
+
 static int call_scatter(struct collective *c)
 {
     return MPI_Scatter(c->send, bytes(c), MPI_BYTE, c->recv, bytes(c), MPI_BYTE, 0, c->comm);
@@ -74,19 +90,23 @@ static int call_scatter(struct collective *c)
 
 static const struct collective_kind kinds[] = {
     {"allgather", call_allgather, ONE, PER_RANK, false, false},
+    {"allgatherv", call_allgatherv, ONE, PER_RANK, false, false},
     {"allreduce", call_allreduce, ONE, ONE, true, false},
     {"alltoall", call_alltoall, PER_RANK, PER_RANK, false, false},
+    {"alltoallv", call_alltoallv, PER_RANK, PER_RANK, false, false},
     {"barrier", call_barrier, NOTHING, NOTHING, false, false},
     {"bcast", call_bcast, NOTHING, ONE, false, false},
     {"gather", call_gather, ONE, PER_RANK, false, true},
     {"reduce", call_reduce, ONE, ONE, true, true},
     {"reduce_scatter", call_reduce_scatter, ONE, ONE, true, false},
+    {"reduce_scatter_block", call_reduce_scatter_block, PER_RANK, ONE, true, false},
     {"scatter", call_scatter, PER_RANK, ONE, false, false},
 };
 
 const char *collective_names(void)
 {
-    return "allgather, allreduce, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scatter";
+    return "allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather, reduce, reduce_scatter, "
+           "reduce_scatter_block, scatter";
 }
 
 const char *collective_message(enum collective_status status)
@@ -119,12 +139,19 @@ static size_t length(const struct collective *c, enum extent extent)
     return 0;
 }
 
+static bool is(const struct collective *c, const char *name)
+{
+    return strcmp(c->kind->name, name) == 0;
+}
+
 static void share_out(struct collective *c)
 {
     int total = floats(c);
 
-    for (int rank = 0; rank < c->ranks; rank++)
-        c->parts[rank] = total / c->ranks + (rank < total % c->ranks);
+    for (int rank = 0; rank < c->ranks; rank++) {
+        c->parts[rank] = is(c, "reduce_scatter") ? total / c->ranks + (rank < total % c->ranks) : bytes(c);
+        c->places[rank] = rank * bytes(c);
+    }
 }
 
 enum collective_status collective_open(struct collective *c, const char *name, size_t size, MPI_Comm comm)
@@ -148,7 +175,8 @@ enum collective_status collective_open(struct collective *c, const char *name, s
     c->send = malloc(length(c, c->kind->send) + 1);
     c->recv = malloc(length(c, c->kind->recv) + 1);
     c->parts = malloc((size_t)c->ranks * sizeof *c->parts);
-    if (!c->send || !c->recv || !c->parts) {
+    c->places = malloc((size_t)c->ranks * sizeof *c->places);
+    if (!c->send || !c->recv || !c->parts || !c->places) {
         collective_close(c);
         return COLLECTIVE_NO_MEMORY;
     }
@@ -162,8 +190,9 @@ void collective_close(struct collective *c)
     free(c->send);
     free(c->recv);
     free(c->parts);
+    free(c->places);
     c->send = c->recv = NULL;
-    c->parts = NULL;
+    c->parts = c->places = NULL;
 }
 
 int collective_call(struct collective *c)
@@ -183,11 +212,6 @@ static float sample_float(int from, size_t i)
     return (float)(((size_t)from + i) % 8);
 }
 
-static bool is(const struct collective *c, const char *name)
-{
-    return strcmp(c->kind->name, name) == 0;
-}
-
 void collective_fill(struct collective *c)
 {
     int parts = c->kind->send == PER_RANK ? c->ranks : c->kind->send == ONE;
@@ -201,7 +225,7 @@ void collective_fill(struct collective *c)
         for (size_t i = 0; i < c->size; i++)
             c->send[(size_t)to * c->size + i] = (char)sample_byte(c->rank, to, i);
     }
-    for (size_t i = 0; c->kind->sums && i < c->size / sizeof(float); i++) {
+    for (size_t i = 0; c->kind->sums && i < length(c, c->kind->send) / sizeof(float); i++) {
         float value = sample_float(c->rank, i);
         memcpy(c->send + i * sizeof value, &value, sizeof value);
     }
@@ -217,6 +241,8 @@ static int verify_sums(const struct collective *c)
             first += (size_t)c->parts[rank];
         count = (size_t)c->parts[c->rank];
     }
+    if (is(c, "reduce_scatter_block"))
+        first = count * (size_t)c->rank;
     for (size_t i = 0; i < count; i++) {
         float expected = 0;
         float arrived;
@@ -232,7 +258,7 @@ static int verify_sums(const struct collective *c)
 int collective_verify(const struct collective *c)
 {
     bool from_root = is(c, "bcast") || is(c, "scatter");
-    bool addressed = is(c, "alltoall") || is(c, "scatter"); // each receiver gets its own data
+    bool addressed = is(c, "alltoall") || is(c, "alltoallv") || is(c, "scatter"); // each receiver gets its own data
     size_t parts = c->kind->recv == PER_RANK ? (size_t)c->ranks : c->kind->recv == ONE;
 
     if (c->kind->root_only && c->rank != 0)

@@ -13,7 +13,8 @@
 // A collective with the buffers of one rank for one message size on one communicator; the root is rank 0.
 //
 // `size` is what OSU's benchmarks print: the whole message for bcast, reduce, allreduce and reduce_scatter, one rank's
-// part for allgather, alltoall, gather and scatter. Reductions sum floats. barrier takes no data.
+// part for the others, also for allgatherv and alltoallv, whose parts are all alike here. Reductions sum floats.
+// barrier takes no data.
 struct collective {
     const struct collective_kind *kind;
     MPI_Comm comm;
@@ -22,7 +23,8 @@ struct collective {
     size_t size;
     char *send;
     char *recv;
-    int *parts; // elements per rank, only for reduce_scatter
+    int *parts;  // elements per rank: floats for reduce_scatter, bytes for allgatherv and alltoallv
+    int *places; // where these begin in a buffer, in bytes
 };
 
 enum collective_status {

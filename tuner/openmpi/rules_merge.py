@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that jobs are given already, beside those that a campaign has found: one file has both.
+
+A job gets one rules file. So a campaign for more collectives, or for more sizes, takes over what earlier ones found for
+the same nodes and tasks. Each size of each collective has the choice of the newest campaign that measured it, and a
+choice holds up to the next size that any of them measured, as within one campaign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from reprise.database.entities import Measurement, Record
+from reprise.database.gain_subject import BY_MEAN, RULES, TAKEN_OVER_BY_MEAN, WHOLE
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import Comparison, Published
+from reprise.tuner.openmpi.catalogue import compared_bytes
+from reprise.tuner.openmpi.collective_spaces import DEFAULT
+from reprise.tuner.openmpi.rules_compiler import Row
+
+MEASURED = "measured"
+"""Key of a record's parametrization: all sizes that were measured, by collective, with a rule or without."""
+RECORD = "record"
+"""Key of a row of `rules`: the record whose campaign measured it, where that is an earlier one."""
+
+Place: TypeAlias = tuple[object, object, object, object]
+"""Cluster, nodes, tasks on each node, and how they are placed: what a file is for."""
+Cell: TypeAlias = tuple[str, int]
+"""A collective, and a size as benchmarks state it."""
+Known: TypeAlias = Callable[[str, int, str], bool]
+"""Whether a file for jobs may say so: of a collective, an algorithm's number and name."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a record's file says: of each size that was measured its row of the table, or None where no rule is
+    written."""
+
+    record: Record
+    cells: Mapping[Cell, Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """`rows` by collective, `table` for the record, and all `sizes` by collective."""
+
+    rows: dict[str, list[Row]]
+    table: list[dict[str, Any]]
+    sizes: dict[str, list[int]]
+
+
+def place_of(context: Mapping[str, Any]) -> Place:
+    """What a record of this context is for."""
+    tasks = context.get("tasks_per_node")
+    placement = "core" if tasks == 1 else context.get("placement", "core")
+    return context.get("cluster"), context.get("nodes"), tasks, placement
+
+
+def standing(published: Sequence[Published], place: Place, releases: Collection[str], known: Known) -> list[Standing]:
+    """What jobs of a place are given already, newest first.
+
+    `releases` are those that jobs may load: a record that is not harmless to all of them is given to no job. Raises
+    TunerError where a record's rules cannot be taken over, so that a new file would put them out of use.
+    """
+    in_effect = [
+        one
+        for one in published
+        if place_of(one.record.context) == place and set(releases) <= set(one.record.context.get("openmpi", ()))
+    ]
+    newest_first = sorted(in_effect, key=lambda one: (one.record.created_at, one.record.id), reverse=True)
+    return [_read(one, known) for one in newest_first]
+
+
+def merge(
+    rows: Mapping[str, Sequence[Row]], table: Sequence[dict[str, Any]], earlier: Sequence[Standing], ranks: int
+) -> Merged:
+    """A campaign's `rows` (of every size that it measured) and `table`, with what stands already, newest first."""
+    all_rows, all_choices = {name: list(of) for name, of in rows.items()}, list(table)
+    taken = {(name, compared_bytes(name, row.size, ranks)) for name, of in rows.items() for row in of}
+    for one in earlier:
+        for (name, size), choice in one.cells.items():
+            start = (name, compared_bytes(name, size, ranks))
+            if start in taken:
+                continue
+            taken.add(start)
+            all_rows.setdefault(name, []).append(_row(size, choice))
+            if choice is not None:
+                all_choices.append(_taken_over(choice, one))
+    return Merged(all_rows, all_choices, {name: sorted(row.size for row in of) for name, of in all_rows.items()})
+
+
+def comparison_of(row: Mapping[str, Any]) -> Comparison:
+    """What a row that was taken over was compared by, in its own campaign."""
+    default, tuned = Measurement(**row["default"]), Measurement(**row["tuned"])
+    return Comparison(row["problem"], {}, default, tuned, row["gain"], row["gain_low"], row["gain_high"])
+
+
+def _read(published: Published, known: Known) -> Standing:
+    record = published.record
+    try:
+        rows = [dict(row) for row in record.parametrization[RULES]]
+        choices = {_cell(row["problem"]): row for row in rows if row["applied"]}
+        sizes = record.parametrization.get(MEASURED)
+        cells = (
+            {(name, int(size)) for name, of in sizes.items() for size in of}
+            if sizes
+            else {_cell(key) for key in published.problems if _is_of(key, record)}
+        )
+        strange = [
+            row for (name, _), row in choices.items() if not known(name, row["algorithm"], row["algorithm_name"])
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _cannot(record, "its table cannot be read") from error
+    if strange:
+        raise _cannot(record, f"this Open MPI has no {strange[0]['algorithm_name']} that is right for every job")
+    if not set(choices) <= cells:
+        raise _cannot(record, "which sizes its campaign measured is not known")
+    return Standing(record, {cell: choices.get(cell) for cell in sorted(cells)})
+
+
+def _cannot(record: Record, why: str) -> TunerError:
+    return TunerError(
+        f"record {record.id} has rules for the same nodes and tasks, which a new file would put out of use, and they "
+        f"cannot be taken over: {why}: `reprise db records retire {record.id}` gives them up"
+    )
+
+
+def _cell(problem: str) -> Cell:
+    *_, collective, size = problem.split("/")
+    return collective, int(size)
+
+
+def _is_of(problem: str, record: Record) -> bool:
+    """Whether a campaign's problem is of the record's layout, which is named where there were several."""
+    layout = problem.split("/")[:-2]
+    return layout in ([], [f"{record.context['nodes']}x{record.context['tasks_per_node']}"])
+
+
+def _row(size: int, choice: Mapping[str, Any] | None) -> Row:
+    point = choice or DEFAULT
+    return Row(size, int(point["algorithm"]), int(point["fanout"]), int(point["segment"]))
+
+
+def _taken_over(row: Mapping[str, Any], of: Standing) -> dict[str, Any]:
+    """A row with the record that it is of and with whole measurements. Of an older release only the means are known:
+    their bounds are taken from the record's, whose relative width is that of one row over the root of their number."""
+    found = {RECORD: of.record.id, **row}
+    if BY_MEAN in row and WHOLE not in row:
+        found[TAKEN_OVER_BY_MEAN] = True
+    for key, whole in (("default", of.record.default), ("tuned", of.record.tuned)):
+        if key not in found:
+            found[key] = asdict(
+                _as_wide(float(row[f"{key}_s"]), whole, sum(one is not None for one in of.cells.values()))
+            )
+    return found
+
+
+def _as_wide(mean: float, whole: Measurement, rows: int) -> Measurement:
+    if not 0 < whole.low <= whole.mean <= whole.high:
+        return Measurement(mean, mean, mean, 1, whole.unit)
+    root = math.sqrt(rows)
+    low, high = ((bound / whole.mean) ** root for bound in (whole.low, whole.high))
+    return Measurement(mean, mean * low, mean * high, max(1, whole.n // rows), whole.unit)
