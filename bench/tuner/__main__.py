@@ -6,7 +6,8 @@
 `evals_to_5pct`: evaluations until one is within 5 % of the optimum, the median over all landscapes and seeds; 101 where
 100 are not enough (`evals_to_5pct_by_landscape`: each). `noise_distance`: by how many percent the mean of what is
 recommended after a fixed budget exceeds the best mean, the mean over noisy landscapes and seeds
-(`noise_distance_by_landscape`). `ask_ms`: what a question to gp-ei costs with 2,000 points and 100 observations, the
+(`noise_distance_by_landscape`). `needle_found`: how often a policy names one of few points that are far better than all
+others (`bench/tuner/needles.py`). `ask_ms`: what a question to gp-ei costs with 2,000 points and 100 observations, the
 median. `kill_lost`, `kill_doubled`: trials lost and counted twice when a campaign's coordinator is killed. The last
 line is a JSON object; with all methods, docs/tuner-evaluation.md is written anew.
 
@@ -32,6 +33,7 @@ import numpy as np
 from bench.emulated import DIRECTORY, SEED
 from bench.tuner import tuner_page
 from bench.tuner.games import ARENAS, FAR
+from bench.tuner.needles import needle_found
 from bench.tuner.own_methods import POLICIES, SEARCHES
 from bench.tuner.peers import PEERS
 from bench.tuner.play import Task, play_all
@@ -39,6 +41,7 @@ from reprise.tuner import search
 from reprise.tuner.model.space import Parameter, Space
 
 QUICK_LANDSCAPES, QUICK_SEEDS = ("sbb.2",), 2
+NEEDLE_SEEDS = 4  # for each width and gain
 
 Results = Mapping[Task, Sequence[float]]
 
@@ -140,6 +143,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = play_all(tasks(given.methods, given.landscapes, given.seeds), given.processes, given.fresh, given.store)
     found = summary(results)
     found |= {"ask_ms": round(ask_ms(), 1), "seeds": given.seeds, "landscapes": given.landscapes}
+    policies = [name for name in POLICIES if not given.methods or name in given.methods]
+    found["needle_found"] = needle_found(policies, 1 if given.quick else NEEDLE_SEEDS)
     if not given.methods:
         found |= kills(given.quick)
     page = given.page or (tuner_page.PAGE if everything else None)

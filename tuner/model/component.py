@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from reprise.database.entities import Artifact, Measurement
+from reprise.database.entities import Artifact, Measurement, Record
 from reprise.tuner.model.space import Parametrization, Space, same
 
 
@@ -46,6 +46,7 @@ class TrialPlan:
     does the trial. `placement` is "core" where a node is filled before the next, "node" where tasks are dealt round the
     nodes, and empty where that makes no difference. `preload` are libraries that the measured part gets at the end of
     LD_PRELOAD. File names are relative to the trial's directory; `{directory}` in `environment` values stands for it.
+    An infinite `timeout_s` leaves the limit to the script and to Slurm.
     """
 
     argv: Sequence[str]
@@ -105,7 +106,9 @@ class Publication:
 
     Without any environment there is nothing that jobs could be given, and so no record. `note` says in one line what
     jobs must bring themselves, or why there is no record. `context` is what this record holds for, where that is less
-    than the component's whole context.
+    than the component's whole context; of a combination, all but the cluster. `other_artifacts` are more files that the
+    environment names. `component` and `version` are those of a combination's record; empty: the campaign's. `replaces`
+    are records whose settings are among these.
     """
 
     parametrization: Mapping[str, object]
@@ -119,6 +122,25 @@ class Publication:
     artifact: Artifact | None = None
     note: str = ""
     context: Mapping[str, object] = field(default_factory=dict)
+    other_artifacts: Sequence[Artifact] = ()
+    component: str = ""
+    version: str = ""
+    replaces: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, comparison: Comparison, **more: Any) -> Publication:
+        """With the measurements and the gain of one comparison, and `more` fields."""
+        measured = ("default", "tuned", "gain", "gain_low", "gain_high")
+        return cls(**{name: getattr(comparison, name) for name in measured}, **more)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A record that jobs are given already, and the keys of all problems that its campaign had; none where that is not
+    known."""
+
+    record: Record
+    problems: Sequence[str]
 
 
 class Runner(Protocol):
@@ -187,3 +209,17 @@ class RoundComponent(Component, Protocol):
 
     def plan_round(self, wanted: Sequence[Wanted]) -> TrialPlan:
         """How to evaluate points of several problems of one round, one after the other, by one run."""
+
+
+@runtime_checkable
+class MergingComponent(Component, Protocol):
+    """A component of which a job is given one record for the whole cluster, so that a new record has to hold what
+    earlier ones hold."""
+
+    def check_earlier(self, earlier: Sequence[Published]) -> None:
+        """Raise TunerError, before anything is run, where what is given already cannot be taken over."""
+
+    def publish_with(
+        self, earlier: Sequence[Published], comparisons: Sequence[Comparison], run: Runner, artifacts: Path
+    ) -> Sequence[Publication]:
+        """As `publish`, together with what the active records for the whole cluster hold."""

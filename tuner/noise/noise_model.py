@@ -3,8 +3,9 @@
 
 y = f(x) + u(x) + b(t) + e, for values in logarithms: f is smooth over the grid, u is each point's own deviation from
 it, b is what the machine does at that time (trials near each other share it), e is the noise of one run: Student-t with
-`TAILS` degrees of freedom, wider on the side where the residuals are (interference makes runs slower). f + u is so what
-most runs take; what they take on average, bursts included, is `on_average`.
+`TAILS` degrees of freedom, wider on the side where the residuals are (interference makes runs slower). u is Student-t
+too, where there are several runs: else those of a point far off the others would all be taken for noise. f + u is so
+what most runs take; what they take on average, bursts included, is `on_average`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from scipy.special import log_ndtr
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 TAILS = 2.0  # degrees of freedom of the noise: one run in ten may be far off without moving its point
+OWN_TAILS = 4.0  # of a point's own deviation, where several runs agree: it may be far better than all around it
 MEMORY = 4.0  # trials over which what the machine does is alike
 ROUNDS = 8  # of reweighting: the weights have settled by then
 CLIMBS, SETTLED = 6, 0.05  # of the parameters, with ROUNDS / 2 in between; until none of their logarithms moves more
@@ -64,6 +67,19 @@ class Data:
         return np.asarray(np.exp(-np.abs(self.when[:, None] - self.when[None, :]) / MEMORY))
 
 
+@dataclass(frozen=True)
+class Weights:
+    """By how much narrower each run's noise, shape (runs,), and each point's own deviation, shape (points,), is than
+    its variance says."""
+
+    runs: Array
+    points: Array
+
+    @classmethod
+    def even(cls, data: Data) -> Weights:
+        return cls(np.ones(len(data.values)), np.ones(len(data.sites)))
+
+
 def squares(left: Array, right: Array) -> Array:
     """Squared Euclidean distances, shape (rows of left, rows of right)."""
     total = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None, :] - 2 * left @ right.T
@@ -72,7 +88,7 @@ def squares(left: Array, right: Array) -> Array:
 
 def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
     """The parameters' logarithms of the greatest posterior density, weights of the runs included."""
-    weights = np.ones(len(data.values))
+    weights = Weights.even(data)
     theta = start
     for _ in range(CLIMBS):
         before, theta = theta, _climb(data, weights, theta)
@@ -83,8 +99,9 @@ def fit(data: Data, start: Array = PRIOR_MEAN) -> Array:
     return theta
 
 
-def _climb(data: Data, weights: Array, start: Array) -> Array:
+def _climb(data: Data, weights: Weights, start: Array) -> Array:
     values = standardized(data.values)[0]
+    own = data.same / weights.points[data.site]
 
     def loss(theta: Array) -> tuple[float, Array]:
         parts = np.exp(theta)
@@ -94,9 +111,9 @@ def _climb(data: Data, weights: Array, start: Array) -> Array:
         derivatives = [
             stretch[pick],
             smooth[pick],
-            parts[OWN] * data.same,
+            parts[OWN] * own,
             parts[TIME] * data.near,
-            np.diag(parts[NOISE] / weights),
+            np.diag(parts[NOISE] / weights.runs),
         ]
         covariance = sum(derivatives[SMOOTH:], np.zeros_like(data.same))
         covariance[np.diag_indices_from(covariance)] += JITTER
@@ -121,25 +138,32 @@ def standardized(values: Array) -> tuple[Array, float, float]:
     return (values - centre) / scale, float(centre), scale
 
 
-def reweighted(data: Data, theta: Array, weights: Array) -> Array:
+def reweighted(data: Data, theta: Array, weights: Weights) -> Weights:
     """One round of expectation-maximization: w = (nu + 1) / (nu + E[e^2] / variance) for Student-t noise, with the
-    variance of the side on which e lies. The two sides' deviations are as the cube roots of their sums of squares, as
-    in the greatest likelihood of a two-piece normal distribution (John 1982)."""
-    noise = math.exp(theta[NOISE])
-    covariance = _covariance(data, theta)
-    total = covariance + np.diag(noise / weights + JITTER)
-    factor = cho_factor(total, lower=True)
+    variance of the side on which e lies; for own deviations of points with several runs likewise, both sides alike. The
+    two sides' deviations are as the cube roots of their sums of squares, as in the greatest likelihood of a two-piece
+    normal distribution (John 1982)."""
+    noise, own = math.exp(theta[NOISE]), math.exp(theta[OWN])
+    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N). So is u's, with its own
+    part = noise / weights.runs
+    factor = cho_factor(_covariance(data, theta, weights) + np.diag(part + JITTER), lower=True)
+    inverse = cho_solve(factor, np.eye(len(part)))
     alpha = cho_solve(factor, standardized(data.values)[0])
-    # e = N K^-1 y with N the noise's covariance; its posterior variance is diag(N - N K^-1 N)
-    part = noise / weights
     error = part * alpha
-    variance = part - part**2 * np.diag(cho_solve(factor, np.eye(len(part))))
+    variance = part - part**2 * np.diag(inverse)
     size = error**2 + np.maximum(variance, 0)
+    of = np.equal.outer(np.arange(len(data.sites)), data.site).astype(np.float64)
+    wide = own / weights.points
+    spread = wide - wide**2 * ((of @ inverse) * of).sum(axis=1)
+    deviation = (wide * (of @ alpha)) ** 2 + np.maximum(spread, 0)
     slow = error > 0
     above, below = (error[slow] ** 2).sum() + noise, (error[~slow] ** 2).sum() + noise
     skew = float(np.clip((above / below) ** (1 / 3), 1 / SKEW, SKEW))
     side = np.where(slow, 1 / skew, skew)
-    return np.asarray(side * (TAILS + 1) / (TAILS + side * size / noise))
+    return Weights(
+        np.asarray(side * (TAILS + 1) / (TAILS + side * size / noise)),
+        np.where(of.sum(axis=1) > 1, (OWN_TAILS + 1) / (OWN_TAILS + deviation / own), 1.0),
+    )
 
 
 def _smooth(data: Data, parts: Array) -> Array:
@@ -147,10 +171,15 @@ def _smooth(data: Data, parts: Array) -> Array:
     return np.asarray(parts[SMOOTH] * np.exp(-data.squares / (2 * parts[LENGTH] ** 2)))
 
 
-def _covariance(data: Data, theta: Array) -> Array:
+def _covariance(data: Data, theta: Array, weights: Weights) -> Array:
     parts = np.exp(theta)
-    smooth = _smooth(data, parts)
-    return np.asarray(smooth[np.ix_(data.site, data.site)] + parts[OWN] * data.same + parts[TIME] * data.near)
+    points = _of_points(data, parts, weights)
+    return np.asarray(points[np.ix_(data.site, data.site)] + parts[TIME] * data.near)
+
+
+def _of_points(data: Data, parts: Array, weights: Weights) -> Array:
+    """Covariance of f + u at the points that were measured."""
+    return np.asarray(_smooth(data, parts) + np.diag(parts[OWN] / weights.points))
 
 
 @dataclass(frozen=True)
@@ -182,13 +211,13 @@ class Posterior:
 
 def posterior(data: Data, theta: Array) -> Posterior:
     """At the measured points, in order."""
-    weights = np.ones(len(data.values))
+    weights = Weights.even(data)
     for _ in range(ROUNDS):
         weights = reweighted(data, theta, weights)
     parts = np.exp(theta)
-    prior = _smooth(data, parts) + parts[OWN] * np.eye(len(data.sites))
+    prior = _of_points(data, parts, weights)
     cross = prior[:, data.site]
-    factor = cho_factor(_covariance(data, theta) + np.diag(parts[NOISE] / weights + JITTER), lower=True)
+    factor = cho_factor(_covariance(data, theta, weights) + np.diag(parts[NOISE] / weights.runs + JITTER), lower=True)
     values, centre, scale = standardized(data.values)
     alpha = cho_solve(factor, values)
     mean = cross @ alpha
@@ -214,12 +243,21 @@ def exact(data: Data) -> Posterior:
     return Posterior(first, np.zeros((len(first), len(first))), 0.0, np.zeros(len(data.values)))
 
 
+def _not_negative(estimate: float, error: float) -> float:
+    """The mean of a quantity that is 0 or more, of which a normal estimate with this error is known."""
+    if not error:
+        return max(0.0, estimate)
+    z = estimate / error
+    return estimate + error * math.exp(-(z**2) / 2 - math.log(2 * math.pi) / 2 - float(log_ndtr(z)))
+
+
 def on_average(data: Data, found: Posterior) -> Posterior:
     """What the points' runs take on average, which is more than most of them take where some are hit by bursts.
 
     A run's excess is its `rest`; a point's mean excess is shrunk to that of all, by the analysis of variance of the
     points with several runs: with variances w within and b between points, by n b / (n b + w) for n runs. Its
-    uncertainty, b w / (n b + w), is added to the point's own.
+    uncertainty, b w / (n b + w), is added to the point's own. Few runs often estimate b as 0 or less, and then no
+    point would be hit by bursts more than another: b is the mean of what it may be (`_not_negative`).
     """
     runs = np.bincount(data.site, minlength=len(data.sites))
     excess = np.minimum(np.expm1(found.rest), MOST_EXCESS) if data.logarithms else found.rest
@@ -233,7 +271,8 @@ def on_average(data: Data, found: Posterior) -> Posterior:
     within = float(((excess - means[data.site])[counted] ** 2).sum()) / (total - groups)
     among = float((runs * (means - mean) ** 2)[several].sum()) / (groups - 1)
     size = (total - float((runs[several] ** 2).sum()) / total) / (groups - 1)
-    between = max(0.0, (among - within) / size)
+    error = within / size * math.sqrt(2 / (groups - 1) + 2 / (total - groups))  # of the estimate, where there is none
+    between = _not_negative((among - within) / size, error)
     if not between:
         return found
     factor = between / (runs * between + within)

@@ -69,6 +69,15 @@ def waiting(pending: Iterable[Parametrization], space: Space) -> Mapping[Key, in
     return counts
 
 
+def unconfirmed(known: Iterable[Observation], running: Mapping[Key, int], space: Space) -> Observation | None:
+    """The point with the best raw mean, where that is of one run: it is run again before it is given up."""
+    able = [observation for observation in known if sound(observation)]
+    if not able:
+        return None
+    best = min(able, key=lambda observation: statistics.fmean(observation.values))
+    return best if len(best.values) + running.get(space.key(best.point), 0) < 2 else None
+
+
 def contenders(known: Iterable[Observation]) -> list[Observation]:
     """The points of which one may be the winner: sound ones with two samples; where none has two, those with one."""
     able = [observation for observation in known if sound(observation)]

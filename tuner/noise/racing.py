@@ -19,7 +19,7 @@ from reprise.tuner.model.algebra import one_thread
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.noise import noise_model
 from reprise.tuner.noise.noise_model import Array, Data, Posterior
-from reprise.tuner.noise.noise_policy import Evaluation, contenders, observed, sound, waiting, winner
+from reprise.tuner.noise.noise_policy import Evaluation, contenders, observed, sound, unconfirmed, waiting, winner
 from reprise.tuner.noise.racing_settings import RacingSettings
 from reprise.tuner.search.encoding import encode
 from reprise.tuner.search.search_method import Key
@@ -55,6 +55,8 @@ class Racing:
         if len(measured) < FEWEST or not able.any():
             return None
         running = waiting(pending, self._space)
+        if (raw := unconfirmed(points, running, self._space)) is not None:
+            return raw.point
         posterior = self._posterior(history, list(measured), 0 if stopped is not None else math.ceil(share - left))
         for index, key in enumerate(measured):
             for _ in range(running.get(key, 0)):
@@ -70,9 +72,10 @@ class Racing:
         return points[leader if reach[leader] >= reach[rival] else rival].point
 
     def winner(self, history: Sequence[Evaluation]) -> Parametrization | None:
-        """The lowest posterior mean among the points with two samples; of few points, the lowest mean."""
+        """The lowest posterior mean among the points with two samples; of few points, and where none was run again, the
+        lowest mean: nothing then says that it is not what it seems."""
         measured = {key: point for key, point in observed(history, self._space).items() if point.values}
-        if len(measured) < FEWEST:
+        if len(measured) < FEWEST or all(len(point.values) < 2 for point in measured.values()):
             return winner(history, self._space)
         able = {self._space.key(point.point) for point in contenders(measured.values())}
         means = self._posterior(history, list(measured)).mean

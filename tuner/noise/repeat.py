@@ -12,7 +12,7 @@ from pydantic import Field
 from reprise.config import Section
 from reprise.tuner.model.space import Parametrization, Space
 from reprise.tuner.model.statistics import measurement
-from reprise.tuner.noise.noise_policy import Evaluation, observed, sound, waiting, winner
+from reprise.tuner.noise.noise_policy import Evaluation, observed, sound, unconfirmed, waiting, winner
 from reprise.tuner.search.search_method import Observation
 
 
@@ -37,7 +37,8 @@ class Never:
 
 class PerPoint(ABC):
     """Repeats the points that the search chose, not those of the initial design (Robert 2021, chapter 5), each until
-    it is `_enough`, the oldest first. One that failed or was stopped is not repeated."""
+    it is `_enough`, the oldest first. Once the search has ended, the point with the best raw mean is run again too,
+    whoever chose it. One that failed or was stopped is not repeated."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -51,7 +52,10 @@ class PerPoint(ABC):
     ) -> Parametrization | None:
         running = waiting(pending, self._space)
         initial = {self._space.key(one.point) for one in history if one.initial}
-        for key, point in observed(history, self._space).items():
+        known = observed(history, self._space)
+        if stopped is not None and (raw := unconfirmed(known.values(), running, self._space)) is not None:
+            return raw.point
+        for key, point in known.items():
             if key not in initial and sound(point) and not self._enough(point, running.get(key, 0)):
                 return point.point
         return None

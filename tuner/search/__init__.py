@@ -12,7 +12,16 @@ import numpy as np
 from reprise.config import Section
 from reprise.tuner.model import method_settings as of_methods
 from reprise.tuner.model.space import Parametrization, Space
-from reprise.tuner.search import annealing, gaussian_process, genetic, grid_points, plain_search, shared_process, tpe
+from reprise.tuner.search import (
+    annealing,
+    gaussian_process,
+    genetic,
+    grid_points,
+    plain_search,
+    screening,
+    shared_process,
+    tpe,
+)
 from reprise.tuner.search.initial_design import DESIGNS
 from reprise.tuner.search.search_method import Search
 
@@ -34,6 +43,7 @@ METHODS: Mapping[str, Method] = {
     "tpe": Method(tpe.ParzenSearch, tpe.Settings),
     "genetic": Method(genetic.GeneticSearch, genetic.Settings),
     "annealing": Method(annealing.AnnealingSearch, annealing.Settings),
+    "screening": Method(lambda space, seed, opening, _: screening.ScreeningSearch(space, seed, opening), learns=False),
     "random": Method(lambda space, seed, opening, _: plain_search.random(space, seed, opening), learns=False),
     "exhaustive": Method(lambda space, seed, opening, _: plain_search.exhaustive(space, seed, opening), learns=False),
 }

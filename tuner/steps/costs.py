@@ -9,7 +9,33 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from reprise.database.entities import TrialRole
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.model.component import Problem
 from reprise.tuner.model.trial_rows import FINAL, Rows, node_seconds
+from reprise.tuner.search import grid_points
+
+
+def least_searched(definition: Definition, problem: Problem) -> int:
+    """Count the trials below which a search is a guess: its initial design, or all points but the default."""
+    fewest = min(definition.search.initial, definition.search.budget)
+    if grid_points.is_listed(problem.space):
+        fewest = min(fewest, max(1, len(problem.space.points) - 1))
+    return fewest
+
+
+def least_trials(definition: Definition, problem: Problem) -> int:
+    """Count the trials that a problem needs: the default's runs, the shortest search and the final pairs."""
+    repetitions = definition.repetitions
+    pairs = repetitions.final_pairs + repetitions.confirm_pairs
+    return repetitions.default_runs + least_searched(definition, problem) + 2 * pairs
+
+
+def in_node_hours(node_s: float) -> str:
+    """Node-seconds over 0 as node-hours of two digits, rounded up so that they are enough."""
+    hours = node_s / 3600
+    step = 10.0 ** (math.floor(math.log10(hours)) - 1)
+    rounded = math.ceil(hours / step - 1e-9) * step
+    return f"{rounded:.2g}" if rounded < 10 else f"{rounded:.0f}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +68,11 @@ class Costs:
             return budget
         left = math.floor((self.allowance - self._searched) / cost) - self._reserved
         return min(budget, begun + max(left, 0))
+
+    def least(self, default_runs: int, searched: int) -> float:
+        """Node-seconds that pay for so many runs of the default and trials of the search, and for the final pairs."""
+        cost = self._of_one or 0.0
+        return max(self._searched, default_runs * cost) + (searched + self._reserved) * cost
 
     @cached_property
     def _of_one(self) -> float | None:

@@ -2,6 +2,9 @@
 """The end of a campaign: default and winner in turn, in random order within each pair, and what comes of that.
 
 The best of many points that were run once was lucky as well: where the pairs refute it, the runner-up is compared.
+A session may favour one setting in all its pairs, by the nodes it got or what else ran: a winner that seems better is
+compared once more in a second session, where the definition has one. If all trials are steps of one job, the winner has
+to be better beyond noise in the first session already. If each is a job of its own, the pairs of both count together.
 """
 
 from __future__ import annotations
@@ -14,23 +17,28 @@ import numpy as np
 from reprise.database.entities import TrialRole, TrialState
 from reprise.tuner.model.component import Comparison
 from reprise.tuner.model.space import Parametrization
-from reprise.tuner.model.statistics import measurement, paired_gain
+from reprise.tuner.model.statistics import DRIFT, gain_of_jobs, gain_of_sessions, measurement, paired_gain
+from reprise.tuner.model.trial_rows import FINAL
 from reprise.tuner.steps.costs import Costs
 from reprise.tuner.steps.problem_evidence import Evidence
-from reprise.tuner.steps.step import Done, ProblemResult, Start, Step
+from reprise.tuner.steps.step import Done, Later, ProblemResult, Start, Step
 
 FEWEST = 2  # pairs that say anything
 FAILED = "the best parametrization failed when it was run again"
 TOO_FEW = "too few of the final runs succeeded"
 NO_ROOM = "the node-hours left no room for a comparison"
+SECOND = "in the second session"
+UNCONFIRMED = "the second session did not confirm it"
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """`values`: of the default and of the point, of pairs in which both have one. `note`: why they say nothing."""
+    """`values`: of the default and of the point, of pairs in which both have one. `note`: why they say nothing.
+    `cut`: the node-hours did not pay for all that were wanted."""
 
     values: Sequence[tuple[float, float]]
     note: str = ""
+    cut: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -45,11 +53,18 @@ class Pairs:
         """Whether the point does not even seem to be better."""
         return not self.note and paired_gain(*zip(*self.values, strict=True))[0] <= 0
 
+    def is_good(self, own_jobs: bool) -> bool:
+        """Whether the point is better beyond noise; with `own_jobs`, by more than one time favours it over another."""
+        if self.note:
+            return False
+        gain, low, _ = paired_gain(*zip(*self.values, strict=True))
+        return low > 0 or (own_jobs and gain > DRIFT)
+
 
 @dataclass(frozen=True)
 class Comparing:
     """`winner`: of the search; None: no point beat the default. `runner_up`: tells which point would be the winner
-    without it. `stopped`: why the search ended.
+    without it. `stopped`: why the search ended. `session`: the present one, 1 or 2.
 
     Where it is open, the winner is looked at once more, with all pairs; where it is refuted, the runner-up has the
     pairs that are left. With two looks at 2.5 % each, of points that are no better at most 5 % are taken for better.
@@ -61,6 +76,7 @@ class Comparing:
     winner: Parametrization | None
     runner_up: Callable[[], Parametrization | None]
     stopped: str
+    session: int = 1
 
     def step(self) -> Step:
         """The next run of a pair where none is under way; in the end the problem's result."""
@@ -68,16 +84,39 @@ class Comparing:
             return self._done(None, "no parametrization beat the default")
         repetitions = self.evidence.definition.repetitions
         first, most = repetitions.final_pairs, repetitions.final_pairs + repetitions.more_pairs
-        point, found = self.winner, self._pairs(self.winner, range(first))
+        point, found, end = self.winner, self._pairs(self.winner, range(first)), first
         if isinstance(found, Pairs) and found.is_open:
-            found = self._pairs(point, range(most))
+            found, end = self._pairs(point, range(most)), most
         elif isinstance(found, Pairs) and found.is_refuted and most - first >= FEWEST and (other := self.runner_up()):
             of_other = self._pairs(other, range(first, most))
             if isinstance(of_other, Start) or not of_other.note:
-                point, found = other, of_other
+                point, found, end = other, of_other, most
         if isinstance(found, Start):
             return found
-        return self._done(None if found.note else self._of(found.values, point), found.note)
+        if repetitions.confirm_pairs and found.is_good(self._own_jobs):
+            return self._confirmed(point, found, range(end, end + repetitions.confirm_pairs))
+        return self._done(None if found.note else self._of([found.values], point), found.note)
+
+    def _confirmed(self, point: Parametrization, before: Pairs, numbers: range) -> Step:
+        """The second session's next run, or what comes of both."""
+        if before.cut:
+            return self._done(None, f"{NO_ROOM} {SECOND}")
+        if self.session == 1:
+            rows = self.evidence.rows
+            final = [row for row in (*rows.ended, *rows.pending) if row.role in FINAL]
+            return Later(begun=len(final) > 2 * numbers.start)
+        found = self._pairs(point, numbers)
+        if isinstance(found, Start):
+            return found
+        if found.note:
+            return self._done(None, f"{found.note} {SECOND}")
+        comparison = self._of([before.values, found.values], point)
+        return self._done(comparison, "" if comparison.gain_low > 0 else UNCONFIRMED)
+
+    @property
+    def _own_jobs(self) -> bool:
+        """Whether each run is a job of its own; else a session's runs share one, with its nodes and its start."""
+        return self.evidence.definition.executor.kind != "allocation"
 
     def _pairs(self, point: Parametrization, numbers: range) -> Pairs | Start:
         """The pairs of these numbers, as far as they can be paid for, or the next run that they need."""
@@ -88,7 +127,7 @@ class Comparing:
         for number in numbers:
             missing = [role for role, of in zip(points, ended, strict=True) if len(of) <= number]
             if len(missing) == 2 and not self.costs.allow_a_pair():
-                return Pairs(values, NO_ROOM if len(values) < FEWEST else "")
+                return Pairs(values, NO_ROOM if len(values) < FEWEST else "", cut=True)
             if missing:
                 role = missing[0] if orders[number] >= 0.5 else missing[-1]
                 return Start(role, points[role])
@@ -99,11 +138,13 @@ class Comparing:
                 values.append((before, after))
         return Pairs(values, TOO_FEW if len(values) < FEWEST else "")
 
-    def _of(self, pairs: Sequence[tuple[float, float]], winner: Parametrization) -> Comparison:
-        defaults, tuned = zip(*pairs, strict=True)
+    def _of(self, sessions: Sequence[Sequence[tuple[float, float]]], winner: Parametrization) -> Comparison:
+        apart = [tuple(zip(*pairs, strict=True)) for pairs in sessions]
         unit = self.evidence.default.unit
-        means = measurement(defaults, unit), measurement(tuned, unit)
-        return Comparison(self.evidence.problem.key, winner, *means, *paired_gain(defaults, tuned))
+        default, tuned = (measurement([value for one in apart for value in one[side]], unit) for side in (0, 1))
+        estimate = gain_of_jobs if self._own_jobs else gain_of_sessions
+        gain = estimate([(defaults, of_winner) for defaults, of_winner in apart])
+        return Comparison(self.evidence.problem.key, winner, default, tuned, *gain)
 
     def _done(self, comparison: Comparison | None, note: str) -> Done:
         ended = self.evidence.rows.ended

@@ -16,12 +16,13 @@ from reprise.tuner import noise
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.model.component import Problem
 from reprise.tuner.model.trial_rows import Rows
-from reprise.tuner.steps.costs import Costs
+from reprise.tuner.steps import default_runs
+from reprise.tuner.steps.costs import Costs, least_searched
 from reprise.tuner.steps.final_comparison import Comparing
 from reprise.tuner.steps.problem_evidence import Evidence
 from reprise.tuner.steps.problem_family import Kin
 from reprise.tuner.steps.search_steps import Searching, Stops
-from reprise.tuner.steps.step import Failed, Start, Step, Wait
+from reprise.tuner.steps.step import Done, Failed, ProblemResult, Scarce, Start, Step, Wait
 
 FAILURES_IN_A_ROW = 10
 
@@ -37,16 +38,23 @@ class Solver:
         self._resampling = noise.build(section.policy, problem.space, budget, self._seed, **section.settings)
         self._stops = Stops()
 
-    def next_step(self, trials: Sequence[Trial], allowance: float | None = None, kin: Sequence[Kin] = ()) -> Step:
-        """The next step after the problem's trials so far; `allowance`: node-seconds that it may take in all."""
+    def next_step(
+        self, trials: Sequence[Trial], allowance: float | None = None, kin: Sequence[Kin] = (), session: int = 1
+    ) -> Step:
+        """The next step after the problem's trials so far; `allowance`: node-seconds that it may take in all. In
+        session 1, a winner that needs a second one has to wait for it: `Later`."""
         rows = Rows(trials)
         if step := _machine_is_bad(self._problem, rows):
             return step
         repetitions = self._definition.repetitions
-        costs = Costs(rows, allowance, repetitions.final_pairs)
+        costs = Costs(rows, allowance, repetitions.final_pairs + repetitions.confirm_pairs)
         if step := _default(self._problem, rows, repetitions.default_runs, costs):
             return step
         evidence = Evidence(self._definition, self._problem, rows)
+        if why := default_runs.given_up(rows.of(TrialRole.DEFAULT), repetitions.default_runs):
+            return Done(_without_search(evidence, why))
+        if step := _scarce(evidence, costs):
+            return step
         search = Searching(evidence, costs, self._resampling, self._stops, self._seed, kin)
         if step := search.step():
             return step
@@ -54,7 +62,7 @@ class Solver:
             return Wait()
         winner = search.winner()
         return Comparing(
-            evidence, costs, self._seed, winner, lambda: search.winner(without=winner), search.why_stopped()
+            evidence, costs, self._seed, winner, lambda: search.winner(without=winner), search.why_stopped(), session
         ).step()
 
 
@@ -83,9 +91,29 @@ def _machine_is_bad(problem: Problem, rows: Rows) -> Step | None:
 
 def _default(problem: Problem, rows: Rows, wanted: int, costs: Costs) -> Step | None:
     """The next run of the default before the search; None where it was run often enough, or as often as can be paid."""
-    ended = len(rows.of(TrialRole.DEFAULT))
-    if ended >= wanted:
+    ended = rows.of(TrialRole.DEFAULT)
+    in_all = default_runs.needed(ended, wanted)
+    if len(ended) >= in_all:
         return None
-    if ended + len(rows.waiting(TrialRole.DEFAULT)) < wanted and costs.allow_a_trial():
+    if len(ended) + len(rows.waiting(TrialRole.DEFAULT)) < in_all and costs.allow_a_trial():
         return Start(TrialRole.DEFAULT, problem.default)
     return Wait() if rows.pending else None
+
+
+def _scarce(evidence: Evidence, costs: Costs) -> Step | None:
+    """Before a search begins: whether the node-hours pay for enough of it; None where they do."""
+    if any(row.role is not TrialRole.DEFAULT for row in evidence.rows.rows):
+        return None
+    definition = evidence.definition
+    wanted, room = least_searched(definition, evidence.problem), costs.trials_of_the_search(definition.search.budget, 0)
+    if room >= wanted:
+        return None
+    words = f"its share of the node-hours pays for {room} of the {wanted} trials that a search needs"
+    least = costs.least(definition.repetitions.default_runs, wanted)
+    return Scarce(room, wanted, least, _without_search(evidence, words))
+
+
+def _without_search(evidence: Evidence, note: str) -> ProblemResult:
+    ended = evidence.rows.ended
+    failed = sum(row.value is None for row in ended)
+    return ProblemResult(evidence.problem.key, evidence.default, "", len(ended), failed, note=note)

@@ -15,6 +15,7 @@ from reprise.tuner.model.space import Parametrization
 from reprise.tuner.model.statistics import measurement
 from reprise.tuner.model.trial_rows import Rows, measured
 from reprise.tuner.noise import Evaluation
+from reprise.tuner.steps import default_runs
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Evidence:
     @cached_property
     def defaults(self) -> Sequence[Trial]:
         """The default's runs before the search that have a value."""
-        runs = self.rows.of(TrialRole.DEFAULT)[: self.definition.repetitions.default_runs]
+        runs = default_runs.chosen(self.rows.of(TrialRole.DEFAULT), self.definition.repetitions.default_runs)
         return [row for row in runs if row.value is not None]
 
     @cached_property

@@ -53,6 +53,8 @@ class Searching:
         point = self.resampling.again(evidence.history, evidence.pending, at, in_all)
         if point is None and at is None:
             point = self._ask()
+            if point is None and not waiting:  # every point was tried: what is left of the budget is the leaders'
+                point = self.resampling.again(evidence.history, (), self._tried(), in_all)
         if point is None:
             return Wait() if waiting else None
         return Start(TrialRole.SEARCH, point, self._limit_s(point))
@@ -90,6 +92,12 @@ class Searching:
             why = evidence.definition.search.reached(progress)
             stops.at, stops.why = (number, why) if why else (None, "")
         return stops.at, stops.why
+
+    def _tried(self) -> int:
+        """After how many trials the last new point had come to its end."""
+        key = self.evidence.problem.space.key
+        first = {key(one.point): number for number, one in reversed(list(enumerate(self.evidence.history, 1)))}
+        return max(first.values(), default=0)
 
     def _seconds(self, number: int) -> float:
         """From the begin of the search's first trial to the end of the `number`-th that ended."""

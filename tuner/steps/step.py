@@ -46,6 +46,13 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Later:
+    """The winner is to be compared in a second session. `begun`: some of its trials were begun, by an earlier run."""
+
+    begun: bool
+
+
+@dataclass(frozen=True)
 class Done:
     result: ProblemResult
 
@@ -58,4 +65,17 @@ class Failed:
     trial: Trial
 
 
-Step = Start | Wait | Done | Failed
+@dataclass(frozen=True)
+class Scarce:
+    """The problem's share of the node-hours pays for `room` trials of the search, and fewer than `wanted` are a guess.
+
+    `least`: node-seconds that the problem needs. `otherwise`: its result if it is left out.
+    """
+
+    room: int
+    wanted: int
+    least: float
+    otherwise: ProblemResult
+
+
+Step = Start | Wait | Later | Done | Failed | Scarce

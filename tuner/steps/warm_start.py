@@ -90,8 +90,11 @@ def choose(
 
 
 def opened(problems: Sequence[Problem], spec: Json) -> list[Problem]:
-    """The problems with the points that their searches start from, as a campaign's `spec` has them."""
+    """The problems with the points that their searches start from, as a campaign's `spec` has them; where it has none,
+    they stay as they are."""
     sources = spec.get("warm_start", [])
+    if not sources:
+        return list(problems)
     return [
         dataclasses.replace(
             problem, first=[one["points"][problem.key] for one in sources if problem.key in one["points"]]

@@ -14,6 +14,7 @@ from bench.emulators.interference import Interference
 from bench.tuner import __main__ as tuner
 from bench.tuner import play
 from bench.tuner.games import ARENAS, FAR, Arena, distance_under_noise, evaluations_until_near
+from bench.tuner.needles import found
 from bench.tuner.own_methods import POLICIES, SEARCHES
 from bench.tuner.peers import PEERS
 from bench.tuner.play import PACKAGE, Memory, Task, digest_of, environment
@@ -94,17 +95,32 @@ def results() -> Mapping[Task, list[float]]:
 
 
 def test_the_summary_has_the_median_over_all_games_and_the_mean_distance() -> None:
-    found = tuner.summary(results())
-    assert found["evals_to_5pct"] == {"ours": 35.0, "theirs": FAR}
-    assert found["evals_to_5pct_by_landscape"] == {"one": {"ours": 2, "theirs": FAR}, "two": {"ours": 50}}
-    assert found["not_reached"] == {"ours": 0.1667, "theirs": 1.0}
-    assert found["noise_distance"] == {"racing": 0.75}
+    summary = tuner.summary(results())
+    assert summary["evals_to_5pct"] == {"ours": 35.0, "theirs": FAR}
+    assert summary["evals_to_5pct_by_landscape"] == {"one": {"ours": 2, "theirs": FAR}, "two": {"ours": 50}}
+    assert summary["not_reached"] == {"ours": 0.1667, "theirs": 1.0}
+    assert summary["noise_distance"] == {"racing": 0.75}
 
 
 def test_the_page_has_every_method_and_landscape() -> None:
-    page = render({**tuner.summary(results()), "seeds": 3, "landscapes": ["one", "two"], "ask_ms": 20.5})
+    page = render(
+        {
+            **tuner.summary(results()),
+            "seeds": 3,
+            "landscapes": ["one", "two"],
+            "ask_ms": 20.5,
+            "needle_found": {"racing": 0.99},
+        }
+    )
     assert "| theirs | 101 | 1.0 | 101 |  |" in page
+    assert "| racing | 0.99 |" in page
     assert "| racing | 0.75 | 1.5 | 0.0 |" in page and "20.5 ms" in page
+
+
+@pytest.mark.parametrize("gain", [0.1, *(pytest.param(gain, marks=pytest.mark.slow) for gain in (0.5, 0.9))])
+@pytest.mark.parametrize("width", [1, 3, 10])
+def test_racing_and_static_name_a_needle_of_any_width(width: int, gain: float) -> None:
+    assert all(found(policy, width, gain, seed) for policy in ("racing", "static") for seed in range(2))
 
 
 def test_the_question_that_is_timed_is_one_for_the_model() -> None:
@@ -127,8 +143,8 @@ def test_the_benchmark_ends_with_a_json_object(tmp_path: Path) -> None:
         [*command, "--page", str(tmp_path / "page.md")], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found["evals_to_5pct"]) == {"gp-ei", "random"}
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert set(last["evals_to_5pct"]) == {"gp-ei", "random"}
 
 
 def memory(key: str = "one") -> Memory:

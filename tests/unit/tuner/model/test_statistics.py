@@ -2,13 +2,16 @@
 """Means and gains with their bounds."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import wilcoxon
 
-from reprise.tuner.model.statistics import measurement, paired_gain
+from reprise.tuner.model import statistics
+from reprise.tuner.model.statistics import DRIFT, gain_of_jobs, gain_of_sessions, measurement, paired_gain
 
 positive = st.floats(1e-6, 1e3)
 
@@ -59,3 +62,64 @@ def test_the_lower_bound_is_wrong_about_one_time_in_forty() -> None:
     samples = rng.lognormal(sigma=0.2, size=(3000, 2, 5))
     over = sum(paired_gain(list(defaults), list(tuned))[1] > 0 for defaults, tuned in samples)
     assert 0.017 < over / 3000 < 0.033
+
+
+def test_few_pairs_have_students_bounds_alone() -> None:
+    ratios = [0.1, 0.2, 0.3, 0.2, 0.1]
+    gain, low, high = paired_gain([1.0] * 5, [math.exp(-ratio) for ratio in ratios])
+    mean = measurement(ratios, "")
+    assert (gain, low, high) == pytest.approx([1 - math.exp(-one) for one in (mean.mean, mean.low, mean.high)])
+
+
+def test_one_of_six_pairs_against_leaves_it_open() -> None:
+    """Student's bounds alone would be at 3 %: five pairs that agree well do not make up for a sixth."""
+    ratios = [0.3, 0.3, 0.3, 0.3, 0.3, -0.01]
+    assert measurement(ratios, "").low > 0.03
+    assert paired_gain([1.0] * 6, [math.exp(-ratio) for ratio in ratios])[1] < 0
+
+
+@pytest.mark.parametrize("pairs", [6, 7, 10, 16])
+def test_signed_ranks_bounds_are_those_of_scipy_s_test(pairs: int) -> None:
+    """A shift is within the bounds where the exact test of it is not below 5 %, and beyond them where it is."""
+    ratios = np.random.default_rng(pairs).standard_t(3, pairs)
+    low, high = statistics._ranked(list(ratios))
+    for bound, outwards in ((low, -1e-6), (high, 1e-6)):
+        assert wilcoxon(ratios - bound + outwards, method="exact").pvalue > 0.05
+        assert wilcoxon(ratios - bound - outwards, method="exact").pvalue <= 0.05
+
+
+@pytest.mark.parametrize("estimate", [gain_of_sessions, gain_of_jobs])
+def test_one_session_is_its_pairs(estimate: Callable[..., statistics.Gain]) -> None:
+    pairs = [2.0, 2.2, 2.1], [1.0, 1.1, 1.2]
+    assert estimate([pairs]) == paired_gain(*pairs)
+
+
+def test_sessions_of_separate_jobs_are_pooled() -> None:
+    """Four and three pairs that agree show what neither shows alone."""
+    first = [7.5, 7.1, 6.8, 7.4], [6.2, 6.4, 5.8, 6.1]
+    second = [7.3, 6.9, 7.6], [6.0, 6.3, 6.1]
+    gain, low, high = gain_of_jobs([first, second])
+    assert gain == pytest.approx(paired_gain(first[0] + second[0], first[1] + second[1])[0])
+    assert 0.05 < low < gain < high < 0.25
+    assert gain_of_sessions([first, second])[1] < low
+
+
+def test_runs_without_noise_still_know_nothing_of_another_time() -> None:
+    pairs = [2.0] * 3, [1.0] * 3
+    gain, low, high = gain_of_jobs([pairs, pairs])
+    wide = 1.96 * DRIFT / math.sqrt(2)
+    assert gain == pytest.approx(0.5)
+    assert (1 - high, 1 - low) == pytest.approx((0.5 * math.exp(-wide), 0.5 * math.exp(wide)), rel=1e-4)
+
+
+def test_separate_jobs_widen_their_bounds_by_how_far_the_sessions_are_apart() -> None:
+    alike, other = ([1.0] * 3, [0.5] * 3), ([1.0] * 3, [0.6] * 3)
+    near, far = (gain_of_jobs([alike, one]) for one in (alike, other))
+    assert far[2] - far[1] > near[2] - near[1] + 0.2
+
+
+def test_two_sessions_have_the_bounds_of_both_and_more_the_less_they_agree() -> None:
+    first, second = ([1.0, 1.0], [0.5, 0.5]), ([1.0, 1.0], [0.8, 0.8])
+    gain, low, high = gain_of_sessions([first, second])
+    assert 1 - gain == pytest.approx(math.sqrt(0.5 * 0.8))
+    assert (1 - high, 1 - low) == pytest.approx((0.5 * 0.5 / 0.8, 0.8 * 0.8 / 0.5))

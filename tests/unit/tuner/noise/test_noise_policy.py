@@ -187,3 +187,12 @@ def test_the_thesis_filter_gives_a_point_a_tenth_of_the_budget(budget: int, most
     values = [1.0, 60.0] * 8
     assert statistics.median(values) < 50
     assert thesis(*values[: most - 1], budget=budget) and not thesis(*values[:most], budget=budget)
+
+
+@pytest.mark.parametrize("policy", ["static", "sedr", "racing"])
+def test_the_best_raw_mean_is_run_again_before_it_is_given_up(policy: str) -> None:
+    """Of the initial design too, to which only one policy gives other repetitions."""
+    history = [Evaluation(p, truth(p) if n else 5.0, initial=n < INITIAL) for n, p in enumerate(SPACE.points)]
+    resampling = build(policy, SPACE, BUDGET, 1)
+    assert resampling.again(history, stopped=len(history)) == SPACE.points[0]
+    assert resampling.again(history, [SPACE.points[0]], len(history)) != SPACE.points[0]

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import truncnorm
 from threadpoolctl import threadpool_info
 
 from reprise.tuner.model.space import Parametrization
@@ -152,7 +153,8 @@ def test_other_processors_are_left_to_others(monkeypatch: pytest.MonkeyPatch) ->
         return fit(given)
 
     monkeypatch.setattr(noise_model, "fit", watched)
-    assert won(background(np.random.default_rng(1))) is not None
+    history = background(np.random.default_rng(1))
+    assert won([*history, history[0]]) is not None
     assert seen and set(seen) == {1}
 
 
@@ -168,16 +170,16 @@ def test_the_posterior_is_that_of_the_formulas() -> None:
     theta = np.log([1.5, 1.0, 0.3, 0.01, 0.05])
     parts = np.exp(theta)
     found = noise_model.posterior(given, theta)
-    weights = np.ones(3)
+    weights = noise_model.Weights.even(given)
     for _ in range(noise_model.ROUNDS):
         weights = noise_model.reweighted(given, theta, weights)
     sites = encode(SPACE, [at(0), at(3)])
-    prior = parts[SMOOTH] * np.exp(-noise_model.squares(sites, sites) / (2 * parts[LENGTH] ** 2)) + parts[OWN] * np.eye(
-        2
+    prior = parts[SMOOTH] * np.exp(-noise_model.squares(sites, sites) / (2 * parts[LENGTH] ** 2)) + np.diag(
+        parts[OWN] / weights.points
     )
     pick = prior[:, [0, 1, 0]]
     time = parts[TIME] * np.exp(-np.abs(np.subtract.outer(range(3), range(3))) / noise_model.MEMORY)
-    total = pick[[0, 1, 0]] + time + np.diag(parts[NOISE] / weights)
+    total = pick[[0, 1, 0]] + time + np.diag(parts[NOISE] / weights.runs)
     values, centre, scale = noise_model.standardized(given.values)
     assert found.mean == pytest.approx(pick @ np.linalg.solve(total, values) * scale + centre, abs=1e-6)
     covariance = (prior - pick @ np.linalg.solve(total, pick.T)) * scale**2
@@ -222,6 +224,20 @@ def test_a_mean_excess_is_shrunk_as_far_as_runs_leave_it_open() -> None:
     assert np.diag(after.covariance) == pytest.approx(np.full(3, factor * within / 3))
 
 
+@pytest.mark.parametrize("estimate", [-0.3, -0.02, 0.0, 0.01, 0.3])
+def test_a_variance_is_the_mean_of_what_it_may_be(estimate: float) -> None:
+    of_what_it_may_be = truncnorm(-estimate / 0.02, math.inf, loc=estimate, scale=0.02)
+    assert noise_model._not_negative(estimate, 0.02) == pytest.approx(of_what_it_may_be.mean(), rel=1e-3)
+
+
+def test_a_point_that_met_a_burst_is_behind_its_like_also_where_that_may_be_chance() -> None:
+    """Of points that most runs do not tell apart one had no burst: the variance between them is estimated below 0."""
+    rest = np.log([1.0, 1.0, 1.0, 1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5, 1.0])
+    given = data([at(0), at(3), at(5)], [0] * 4 + [1] * 4 + [2] * 4, [1.0] * 12)
+    after = noise_model.on_average(given, noise_model.Posterior(np.zeros(3), np.zeros((3, 3)), 0.1, rest))
+    assert after.mean[1] < after.mean[0] - 0.01 and after.mean[0] == pytest.approx(after.mean[2])
+
+
 def test_a_run_under_way_narrows_what_another_could_tell() -> None:
     covariance = np.array([[0.5, 0.2], [0.2, 0.4]])
     after = noise_model.Posterior(np.zeros(2), covariance, 0.3, np.zeros(0)).with_run(0)
@@ -229,3 +245,19 @@ def test_a_run_under_way_narrows_what_another_could_tell() -> None:
     expected = covariance - np.outer(joint[:2, 2], joint[2, :2]) / joint[2, 2]
     assert after.covariance == pytest.approx(expected)
     assert after.deviation == pytest.approx(np.sqrt(np.diag(expected)))
+
+
+def test_two_runs_that_agree_far_below_all_others_are_believed() -> None:
+    """All other points are alike, so that what sets this one apart is 70 times their deviation."""
+    rng = np.random.default_rng(6)
+    values = 20 * np.exp(rng.normal(0, 0.01, len(SPACE.points) + 1))
+    values[[7, -1]] = 10.1, 9.9
+    given = data(list(SPACE.points), [*range(len(SPACE.points)), 7], list(np.log(values)))
+    found = noise_model.posterior(given, noise_model.fit(given))
+    assert found.mean[7] == pytest.approx(math.log(10), abs=0.05)
+
+
+def test_where_no_point_was_run_again_the_best_run_wins() -> None:
+    """Six trials, of which one took little more than half of all others: a model of so few takes it for an outlier."""
+    times = (4.4, 4.5, 2.5, 4.3, 4.4, 4.6)
+    assert won([Evaluation(at(place), time) for place, time in enumerate(times)]) == at(2)

@@ -17,6 +17,17 @@ from tests.places import ROOT
 from tests.unit.search_spaces import bowl, grid, small
 
 
+def test_what_differs_from_the_default_by_no_more_than_its_runs_do_has_not_helped() -> None:
+    space = Space(tuple(Parameter(name, (0, 1)) for name in "abc"))
+    search = build("screening", space, 1, 3)
+    default: Parametrization = {"a": 0, "b": 0, "c": 0}
+    for value in (10.0, 10.4, 9.6):
+        search.tell(default, value)
+    for name, value in (("a", 9.3), ("b", 9.1), ("c", 8.0)):
+        search.tell({**default, name: 1}, value)
+    assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a is within the noise, though below each run of the default
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_settings_are_the_defaults(method: str) -> None:
     assert settings_of(method, {}) == METHODS[method].settings()

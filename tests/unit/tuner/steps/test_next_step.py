@@ -4,89 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from reprise.database.entities import Trial, TrialRole, TrialState
-from reprise.tuner.definition.campaign_definition import Definition
+from reprise.database.entities import TrialRole, TrialState
 from reprise.tuner.model.component import Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space
-from reprise.tuner.steps.next_step import Solver
-from reprise.tuner.steps.step import Done, Failed, Start, Step, Wait
-
-SPACE = Space((Parameter("size", tuple(range(8))), Parameter("kind", ("a", "b", "c"), "category")))
-PROBLEM = Problem("p", SPACE, {"size": 0, "kind": "a"})
-
-
-def definition(**changes: Any) -> Definition:
-    base: dict[str, Any] = {
-        "name": "n",
-        "component": "c",
-        "scope": "cluster",
-        "search": {"method": "genetic", "initial": 4, "budget": 9, "window": 0},
-        "noise": {"policy": "none"},
-        "repetitions": {"default_runs": 2, "final_pairs": 3},
-    }
-    return Definition.model_validate({**base, **changes})
-
-
-def seconds(point: Parametrization) -> float:
-    """3.3 s for the default, 1 s at the best point (6, c)."""
-    return 1.0 + 0.25 * abs(float(point["size"]) - 6) + 0.4 * "cba".index(str(point["kind"]))
-
-
-class Machine:
-    """Ends trials as it is told to; rows are as in the database."""
-
-    def __init__(self, given: Definition, value: Callable[[Parametrization], float | None] = seconds) -> None:
-        self.definition = given
-        self.value = value
-        self.rows: list[Trial] = []
-        self.allowance: float | None = None
-
-    def step(self) -> Step:
-        return Solver(self.definition, PROBLEM).next_step(self.rows, self.allowance)
-
-    def start(self) -> Trial:
-        step = self.step()
-        assert isinstance(step, Start), step
-        number = len(self.rows)
-        row = Trial(1, "p", number, step.role, step.point, TrialState.RUNNING, limit_s=step.limit_s, id=number + 1)
-        self.rows.append(row)
-        return row
-
-    def end(self, row: Trial, state: TrialState = TrialState.COMPLETE) -> None:
-        value = self.value(row.parametrization) if state is TrialState.COMPLETE else None
-        if state is TrialState.COMPLETE and value is None:
-            state = TrialState.FAILED
-        elapsed = value or 1.0
-        if row.limit_s and elapsed > row.limit_s:
-            state, value, elapsed = TrialState.PRUNED, row.limit_s, row.limit_s
-        last = max((one.ordinal or 0 for one in self.rows), default=0)
-        self.rows[row.number] = dataclasses.replace(
-            row, state=state, value=value, elapsed_s=elapsed, nodes=2, ordinal=last + 1
-        )
-
-    def open(self) -> list[Trial]:
-        return [row for row in self.rows if row.state is TrialState.RUNNING]
-
-    def to_the_end(self, parallel: int = 1, newest_first: bool = False) -> Done:
-        for _ in range(1000):
-            step = self.step() if len(self.open()) < parallel else Wait()
-            if isinstance(step, Start):
-                self.start()
-            elif isinstance(step, Wait):
-                self.end(self.open()[-1 if newest_first else 0])
-            else:
-                assert isinstance(step, Done), step
-                return step
-        raise AssertionError("the campaign has no end")
-
-
-def roles(machine: Machine) -> list[str]:
-    return [str(row.role) for row in machine.rows]
+from reprise.tuner.steps.costs import in_node_hours, least_searched, least_trials
+from reprise.tuner.steps.step import Done, Failed, Scarce, Start, Wait
+from tests.unit.tuner_machine import PROBLEM, SPACE, Machine, definition, roles, seconds
 
 
 def test_the_same_rows_are_the_same_next_step_at_any_point() -> None:
@@ -220,7 +146,7 @@ def test_repetitions_that_the_noise_policy_wants_are_trials_of_the_search() -> N
 
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_node_hours_end_the_search_with_room_for_the_comparison(parallel: int) -> None:
-    machine = Machine(definition(search={"method": "random", "budget": 20, "window": 0}))
+    machine = Machine(definition(search={"method": "random", "initial": 4, "budget": 20, "window": 0}))
     machine.allowance = 80.0  # node-seconds; the default takes 6.6
     result = machine.to_the_end(parallel).result
     assert result.stopped == "its share of the node-hours is spent" and result.comparison
@@ -240,12 +166,40 @@ def test_node_hours_that_end_the_search_leave_some_of_it_to_the_leaders() -> Non
     assert len(set(searched)) < len(searched)
 
 
-def test_node_hours_that_leave_no_room_for_a_comparison_are_said() -> None:
+@pytest.mark.parametrize(("allowance", "room"), [(6.0, 0), (50.0, 0), (60.0, 1), (66.1, 2), (79.0, 3)])
+def test_a_search_that_node_hours_would_end_within_its_design_does_not_begin(allowance: float, room: int) -> None:
     machine = Machine(definition())
-    machine.allowance = 50.0
-    result = machine.to_the_end().result
-    assert result.note == "no parametrization beat the default" and result.stopped.startswith("its share")
-    assert roles(machine) == ["default"]
+    machine.allowance = allowance  # node-seconds; the default takes 6.6, and the pairs six times that
+    while isinstance(step := machine.step(), Start):
+        machine.end(machine.start())
+    assert isinstance(step, Scarce) and (step.room, step.wanted) == (room, 4)
+    assert set(roles(machine)) == {"default"}
+    assert step.otherwise.note == f"its share of the node-hours pays for {room} of the 4 trials that a search needs"
+    assert step.least == pytest.approx((2 + 4 + 6) * 6.6)
+    machine.allowance = step.least + 0.01
+    machine.to_the_end()
+    assert roles(machine).count("search") >= 4
+
+
+def test_a_search_that_has_begun_goes_on_however_few_node_hours_are_left() -> None:
+    """A campaign of an earlier release may have begun so, and is resumed."""
+    machine = Machine(definition())
+    for _ in range(3):
+        machine.end(machine.start())
+    machine.allowance = 60.0
+    assert isinstance(machine.to_the_end().result.stopped, str) and "search" in roles(machine)
+
+
+def test_all_there_is_to_try_is_a_search() -> None:
+    few = Problem("p", Space((Parameter("kind", ("a", "b", "c"), "category"),)), {"kind": "a"})
+    assert (least_searched(definition(), PROBLEM), least_searched(definition(), few)) == (4, 2)
+    short = definition(search={"method": "random", "initial": 10, "budget": 3})
+    assert least_trials(short, PROBLEM) == 2 + 3 + 6
+
+
+@pytest.mark.parametrize(("node_s", "words"), [(3600.0, "1"), (3601.0, "1.1"), (395.0, "0.11"), (1.23e6, "350")])
+def test_node_hours_are_rounded_up(node_s: float, words: str) -> None:
+    assert in_node_hours(node_s) == words and float(words) * 3600 >= node_s
 
 
 def test_failed_and_interrupted_trials_are_paid_for() -> None:
@@ -254,7 +208,7 @@ def test_failed_and_interrupted_trials_are_paid_for() -> None:
     machine.end(machine.start())
     for _ in range(7):
         machine.end(machine.start(), TrialState.PREEMPTED)
-    assert isinstance(machine.step(), Done)
+    assert isinstance(machine.step(), Scarce)
 
 
 def test_a_stop_rule_ends_the_search_and_says_why() -> None:
@@ -365,7 +319,7 @@ def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() ->
     failed = machine.to_the_end().result.comparison
     assert failed and failed.winner == compared(machine)[0] != compared(machine)[-1]
     seen = set()
-    for allowance in range(60, 150):
+    for allowance in range(80, 150):
         machine = machine_with(WORSE)
         machine.allowance = allowance
         found = machine.to_the_end().result.comparison
@@ -378,10 +332,19 @@ def test_where_nothing_comes_of_the_runner_up_the_winner_s_comparison_stays() ->
 
 def test_more_pairs_are_run_as_far_as_the_node_hours_go() -> None:
     pairs = set()
-    for allowance in range(60, 150, 10):
+    for allowance in range(80, 150, 10):
         machine = machine_with(OPEN)
         machine.allowance = allowance
         machine.to_the_end()
         assert sum(2 * (row.elapsed_s or 0) for row in machine.rows) <= allowance
         pairs.add(roles(machine).count("final-tuned"))
     assert {4, 5, 6} & pairs and max(pairs) == 7
+
+
+def test_budget_left_when_every_point_was_tried_repeats_the_leaders() -> None:
+    """Also where that is earlier than the share of the budget that is theirs."""
+    search = {"method": "genetic", "initial": 4, "budget": 200, "window": 0}
+    machine = Machine(definition(search=search, noise={"policy": "racing"}), lambda point: seconds(point) ** 2)
+    machine.to_the_end()
+    searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
+    assert len(set(searched)) == len(SPACE.points) - 1 < len(searched)  # the default apart

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Landscapes with a needle: some points far better than all others, which are alike. Does a policy name one of them?
+
+36 points (12 algorithms, 3 sizes), of which 1 to 10 in a row are faster by 10 to 90 %; the others are alike within 1 %,
+and runs vary by 2 %. Every point is measured once, the first ten as the initial design, and 64 runs are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bench.tuner.games import INITIAL
+from reprise.tuner import noise
+from reprise.tuner.model.space import Parameter, Space
+from reprise.tuner.noise import Evaluation
+
+SPACE = Space((Parameter("algorithm", tuple("abcdefghijkl"), "category"), Parameter("size", (1, 2, 4), "log")))
+WIDTHS, GAINS = range(1, 11), (0.1, 0.3, 0.5, 0.7, 0.9)
+ALIKE, NOISE = 0.01, 0.02
+BUDGET = 100
+
+
+def found(policy: str, width: int, gain: float, seed: int) -> bool:
+    """Whether the policy names a point of the needle."""
+    rng = np.random.default_rng([seed, width, round(100 * gain)])
+    count = len(SPACE.points)
+    means = 1 + ALIKE * rng.uniform(-0.5, 0.5, count)
+    needle = (rng.integers(count) + np.arange(width)) % count
+    means[needle] *= 1 - gain
+    index = {SPACE.key(point): number for number, point in enumerate(SPACE.points)}
+    resampling = noise.build(policy, SPACE, BUDGET, seed)
+    history: list[Evaluation] = []
+
+    def run(number: int) -> None:
+        value = means[number] * float(np.exp(rng.normal(0, NOISE)))
+        history.append(Evaluation(SPACE.points[number], value, initial=len(history) < INITIAL))
+
+    for number in rng.permutation(count):
+        run(int(number))
+    while len(history) < BUDGET and (point := resampling.again(history, stopped=count)) is not None:
+        run(index[SPACE.key(point)])
+    winner = resampling.winner(history)
+    return winner is not None and index[SPACE.key(winner)] in needle
+
+
+def needle_found(policies: Sequence[str], seeds: int) -> dict[str, float]:
+    """Of each policy, the share of all widths, gains and seeds in which it does."""
+    games = [(width, gain, seed) for width in WIDTHS for gain in GAINS for seed in range(seeds)]
+    return {policy: round(sum(found(policy, *game) for game in games) / len(games), 4) for policy in policies}

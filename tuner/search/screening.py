@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One change at a time, then what helped together: for spaces of settings that act apart from each other.
+
+All combinations of a dozen settings take thousands of runs of an application, and a model of them takes dozens. Those
+of different components mostly act on different parts of the run time, so that each is tried alone against the default,
+and those that helped are tried together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from reprise.tuner.model.space import Parametrization, Space, Value
+from reprise.tuner.search import grid_points
+from reprise.tuner.search.search_method import Key, OpenedSearch
+
+
+class ScreeningSearch(OpenedSearch):
+    """Asks each value of each axis alone, the axes in turn; then all that helped together, and the same without one of
+    them; then what lies beside the best point; then the rest in random order.
+
+    Alone means: everything else as in the first point that was told, a campaign's default (put on the grid); as in the
+    grid's first point where nothing was told.
+    """
+
+    def __init__(self, space: Space, seed: int, opening: Sequence[Parametrization] = ()) -> None:
+        super().__init__(space, seed, opening)
+        self._base: Parametrization = space.canonical({axis.name: axis.values[0] for axis in space.parameters})
+        self._first = self._base
+
+    def tell(self, parametrization: Parametrization, value: float | None, *, censored: bool = False) -> None:
+        if not self._told.evaluations:
+            self._base = grid_points.snap(self._space, parametrization)
+            self._first = self._space.canonical(parametrization)
+        super().tell(parametrization, value, censored=censored)
+
+    def _propose(self, pending: Sequence[Parametrization], taken: Collection[Key]) -> Parametrization | None:
+        for point in self._in_order():
+            if self._space.key(point) not in taken:
+                return point
+        return grid_points.free(self._space, taken, np.random.default_rng(self._seed))
+
+    def _in_order(self) -> Iterator[Parametrization]:
+        yield from self._alone()
+        helped = self._helped()
+        if len(helped) > 1:
+            yield self._with(helped)
+            for name in reversed(helped):
+                yield self._with({key: value for key, value in helped.items() if key != name})
+        if self._told:
+            seen = self._told.observations.values()
+            best = min(seen, key=lambda one: math.inf if one.mean is None else one.mean)
+            yield from grid_points.beside(self._space, best.point)
+
+    def _alone(self) -> Iterator[Parametrization]:
+        """The base with one value changed: the first other value of each axis, then the second of each."""
+        others = {
+            axis.name: [value for value in axis.values if value != self._base[axis.name]]
+            for axis in self._space.parameters
+        }
+        for place in range(max(map(len, others.values()), default=0)):
+            for name, values in others.items():
+                if place < len(values):
+                    yield self._with({name: values[place]})
+
+    def _helped(self) -> dict[str, Value]:
+        """Of each axis the value that was best alone, where that was better than noise makes the base; the best axis
+        first."""
+        limit = self._limit()
+        found: dict[str, tuple[float, Value]] = {}
+        for axis in self._space.parameters:
+            for value in axis.values:
+                mean = self._mean(self._with({axis.name: value}))
+                if mean < found.get(axis.name, (limit,))[0]:
+                    found[axis.name] = mean, value
+        ranked = sorted(found.items(), key=lambda item: item[1][0])
+        return {name: value for name, (_, value) in ranked}
+
+    def _limit(self) -> float:
+        """The value below which a single run counts as better than the base: the base's least, less half their range.
+
+        In normal noise with three runs of the base, 12 of 100 runs that change nothing are below it; half of them are
+        below the base's mean.
+        """
+        seen = self._told.observations.get(self._space.key(self._first))
+        values = seen.values if seen else []
+        return min(values) - (max(values) - min(values)) / 2 if values else math.inf
+
+    def _with(self, changes: dict[str, Value]) -> Parametrization:
+        return self._space.canonical({**self._base, **changes})
+
+    def _mean(self, point: Parametrization) -> float:
+        seen = self._told.observations.get(self._space.key(point))
+        return math.inf if seen is None or seen.mean is None else seen.mean
