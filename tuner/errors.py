@@ -16,3 +16,7 @@ class ObjectiveError(TunerError):
 
 class CampaignFailedError(TunerError):
     """A campaign has no result and would have none if it were resumed; a trial that shows it is failed."""
+
+
+class ProxyError(TunerError):
+    """An application's proxy cannot be run or compared with it."""

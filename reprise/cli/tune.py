@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,11 @@ import click
 from reprise.cli import foreground, tune_mca
 from reprise.cli import tune_shaman as shaman
 from reprise.cli.reading import open_to_read
+from reprise.cli.tune_application import application
 from reprise.cli.tune_collectives import collectives
 from reprise.cli.tune_predict import predict
+from reprise.cli.tune_profile import profile
+from reprise.cli.tune_proxy import record, replay
 from reprise.output import versioned
 
 if TYPE_CHECKING:
@@ -42,20 +46,50 @@ def tune() -> None:
 @tune.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
+@click.option(
+    "--component", "components", metavar="A,B,...", help="Instead of the file's: a campaign of each, in order."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, of each campaign a line.")
 @shaman.options
 @click.pass_obj
-def run(settings: Settings, file: Path, executor: str | None, yes: bool, as_json: bool, said: Any) -> None:
+def run(
+    settings: Settings, file: Path, executor: str | None, components: str | None, yes: bool, as_json: bool, said: Any
+) -> None:
     """Run the campaign that FILE describes, to its end; FILE may be an experiment of SHAMan's."""
     from reprise.tuner.campaign import session
 
-    definition = _definition(file, executor, said, settings.config)
+    definitions = _definitions(file, executor, components, said, settings.config)
     if not yes and sys.stdin.isatty():
-        click.confirm(f"Run the campaign {definition.name!r} on {definition.executor.kind}?", err=True, abort=True)
+        names = ", then ".join(repr(one.name) for one in definitions)
+        click.confirm(f"Run the campaign {names} on {definitions[0].executor.kind}?", err=True, abort=True)
+    if len(definitions) == 1:
+        with _open(settings) as database:
+            campaign = session.begin(database, definitions[0], settings.config, time.time())
+            foreground.go(database, campaign, settings.config, as_json)
+        return
     with _open(settings) as database:
-        campaign = session.begin(database, definition, settings.config, time.time())
-        foreground.go(database, campaign, settings.config, as_json)
+        for definition in definitions:  # what is wrong with a later one is said before the first one runs
+            session.cost(definition, settings.config, database)
+    failed = [one.component for one in definitions if not _went_well(settings, one, as_json)]
+    if failed:
+        click.echo(f"not tuned: {', '.join(failed)}", err=True)
+        sys.exit(1)
+
+
+def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
+    """Run one of several campaigns; what ends it is printed, and does not keep the others from running."""
+    from reprise.errors import RepriseError
+    from reprise.tuner.campaign import session
+
+    try:
+        with _open(settings) as database:
+            campaign = session.begin(database, definition, settings.config, time.time())
+            foreground.go(database, campaign, settings.config, as_json)
+    except RepriseError as error:
+        click.echo(f"{definition.component}: {error}", err=True)
+        return False
+    return True
 
 
 @tune.command()
@@ -88,7 +122,7 @@ def plan(
     """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
     from reprise.tuner.campaign import session
 
-    definition = _definition(file, executor, said, settings.config)
+    (definition,) = _definitions(file, executor, None, said, settings.config)
     there = settings.config.database.path.exists()
     with _open(settings, read_only=True) if there else contextlib.nullcontext() as database:
         found = session.plan(definition, settings.config, trials, trial_seconds, database)
@@ -202,13 +236,40 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
 tune.add_command(shaman.import_)
 tune.add_command(tune_mca.mca)
 tune.add_command(collectives)
+tune.add_command(application)
 tune.add_command(predict)
+tune.add_command(record)
+tune.add_command(replay)
+tune.add_command(profile)
 
 
-def _definition(file: Path, executor: str | None, said: Any, config: Config) -> Definition:
+def _definitions(
+    file: Path, executor: str | None, components: str | None, said: Any, config: Config
+) -> list[Definition]:
+    """The file's campaign, or one of each of `components`. `settings` are for the component that the file names, and
+    for all where it names none."""
     from reprise.tuner.definition import campaign_definition as campaign
 
     data = shaman.as_campaign(campaign.read_mapping(file), file, said, config)
+    if components is None:
+        return [_checked(data, executor, file)]
+    names = [name.strip() for name in components.split(",")]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise campaign.CampaignError(f"--component: {twice[0]!r} is named twice: name each once")
+    found = []
+    for name in names:
+        one = {**data, "component": name}
+        if data.get("component", name) != name:
+            one.pop("settings", None)
+        if len(names) > 1:
+            one["name"] = f"{data.get('name')}, {name}"
+        found.append(_checked(one, executor, file))
+    return found
+
+
+def _checked(data: Mapping[str, Any], executor: str | None, file: Path) -> Definition:
+    from reprise.tuner.definition import campaign_definition as campaign
+
     definition = campaign.check(data, str(file))
     if executor is None:
         return definition

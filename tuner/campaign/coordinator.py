@@ -11,18 +11,21 @@ from datetime import datetime
 from reprise.database.entities import Trial, TrialState
 from reprise.tuner.campaign.trial_journal import Journal
 from reprise.tuner.campaign.trials import ATTEMPTS, NOT_REACHED, PREEMPTIONS, WITHDRAWN, Trials
+from reprise.tuner.campaign.work_ahead import WorkAhead, most_trials, rounds
 from reprise.tuner.definition.campaign_definition import Definition
 from reprise.tuner.definition.schedule import BackOff
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import Problem
 from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN, best_gain, node_seconds
 from reprise.tuner.report.progress import Report, percent
+from reprise.tuner.steps.costs import in_node_hours
 from reprise.tuner.steps.next_step import Solver
 from reprise.tuner.steps.problem_family import Kin
-from reprise.tuner.steps.step import Done, Failed, ProblemResult, Start, Step
+from reprise.tuner.steps.step import Done, Failed, Later, ProblemResult, Scarce, Start, Step
 
 POLL_S = 1.0
-REST_S = 10.0  # between looks at the clock outside the campaign's hours
+LATER = "better beyond noise, to be confirmed in a second session"
+REST_S = 10.0  # between looks at the clock outside the campaign's hours, and between sessions
 
 
 class Coordinator:
@@ -49,18 +52,40 @@ class Coordinator:
         self._sleep = sleep
         self._interrupted: Counter[TrialState] = Counter()  # trials in a row
         self._closed = False
+        self._ahead = WorkAhead(definition, problems, journal.rows(), journal.now())
 
     def run(self) -> Sequence[ProblemResult]:
         """All problems. Raises CampaignFailedError where nothing can come of the campaign."""
         self._journal.check(self._problems)
         self._trials.resume()
-        results: list[ProblemResult] = []
+        results: dict[str, ProblemResult | Later] = {}
         for together in rounds(self._problems):
             if len(together) > 1:
                 self._report.say(f"{len(together)} problems are evaluated together, by the same runs")
-            results += self._solve(together, self._allowance(len(results)), len(results))
+            results |= self._solve(together, self._allowance(len(results)), len(results))
+        later = [problem for problem in self._problems if isinstance(results[problem.key], Later)]
+        if later:
+            self._rest_between(any(isinstance(one, Later) and one.begun for one in results.values()))
+        done = len(self._problems) - len(later)
+        for together in rounds(later):
+            results |= self._solve(together, self._allowance_of_second(together, len(self._problems) - done), done, 2)
+            done += len(together)
         self.wait_for_hours()
-        return results
+        return [found for problem in self._problems if isinstance(found := results[problem.key], ProblemResult)]
+
+    def _rest_between(self, begun: bool) -> None:
+        """Give back the nodes, and return when the second session may begin: at once where it was `begun` before."""
+        if begun:
+            return
+        after_s = self._definition.repetitions.confirm_after_s
+        until = max((row.ended_at or 0.0) for row in self._journal.rows()) + after_s
+        left = until - self._journal.now()
+        self._report.say(f"winners are compared once more, in a second session, in {max(left, 0) / 60:.0f} minutes")
+        self._trials.rest()
+        while left > 0:
+            self._sleep(min(left, REST_S))
+            self._trials.rest()
+            left = until - self._journal.now()
 
     def wait_for_hours(self) -> None:
         """Return within the campaign's hours; meanwhile the nodes are given back."""
@@ -68,10 +93,12 @@ class Coordinator:
             self._trials.rest()
             self._sleep(REST_S)
 
-    def _solve(self, together: Sequence[Problem], allowance: float | None, before: int) -> list[ProblemResult]:
+    def _solve(
+        self, together: Sequence[Problem], allowance: float | None, before: int, session: int = 1
+    ) -> dict[str, ProblemResult | Later]:
         """Problems of one round, or one that is alone; `before`: how many were solved before them."""
         solvers = {problem.key: Solver(self._definition, problem) for problem in together}
-        results: dict[str, ProblemResult] = {}
+        results: dict[str, ProblemResult | Later] = {}
         self._show(together, results, before)
         while len(results) < len(together):
             if self._room():
@@ -80,24 +107,26 @@ class Coordinator:
                     continue
                 steps = {
                     problem.key: solvers[problem.key].next_step(
-                        self._journal.rows(problem.key), allowance, self._kin(problem)
+                        self._journal.rows(problem.key), allowance, self._kin(problem), session
                     )
                     for problem in together
                     if problem.key not in results
                 }
                 self._check(steps)
-                ended = {key: step.result for key, step in steps.items() if isinstance(step, Done)}
-                for key, result in ended.items():
-                    self._report.solved(key, in_words(result))
-                if ended:
-                    results |= ended
-                    self._show(together, results, before)
+                steps = {key: self._if_scarce(key, step, before) for key, step in steps.items()}
+                for key, step in steps.items():
+                    if isinstance(step, Done | Later):
+                        results[key] = step.result if isinstance(step, Done) else step
+                        self._report.solved(key, in_words(step.result) if isinstance(step, Done) else LATER)
+                        more = 0 if isinstance(step, Done) else 2 * self._definition.repetitions.confirm_pairs
+                        self._ahead.over(key, self._journal.rows(key), more)
+                        self._show(together, results, before)
                 if starts := [(key, step) for key, step in steps.items() if isinstance(step, Start)]:
                     self._trials.start(starts)
                     continue
             if len(results) < len(together):
                 self._wait()
-        return [results[problem.key] for problem in together]
+        return results
 
     def _check(self, steps: Mapping[str, Step]) -> None:
         """Raise CampaignFailedError where nothing can come of a problem."""
@@ -105,7 +134,19 @@ class Coordinator:
             if isinstance(step, Failed):
                 raise self._failure(key, step)
 
-    def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult], before: int) -> None:
+    def _if_scarce(self, key: str, step: Step, before: int) -> Step:
+        """Leave a problem out that cannot be searched. Raises CampaignFailedError where it is one of the first."""
+        if not isinstance(step, Scarce):
+            return step
+        if before:
+            return Done(step.otherwise)
+        raise CampaignFailedError(
+            f"{key}: {self._definition.budget.node_hours:g} node-hours pay for {step.room} of the {step.wanted} trials "
+            "that its search needs, by what the default took: start a new campaign with at least "
+            f"{in_node_hours(len(self._problems) * step.least)} node-hours, or with fewer problems"
+        )
+
+    def _show(self, together: Sequence[Problem], results: Mapping[str, ProblemResult | Later], before: int) -> None:
         """Tell which problem comes next, of those that are solved one after the other or at once."""
         open_ones = [problem for problem in together if problem.key not in results]
         if open_ones:
@@ -126,6 +167,14 @@ class Coordinator:
             return None
         before = [row for problem in self._problems[:index] for row in self._journal.rows(problem.key)]
         return max(0.0, 3600 * hours - node_seconds(before)) / (len(self._problems) - index)
+
+    def _allowance_of_second(self, together: Sequence[Problem], left: int) -> float | None:
+        """The same in the second session, `left` problems of which are not done: what they took, and a share more."""
+        hours = self._definition.budget.node_hours
+        if hours is None:
+            return None
+        own = max(node_seconds(self._journal.rows(problem.key)) for problem in together)
+        return own + max(0.0, 3600 * hours - node_seconds(self._journal.rows())) / left
 
     def _room(self) -> bool:
         """Whether another trial may be started now, if there is one."""
@@ -156,7 +205,8 @@ class Coordinator:
         if trial.state not in INTERRUPTED:
             self._interrupted.clear()
             done = sum(row.state not in OPEN | INTERRUPTED for row in rows)
-            self._report.trial(trial, done, best_gain(rows))
+            left_s = self._ahead.seconds(self._journal.rows(), self._journal.now())
+            self._report.trial(trial, done, best_gain(rows), left_s)
             return
         self._interrupted[trial.state] += trial.message not in (WITHDRAWN, NOT_REACHED)
         times, most = self._interrupted[trial.state], PREEMPTIONS if trial.state is TrialState.PREEMPTED else ATTEMPTS
@@ -174,26 +224,11 @@ class Coordinator:
         )
 
 
-def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
-    """The problems in order, those of one round with its first."""
-    found: dict[tuple[str, str], list[Problem]] = {}
-    for problem in problems:
-        found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
-    return list(found.values())
-
-
-def most_trials(definition: Definition, problem: Problem) -> int:
-    """Trials that a problem takes at most, repetitions of interrupted ones aside."""
-    repetitions, searched = definition.repetitions, definition.search.budget
-    if definition.noise.policy == "none":
-        searched = min(searched, len(problem.space.points))
-    return repetitions.default_runs + searched + 2 * (repetitions.final_pairs + repetitions.more_pairs)
-
-
 def in_words(result: ProblemResult) -> str:
     """A problem's result in one line."""
     found = result.comparison
     if not found:
         return f"{result.note} ({result.trials} trials; {result.stopped})"
     bounds = f"{percent(found.gain_low)} to {percent(found.gain_high)}"
-    return f"gain {percent(found.gain)} ({bounds}) after {result.trials} trials; {result.stopped}"
+    note = f": {result.note}" if result.note else ""
+    return f"gain {percent(found.gain)} ({bounds}){note} after {result.trials} trials; {result.stopped}"

@@ -14,13 +14,14 @@ from reprise.config import Config
 from reprise.database.entities import Json, TrialRole, TrialState
 from reprise.database.for_tuner import TunerDatabase
 from reprise.database.masked_json import masked_json
-from reprise.tuner.campaign.coordinator import most_trials, rounds
-from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.campaign.work_ahead import most_trials, rounds
+from reprise.tuner.definition.campaign_definition import CampaignError, Definition
 from reprise.tuner.executors.executor import Begun, Executor
 from reprise.tuner.executors.trial_script import beside
 from reprise.tuner.model.component import Component, Problem, RoundComponent, TrialPlan, Wanted
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.steps import warm_start as warm
+from reprise.tuner.steps.costs import in_node_hours, least_trials
 from reprise.tuner.steps.next_step import seed_of
 
 
@@ -43,18 +44,20 @@ class Cost:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a campaign would do: its problems, the first runs as a person reads them, what it would cost, and the tuned
-    jobs that it would start from (`tuner.steps.warm_start`)."""
+    """What a campaign would do: its problems, the first runs as a person reads them, what it would cost, the tuned jobs
+    that it would start from (`tuner.steps.warm_start`), and why `tune run` would refuse it."""
 
     campaign: str
     problems: Sequence[str]
     trials: Sequence[str]
     cost: Cost
     warm_start: Sequence[Json] = ()
+    refused: str = ""
 
     def __str__(self) -> str:
         start = [f"# {words}"] if (words := warm.in_words(self.warm_start)) else []
-        return "\n".join([*self.trials, *start, f"# {', '.join(self.problems)}: {self.cost}"])
+        refused = [f"# would be refused: {self.refused}"] if self.refused else []
+        return "\n".join([*self.trials, *start, *refused, f"# {', '.join(self.problems)}: {self.cost}"])
 
     def to_json(self) -> dict[str, Any]:
         """For programs. Keys are only ever added within a version."""
@@ -63,6 +66,7 @@ class Planned:
             "problems": list(self.problems),
             "trials": list(self.trials),
             "warm_start": [{"record": one["record"], "score": one["score"]} for one in self.warm_start],
+            "refused": self.refused,
             "most_trials": self.cost.trials,
             "most_node_hours": self.cost.most,
             "expected_node_hours": self.cost.expected,
@@ -131,6 +135,39 @@ def cost(
         hours *= min(1.0, budget / expected) if expected else 1.0
         most, expected = min(most, budget), min(expected, budget)
     return Cost(number, most) if trial_s is None else Cost(number, most, expected, hours)
+
+
+def why_scarce(definition: Definition, component: Component, problems: Sequence[Problem], trial_s: float | None) -> str:
+    """Why the node-hours are too few for a search of each problem, and how many would do; "" where they are enough, or
+    `trial_s`, the time of a run of the default, is not known.
+
+    Each problem may take an equal share, so that the dearest one decides.
+    """
+    budget = definition.budget.node_hours
+    if budget is None or not trial_s:
+        return ""
+    least = 0.0
+    for together in rounds(problems):
+        plan = _plan(component, [(problem, problem.default) for problem in together])
+        run_s = min(trial_s, plan.timeout_s, definition.executor.max_trial_s)
+        least = max(least, *(least_trials(definition, problem) * plan.nodes * run_s for problem in together))
+    least *= len(problems)
+    if 3600 * budget >= least:
+        return ""
+    return (
+        f"{budget:g} node-hours are too few to search {len(problems)} problems, at {trial_s:.3g} s for a run of the "
+        f"default: give at least {in_node_hours(least)} node-hours, or tune fewer problems"
+    )
+
+
+def refuse_scarce(
+    database: TunerDatabase, definition: Definition, component: Component, problems: Sequence[Problem]
+) -> None:
+    """Raise CampaignError where the node-hours are too few, as far as an earlier campaign tells it."""
+    if definition.budget.node_hours is not None and (
+        why := why_scarce(definition, component, problems, known_trial_s(database, definition))
+    ):
+        raise CampaignError(f"campaign {definition.name!r}: {why}")
 
 
 def _plan(component: Component, chosen: Sequence[tuple[Problem, Parametrization]]) -> TrialPlan:

@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reprise.database.entities import Campaign, CampaignState, Record
+from reprise.database.entities import Campaign, CampaignState, Json, Record, RecordProfile, RecordStatus, Scope
+from reprise.database.errors import NotFoundError
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.definition.campaign_definition import Definition
-from reprise.tuner.model.component import Comparison, Publication
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import Comparison, Publication, Published
 from reprise.tuner.steps.step import ProblemResult
+
+CLUSTER = "cluster"  # the key of a context that everything holds for
+
+
+def kept_profile(at: float, summary: str, document: Json) -> dict[str, Any]:
+    """An application's profile, as a campaign's spec keeps it until there is a record. Arguments as RecordProfile's."""
+    return {"at": at, "summary": summary, "document": document}
 
 
 def finish(
@@ -22,32 +31,78 @@ def finish(
     publications: Sequence[Publication],
     now: float,
     remarks: Sequence[str] = (),
+    earlier: Sequence[Published] | None = None,
 ) -> Sequence[int]:
     """End the campaign in one transaction. Returns the records' ids: none for a publication whose gain's lower bound is
-    not over 0, nor where there is nothing that jobs could be given."""
+    not over 0, nor where there is nothing that jobs could be given.
+
+    `earlier` are the records that the publications hold too (None: that is not asked for): raises TunerError, and ends
+    nothing, where there are others by now, which a new record would put out of use.
+    """
     summary: dict[str, Any] = {"problems": [_problem(result) for result in results]}
     if notes := "; ".join(dict.fromkeys(one.note for one in publications if one.note)):
         summary["note"] = notes
     if remarks:
         summary["remarks"] = list(remarks)
     with database.transaction():
+        if publications and earlier is not None and earlier != given_already(database, campaign.component):
+            raise TunerError(
+                f"another campaign has published for the whole cluster meanwhile: `reprise tune resume {campaign.id}` "
+                "takes that over"
+            )
         database.set_campaign_state(campaign.id, CampaignState.COMPLETE, summary)
         return [
-            database.publish(
-                _record(campaign, definition, one, now), one.artifact, campaign_id=campaign.id, summary=summary
-            )
+            _publish(database, campaign, _record(campaign, definition, one, now), one, summary)
             for one in publications
             if one.gain_low > 0 and one.environment
         ]
 
 
+def _publish(
+    database: TunerDatabase, campaign: Campaign, record: Record, publication: Publication, summary: Mapping[str, Any]
+) -> int:
+    for artifact in publication.other_artifacts:
+        database.add_artifact(artifact)
+    number = database.publish(record, publication.artifact, campaign_id=campaign.id, summary=summary)
+    for one in publication.replaces:
+        reason = f"its settings are among those of record {number}"
+        database.set_record_status(one, RecordStatus.RETIRED, at=record.created_at, reason=reason)
+    if profile := campaign.spec.get("profile"):
+        database.set_profile(RecordProfile(number, **profile))
+    return number
+
+
+def given_already(database: TunerDatabase, component: str) -> Sequence[Published]:
+    """The active records of a component for the whole cluster."""
+    return [
+        Published(record, _problems(database, record))
+        for record in database.records(component=component)
+        if record.scope is Scope.CLUSTER and record.component == component
+    ]
+
+
+def _problems(database: TunerDatabase, record: Record) -> Sequence[str]:
+    try:
+        spec = database.campaign(record.campaign_id).spec if record.campaign_id is not None else {}
+    except NotFoundError:
+        return []
+    return [one["problem"] for one in spec.get("problems", [])]
+
+
+def _context(campaign: Campaign, publication: Publication) -> Mapping[str, Any]:
+    """A combination holds for what its parts hold for, whatever else its campaign has tried."""
+    if not publication.component:
+        return campaign.context
+    return {name: value for name, value in campaign.context.items() if name == CLUSTER}
+
+
 def _record(campaign: Campaign, definition: Definition, publication: Publication, now: float) -> Record:
     return Record(
-        component=campaign.component,
-        component_version=campaign.component_version,
+        component=publication.component or campaign.component,
+        component_version=publication.version or campaign.component_version,
         scope=definition.scope,
         created_at=now,
-        context={**campaign.context, **publication.context},
+        context={**_context(campaign, publication), **publication.context},
         metadata=campaign.spec["metadata"],
         parametrization=publication.parametrization,
         environment=publication.environment,

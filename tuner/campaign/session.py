@@ -17,12 +17,12 @@ from typing import Any
 
 from reprise import __version__
 from reprise.config import Config
-from reprise.database.entities import Campaign, CampaignState
+from reprise.database.entities import Campaign, CampaignState, Scope
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import campaign_spec, preview
 from reprise.tuner.campaign.campaign_account import refuse_root
 from reprise.tuner.campaign.coordinator import Coordinator
-from reprise.tuner.campaign.publish import finish
+from reprise.tuner.campaign.publish import finish, given_already
 from reprise.tuner.campaign.trial_journal import Journal
 from reprise.tuner.campaign.trials import Trials
 from reprise.tuner.definition import campaign_place, component_registry
@@ -36,7 +36,17 @@ from reprise.tuner.executors.launch_lines import Launcher
 from reprise.tuner.executors.local_executor import LocalExecutor
 from reprise.tuner.executors.replay_executor import ReplayExecutor
 from reprise.tuner.executors.slurm_commands import Slurm, SlurmCommands, clear
-from reprise.tuner.model.component import Component, Problem, Reviewer, size_of
+from reprise.tuner.model.component import (
+    Comparison,
+    Component,
+    MergingComponent,
+    Problem,
+    Publication,
+    Published,
+    Reviewer,
+    Runner,
+    size_of,
+)
 from reprise.tuner.report.progress import Report
 from reprise.tuner.search import grid_points
 from reprise.tuner.steps import warm_start
@@ -47,10 +57,22 @@ WITH_JOBS = ("allocation", "slurm")
 ASKING = ("numpy", "scipy", "scikit-learn", "optuna")
 
 
-def begin(database: TunerDatabase, definition: Definition, config: Config, now: float) -> Campaign:
-    """Write a new campaign into the database. Everything that it depends on is read and checked here, once."""
+def begin(
+    database: TunerDatabase,
+    definition: Definition,
+    config: Config,
+    now: float,
+    profile: Mapping[str, Any] | None = None,
+) -> Campaign:
+    """Write a new campaign into the database. Everything that it depends on is read and checked here, once.
+
+    `profile`: of the application, by `publish.kept_profile`, to be stored with the records, whoever ends the campaign.
+    """
     refuse_root(definition.executor.kind, database.path)
     described, component, problems = _read(definition, config)
+    if (earlier := _earlier(database, definition, component)) and isinstance(component, MergingComponent):
+        component.check_earlier(earlier)
+    preview.refuse_scarce(database, definition, component, problems)
     metadata = _metadata(definition.application, now) if definition.application else {}
     spec = {
         "definition": definition.model_dump(mode="json"),
@@ -61,6 +83,8 @@ def begin(database: TunerDatabase, definition: Definition, config: Config, now: 
         "versions": _versions(),
         "warm_start": _sources(database, definition, component, problems, metadata, config),
     }
+    if profile is not None:
+        spec["profile"] = profile
     context = _context(component, config)
     campaign = Campaign(definition.name, component.name, component.version, now, spec, context)
     stored = database.campaign(database.add_campaign(campaign))
@@ -113,10 +137,11 @@ def run(
                 coordinator = Coordinator(definition, problems, trials, journal, report, back_off, sleep=sleep)
                 results = coordinator.run()
                 found = [result.comparison for result in results if result.comparison]
-                publications = component.publish(found, trials.prove, config.artifacts.directory) if found else []
+                earlier = _earlier(database, definition, component)
+                publications = _publications(component, earlier, found, trials.prove, config.artifacts.directory)
             defaults = {result.problem: result.default for result in results}
             remarks = component.review(defaults, found) if isinstance(component, Reviewer) else ()
-            return finish(database, campaign, definition, results, publications, clock(), remarks)
+            return finish(database, campaign, definition, results, publications, clock(), remarks, earlier)
         except CampaignFailedError as error:
             database.set_campaign_state(campaign.id, CampaignState.FAILED, {"error": str(error)})
             raise
@@ -186,18 +211,22 @@ def plan(
     executor = build_executor(definition, config, component, problems, "reprise-CAMPAIGN", print, SlurmCommands())
     texts = preview.trials(definition, component, problems, executor, config, count)
     cost = preview.cost(definition, component, problems, trial_s)
-    return preview.Planned(definition.name, [problem.key for problem in problems], texts, cost, sources)
+    refused = preview.why_scarce(definition, component, problems, trial_s)
+    return preview.Planned(definition.name, [problem.key for problem in problems], texts, cost, sources, refused)
 
 
-def cost(definition: Definition, config: Config) -> preview.Cost:
-    """What a campaign costs at most."""
+def cost(definition: Definition, config: Config, database: TunerDatabase | None = None) -> preview.Cost:
+    """What a campaign costs at most. Raises CampaignError where it cannot be begun, or may not cost enough: as far as
+    earlier campaigns in the `database` tell that."""
     _, component, problems = _read(definition, config)
+    if database is not None:
+        preview.refuse_scarce(database, definition, component, problems)
     return preview.cost(definition, component, problems)
 
 
 def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Component, Sequence[Problem]]:
     """The component as its file describes it, the component itself, and what there is to tune, at least one problem."""
-    described = component_registry.read(definition.component, config, definition.application)
+    described = component_registry.read(definition.component, config, definition.application, definition.settings)
     component = component_registry.build(described, definition.settings, config)
     problems = component.problems()
     if not problems:
@@ -206,6 +235,27 @@ def _read(definition: Definition, config: Config) -> tuple[dict[str, Any], Compo
         for problem in problems:
             refuse_jobs(component.plan(problem.key, problem.default))
     return described, component, problems
+
+
+def _earlier(database: TunerDatabase, definition: Definition, component: Component) -> Sequence[Published] | None:
+    """The records that the campaign's must hold too; None where it has its own only."""
+    if definition.scope is not Scope.CLUSTER or not isinstance(component, MergingComponent):
+        return None
+    return given_already(database, component.name)
+
+
+def _publications(
+    component: Component,
+    earlier: Sequence[Published] | None,
+    found: Sequence[Comparison],
+    run: Runner,
+    artifacts: Path,
+) -> Sequence[Publication]:
+    if not found:
+        return []
+    if earlier is not None and isinstance(component, MergingComponent):
+        return component.publish_with(earlier, found, run, artifacts)
+    return component.publish(found, run, artifacts)
 
 
 def _sources(

@@ -12,6 +12,7 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Problem, Sample
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.model.trial_rows import OPEN
+from reprise.tuner.search import grid_points
 
 HEARTBEAT_S = 10.0  # between the notes that a coordinator is at work
 
@@ -26,20 +27,19 @@ class Journal:
         self._rows = {trial.id: trial for trial in database.trials(campaign_id)}
         self._beat_at: float | None = None
 
+    def now(self) -> float:
+        """Unix seconds, by the clock that the trials' times are taken from."""
+        return self._clock()
+
     def rows(self, problem: str | None = None) -> Sequence[Trial]:
         """The campaign's trials, or those of one problem, in the order in which they were planned."""
         return [trial for trial in self._rows.values() if problem in (None, trial.problem)]
 
     def check(self, problems: Sequence[Problem]) -> None:
         """Raise TunerError where a trial is none of what would be tuned now."""
-        points = {one.key: {one.space.key(point) for point in (*one.space.points, one.default)} for one in problems}
-        spaces = {one.key: one.space for one in problems}
+        known = {one.key: one for one in problems}
         for row in self._rows.values():
-            try:
-                known = spaces[row.problem].key(row.parametrization) in points[row.problem]
-            except (KeyError, TypeError):
-                known = False
-            if not known:
+            if row.problem not in known or not _is_point(known[row.problem], row.parametrization):
                 raise TunerError(
                     f"campaign {self._campaign_id} cannot be resumed: its trial {row.number} of {row.problem} is no "
                     "point of what would be tuned now (the component or Reprise has changed since): start a new "
@@ -93,3 +93,12 @@ class Journal:
         self._database.update_trial(trial)
         self._rows[trial.id] = trial
         return trial
+
+
+def _is_point(problem: Problem, point: Parametrization) -> bool:
+    """Whether a point is one of the problem's: of its grid, or its default."""
+    space = problem.space
+    try:
+        return grid_points.holds(space, point) or space.key(point) == space.key(problem.default)
+    except (KeyError, TypeError):
+        return False

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -33,7 +35,6 @@ from reprise.tuner.search.search_method import Search
 from reprise.tuner.search.stop_rules import Progress, StopRule, rules_of
 
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
-Word = Annotated[str, StringConstraints(pattern=r"^[\w.@,:+\[\]-]+$")]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
 
@@ -57,6 +58,17 @@ def _told(names: Collection[str]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
+def _of_letters(pattern: str, words: str) -> AfterValidator:
+    """A name, and what it may hold in words for who wrote another."""
+
+    def check(name: str) -> str:
+        if not re.fullmatch(pattern, name):
+            raise ValueError(f"may hold {words}")
+        return name
+
+    return AfterValidator(check)
+
+
 def _rules(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if value:
         rules_of(value)
@@ -70,6 +82,9 @@ def _off(value: object) -> object:
 def _hours(value: str) -> str:
     Hours.parse(value)
     return value
+
+
+Word = Annotated[str, _of_letters(r"[\w.@,:+\[\]-]+", "letters, digits and . @ , : + [ ] _ -")]
 
 
 class CampaignError(TunerError):
@@ -178,6 +193,17 @@ class Repetitions(Section):
     default_runs: int = Field(5, ge=1, description="runs of the default, before the search")
     final_pairs: int = Field(10, ge=2, description="pairs of default and winner, after the search")
     more_pairs: int = Field(0, ge=0, description="as many more where noise leaves it open, or for the runner-up")
+    confirm_pairs: int = Field(
+        0, ge=0, description="of default and winner in a second session, other jobs at a later time; 0: there is none"
+    )
+    confirm_after_s: float = Field(600.0, ge=0, description="how much later the second session begins, in seconds")
+
+    @field_validator("confirm_pairs")
+    @classmethod
+    def _enough(cls, pairs: int) -> int:
+        if pairs == 1:
+            raise ValueError("a gain needs two pairs at least: write 2 or more, or 0 for no second session")
+        return pairs
 
 
 class ExecutorSection(Section):
@@ -228,10 +254,12 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(
-        min_length=1, max_length=100, pattern=r"^[\w.@+ /-]+$", description="of the campaign, in lists and reports"
+    name: Annotated[str, _of_letters(r"[\w.,@+ /-]{1,100}", "1 to 100 letters, digits, blanks and . , @ + / _ -")] = (
+        Field(description="of the campaign, in lists and reports")
     )
-    component: str = Field(pattern=r"^[\w.-]+$", description="a file NAME.yaml in the directory of components")
+    component: Annotated[str, _of_letters(r"[\w.-]+", "letters, digits and . _ -")] = Field(
+        description="a file NAME.yaml in the directory of components"
+    )
     settings: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         default_factory=dict, description="for the component"
     )

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a component's name to the component: the file that describes it, and the module of its kind.
 
-A component file has `name`, `version`, `description` and `kind`; the rest is the kind's own.
+A component file has `name`, `version`, `description` and `kind`, and may say what it `touches`; the rest is the kind's
+own.
 """
 
 from __future__ import annotations
@@ -14,22 +15,28 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.tuner.definition.campaign_definition import Application, CampaignError, read_mapping
+from reprise.tuner.model import touched_names
 from reprise.tuner.model.component import Component
 
+TOGETHER = "together"  # the kind of several components, whose files the campaign's settings name
 # kind: module with `build(definition: Mapping, settings: Mapping, config: Config) -> Component`
 KINDS: dict[str, str] = {
     "application": "reprise.tuner.components.application",
     "collectives": "reprise.tuner.openmpi.collectives_component",
     "landscape": "reprise.tuner.model.landscape_component",
+    TOGETHER: "reprise.tuner.together.together_component",
 }
 
 REQUIRED = ("name", "version", "description", "kind")
 
 
-def read(name: str, config: Config, application: Application | None = None) -> dict[str, Any]:
-    """What the file of a component says; under `application` the campaign's job, where that is what the component runs.
+def read(
+    name: str, config: Config, application: Application | None = None, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the file of a component says; under `application` the campaign's job, where that is what the component runs,
+    and under `components` and `proxy` what the files hold that the campaign's settings name.
 
-    Both are kept with the campaign, so that a resumed one runs what it began with. Raises CampaignError with one line.
+    All are kept with the campaign, so that a resumed one runs what it began with. Raises CampaignError with one line.
     """
     path = config.tuner.components / f"{name}.yaml"
     if not _is_there(path, name):
@@ -42,7 +49,14 @@ def read(name: str, config: Config, application: Application | None = None) -> d
         raise CampaignError(f"{path}: its name is {definition['name']!r}: rename the file or correct the name")
     if definition["kind"] not in KINDS:
         raise CampaignError(f"{path}: kind {definition['kind']!r} is unknown: known are {', '.join(KINDS)}")
-    if definition["kind"] == "application" and application:
+    if problem := touched_names.objection(definition.get("touches", [])):
+        raise CampaignError(f"{path}: touches: {problem}")
+    if definition["kind"] == TOGETHER:
+        named = (settings or {}).get("components", {})
+        definition["components"] = {str(one): read(str(one), config) for one in named}
+        if proxy := (settings or {}).get("proxy"):
+            definition["proxy"] = read_script(Path(str(proxy)))
+    if definition["kind"] in ("application", TOGETHER) and application:
         definition["application"] = {
             "path": str(application.script),
             "script": read_script(application.script),

@@ -169,6 +169,11 @@ class SlurmCommands:
             f"sbatch refused a job: {_words(answer)}: check partition, account, ... of the campaign's executor"
         )
 
+    def knows_option(self, name: str) -> bool:
+        """Whether sbatch has the option `--NAME`, its own or a plugin's; yes, if sbatch does not say."""
+        answer = self._call(["sbatch", "--help"])
+        return bool(answer.status) or re.search(rf"--{re.escape(name)}(?![\w-])", answer.stdout) is not None
+
     def job(self, job_id: int) -> Job | None:
         def understand(answer: Answer) -> tuple[Job | None] | None:
             if "Invalid job id" in answer.stderr:

@@ -55,7 +55,7 @@ class TrialScript:
             job_name=self.job_name,
             nodes=0 if plan.script is not None else plan.nodes,
             tasks_per_node=plan.tasks_per_node,
-            minutes=math.ceil((plan.timeout_s + MARGIN_S) / 60),
+            minutes=math.ceil((plan.timeout_s + MARGIN_S) / 60) if math.isfinite(plan.timeout_s) else 0,
             options=[*self.options, *plan.options],
             directives=[_one_line(line) for line in plan.directives],
             directory=directory,
@@ -64,7 +64,7 @@ class TrialScript:
             exported=",".join(sorted(names)),
             environment=own,
             before=bool(plan.before),
-            timeout_s=f"{plan.timeout_s:g}",
+            timeout_s=f"{plan.timeout_s:g}" if math.isfinite(plan.timeout_s) else "0",
             preload=":".join(plan.preload),
             command=command,
         )

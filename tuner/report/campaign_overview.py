@@ -13,7 +13,8 @@ from rich.table import Column, Table
 from reprise.config import Config
 from reprise.database.entities import Campaign, CampaignState, Record, Trial
 from reprise.database.for_tuner import TunerDatabase
-from reprise.tuner.definition import campaign_place
+from reprise.database.gain_subject import subject
+from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.model.trial_rows import OPEN, node_seconds
 from reprise.tuner.report import analysis, words
 
@@ -41,6 +42,7 @@ def describe(
     now = time.time() if now is None else now
     trials = database.trials(campaign.id)
     records = [_record(database, record, detailed) for record in database.records_of_campaign(campaign.id)]
+    usual = _usual(campaign)
     first = records[0] if records else dict.fromkeys(("record", "gain", "parametrization", "artifact"))
     described = {
         "campaign": campaign.id,
@@ -61,7 +63,7 @@ def describe(
         "job_name": campaign_place.job_name(campaign, directory),
         "trials": len(trials),
         "states": Counter(str(trial.state) for trial in trials),
-        "running": [_running(trial, now) for trial in trials if trial.state in OPEN],
+        "running": [_running(trial, now, usual.get(trial.problem, {})) for trial in trials if trial.state in OPEN],
         "node_hours": node_seconds(trials) / 3600,
         "warm_start": campaign.spec.get("warm_start", []),
         "problems": _problems(campaign, trials),
@@ -76,7 +78,12 @@ def _record(database: TunerDatabase, record: Record, detailed: bool) -> dict[str
     described = {
         "record": record.id,
         "context": record.context,
-        "gain": {"gain": record.gain, "low": record.gain_low, "high": record.gain_high},
+        "gain": {
+            "gain": record.gain,
+            "low": record.gain_low,
+            "high": record.gain_high,
+            "of": subject(record.parametrization),
+        },
         "parametrization": record.parametrization,
         "artifact": artifact and artifact.path,
     }
@@ -89,11 +96,11 @@ def _application(campaign: Campaign) -> dict[str, Any] | None:
     return application
 
 
-def _running(trial: Trial, now: float) -> dict[str, Any]:
+def _running(trial: Trial, now: float, usual: Mapping[str, Any]) -> dict[str, Any]:
     """A trial that has not ended. `begun_s`: seconds since it was begun, its time in the queue too; None: not yet."""
     begun = None if trial.started_at is None else max(0.0, now - trial.started_at)
     about = {"problem": trial.problem, "number": trial.number, "role": str(trial.role), "job": trial.slurm_job_id}
-    return {**about, "parametrization": trial.parametrization, "begun_s": begun}
+    return {**about, "parametrization": trial.parametrization, "usual": usual, "begun_s": begun}
 
 
 def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[Trial]]:
@@ -104,15 +111,25 @@ def _by_problem(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, list[T
     return found
 
 
+def _usual(campaign: Campaign) -> dict[str, Any]:
+    """By problem the settings that go without saying: the default where the settings are those of several components,
+    which have too many to be read."""
+    if campaign.spec.get("component", {}).get("kind") != component_registry.TOGETHER:
+        return {}
+    return {one["problem"]: one["default"] for one in campaign.spec.get("problems", [])}
+
+
 def _problems(campaign: Campaign, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """What the campaign's summary says where it is complete, else what the trials say; with `phase` and `best`."""
     rows = _by_problem(campaign, trials)
     begun = [key for key, of in rows.items() if of]
     known = {one["problem"]: {"phase": "done", **one} for one in campaign.summary.get("problems", [])}
+    usual = _usual(campaign)
     return [
         {
             **(known.get(key) or analysis.standing(key, of, over=bool(of) and key != begun[-1])),
             "best": analysis.best_point(of),
+            "usual": usual.get(key, {}),
         }
         for key, of in rows.items()
     ]
@@ -125,6 +142,9 @@ def _details(campaign: Campaign, trials: Sequence[Trial]) -> dict[str, Any]:
     found = {
         key: analysis.details(of, campaign.created_at, axes.get(key, {}).get("kinds", {})) for key, of in rows.items()
     }
+    usual = _usual(campaign)
+    for key, of in found.items():
+        of["usual"] = usual.get(key, {})
     repeated = [one for of in found.values() for one in of["repeated"]]
     return {
         "problems": found,
@@ -144,12 +164,12 @@ def table(described: Mapping[str, Any]) -> Table:
     for problem in described["problems"]:
         found = problem["comparison"]
         if found:
-            settings = words.settings(found["winner"])
+            settings = words.settings(found["winner"], problem["usual"])
             cells = [words.interval(found["default"]), words.interval(found["tuned"]), words.gain(found)]
         else:
             default, best = problem["default"], problem.get("best")
             cells = [words.interval(default) if default else "", "", ""]
-            settings = problem["note"] or (f"so far {words.settings(best['point'])}" if best else "")
+            settings = problem["note"] or (f"so far {words.settings(best['point'], problem['usual'])}" if best else "")
         failed = f", {problem['failed']} failed" if problem["failed"] else ""
         result.add_row(words.printable(problem["problem"]), *cells, f"{problem['trials']}{failed}", settings)
     return result

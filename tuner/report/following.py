@@ -125,10 +125,10 @@ def _problems(problems: list[dict[str, Any]], room: int) -> Table:
         cells = [words.printable(one["problem"]), one["phase"], str(one["trials"])]
         cells.append(words.interval(default) if default else "")
         if found:
-            cells += [words.interval(found["tuned"]), words.gain(found), words.settings(found["winner"])]
+            cells += [words.interval(found["tuned"]), words.gain(found), words.settings(found["winner"], one["usual"])]
         elif best:
             gain = percent(best["gain"]) if best["gain"] is not None else ""
-            cells += [words.single(best["mean"], best["unit"]), gain, words.settings(best["point"])]
+            cells += [words.single(best["mean"], best["unit"]), gain, words.settings(best["point"], one["usual"])]
         else:
             cells += ["", "", one["note"]]
         table.add_row(*map(Text, cells), style="" if one is current else "dim")
@@ -140,7 +140,7 @@ def _running(running: list[dict[str, Any]], room: int) -> Table:
     for one in running[:room]:
         since = "not begun" if one["begun_s"] is None else words.span(one["begun_s"])
         cells = f"{words.printable(one['problem'])} {one['number']}", one["role"], str(one["job"] or "")
-        table.add_row(*map(Text, [*cells, since, words.settings(one["parametrization"])]))
+        table.add_row(*map(Text, [*cells, since, words.settings(one["parametrization"], one["usual"])]))
     if len(running) > room:
         table.add_row(Text(f"and {len(running) - room} more"))
     return table

@@ -29,11 +29,22 @@ class Report(Protocol):
     def problem(self, key: str, index: int, count: int, expected: int) -> None:
         """A problem begins: the `index`-th of `count` from 0, of `expected` trials at most."""
 
-    def trial(self, trial: Trial, done: int, gain: float | None) -> None:
-        """A trial ended, the problem's `done`-th; `gain` is that of the best so far over the default's mean."""
+    def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
+        """A trial ended, the problem's `done`-th; `gain` is that of the best so far over the default's mean, `left_s`
+        how long the whole campaign goes on at most, at its pace so far."""
 
     def solved(self, key: str, text: str) -> None:
         """A problem is done, with its result in one line."""
+
+
+def time_left(seconds: float | None) -> str:
+    """`, at most 12 min left`; empty where that is not known."""
+    if seconds is None:
+        return ""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f", at most {seconds / size:.0f} {unit} left"
+    return f", at most {seconds:.0f} s left"
 
 
 def percent(gain: float) -> str:
@@ -60,9 +71,9 @@ class LineReport:
         self._expected = expected
         self.say(f"{key} ({index + 1} of {count}): at most {expected} trials")
 
-    def trial(self, trial: Trial, done: int, gain: float | None) -> None:
+    def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
         if self._clock() - self._said_at >= LINE_EVERY_S:
-            self.say(f"{trial.problem}: {done} trials{_best(gain)}{_trouble(trial)}")
+            self.say(f"{trial.problem}: {done} trials{_best(gain)}{time_left(left_s)}{_trouble(trial)}")
 
     def solved(self, key: str, text: str) -> None:
         self.say(f"{key}: {text}")
@@ -94,7 +105,8 @@ class BarReport:
         self._progress.update(self._all, total=count, completed=index)
         self._progress.reset(self._one, total=expected, description=key, visible=True, note="")
 
-    def trial(self, trial: Trial, done: int, gain: float | None) -> None:
+    def trial(self, trial: Trial, done: int, gain: float | None, left_s: float | None = None) -> None:
+        self._progress.update(self._all, note=time_left(left_s).removeprefix(", "))
         self._progress.update(self._one, completed=done, note=f"{trial.role}{_best(gain)}{_trouble(trial)}")
 
     def solved(self, key: str, text: str) -> None:

@@ -69,7 +69,11 @@ def best_points(of: Json) -> list[tuple[str, str, str]]:
     """Mean, runs and settings of the points that did best in the search."""
     unit = of["unit"]
     return [
-        (words.single(one["mean"], unit), str(one["n"]), words.settings(one["point"]) + " (the winner)" * one["won"])
+        (
+            words.single(one["mean"], unit),
+            str(one["n"]),
+            words.settings(one["point"], of["usual"]) + " (the winner)" * one["won"],
+        )
         for one in of["best_points"]
     ]
 
@@ -143,9 +147,16 @@ def record(described: Json) -> list[str]:
         lines += [f"  {name}={words.printable(value)}" for name, value in found["environment"].items()]
         if found["artifact"]:
             lines.append(f"The file is {found['artifact']}.")
+        if of := found["gain"]["of"]:
+            lines.append(f"Its gain, {gain(found['gain'])}, is one of {of}, not of a job's run time.")
     if described["note"]:
         lines.append(f"{described['note']}.")
     return lines
+
+
+def gain(of_record: Json) -> str:
+    """A record's, with its bounds."""
+    return words.gain({"gain": of_record["gain"], "gain_low": of_record["low"], "gain_high": of_record["high"]})
 
 
 def remarks(described: Json) -> list[str]:
@@ -202,11 +213,14 @@ def _result(problem: dict[str, Any]) -> dict[str, str]:
     }
     if found:
         row |= {"tuned": words.interval(found["tuned"]), "gain": words.gain(found)}
-        row |= {"default": words.interval(found["default"]), "settings": words.settings(found["winner"])}
+        row |= {
+            "default": words.interval(found["default"]),
+            "settings": words.settings(found["winner"], problem["usual"]),
+        }
     elif best:
         row |= {
             "tuned": f"so far {words.single(best['mean'], best['unit'])}",
-            "settings": words.settings(best["point"]),
+            "settings": words.settings(best["point"], problem["usual"]),
         }
         row["gain"] = "" if best["gain"] is None else f"so far {percent(best['gain'])}"
     return row
@@ -222,7 +236,7 @@ def _outcome(problem: Json) -> str:
     if problem["phase"] != "done":
         return {"waiting": "not begun"}.get(problem["phase"], f"in the {problem['phase']} phase")
     found = problem["comparison"]
-    winner = words.settings(found["winner"]) if found else problem["note"]
+    winner = words.settings(found["winner"], problem["usual"]) if found else problem["note"]
     return "; ".join(part for part in (winner, problem["stopped"]) if part)
 
 

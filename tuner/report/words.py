@@ -37,8 +37,10 @@ def gain(found: Mapping[str, Any]) -> str:
     return f"{percent(found['gain'])} ({100 * found['gain_low']:+.1f} to {100 * found['gain_high']:+.1f})"
 
 
-def settings(point: Mapping[str, Any]) -> str:
-    """A parametrization on one line."""
+def settings(point: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> str:
+    """A parametrization on one line; with `usual` only what differs from that."""
+    if usual and not (point := {name: value for name, value in point.items() if usual.get(name) != value}):
+        return "the default"
     return " ".join(f"{printable(name)}={shown(value)}" for name, value in point.items())
 
 

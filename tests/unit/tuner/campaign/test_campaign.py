@@ -35,8 +35,9 @@ from reprise.database.entities import (
 )
 from reprise.database.errors import BusyError
 from reprise.database.facade import Database
-from reprise.tuner.campaign import session
+from reprise.tuner.campaign import publish, session
 from reprise.tuner.definition import campaign_place
+from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.executors.executor import Finished, TrialResult
 from reprise.tuner.executors.local_executor import LocalExecutor
@@ -48,6 +49,13 @@ from reprise.tuner.report.progress import LineReport
 from tests import fake_component
 from tests.unit.tuner_site import Command, Site
 from tests.waiting import wait_for
+
+
+class Interrupting(LineReport):
+    """A report during which somebody presses Ctrl-C."""
+
+    def trial(self, *_: Any) -> None:
+        raise KeyboardInterrupt
 
 
 def what_was_tried(trials: list[Trial]) -> list[tuple[Any, ...]]:
@@ -83,6 +91,20 @@ def test_a_campaign_ends_with_a_record_of_the_application(site: Site) -> None:
     assert (record.gain, record.gain_low, record.default.mean, record.tuned.mean) == pytest.approx((0.5, 0.5, 2, 1))
     assert Path(site.read(lambda database: database.artifact(record.artifact_sha256)).path).is_file()
     assert site.campaign(campaign).state is CampaignState.COMPLETE
+
+
+def test_a_profile_is_stored_with_the_record_of_a_campaign_that_was_interrupted(site: Site) -> None:
+    kept = publish.kept_profile(7.0, "60% compute", {"version": 1, "shares": {"compute": 0.6}})
+    with Database.open(site.config.database.path) as database:
+        few = {"search": {"method": "random", "budget": 1}, "repetitions": {"default_runs": 1, "final_pairs": 2}}
+        given = check(site.definition(settings={"problems": ["p/1"]}, **few), "test")
+        campaign = session.begin(database, given, site.config, 1_000_000.0, kept).id
+    with pytest.raises(KeyboardInterrupt):
+        site.run(campaign, report=Interrupting(io.StringIO()))
+    assert site.campaign(campaign).state is CampaignState.STOPPED
+    (record_id,) = site.run(campaign)
+    profile = site.read(lambda database: database.profile(record_id))
+    assert (profile.at, profile.summary, profile.document["shares"]) == (7.0, "60% compute", {"compute": 0.6})
 
 
 @pytest.mark.slow
@@ -454,6 +476,7 @@ def test_the_table_of_a_campaign_is_whole_at_120_columns() -> None:
     gains = {"gain": 0.321, "gain_low": 0.3, "gain_high": 0.342}
     found = {"winner": winner, "default": measured(0.0241), "tuned": measured(0.0143), **gains}
     problem = {"problem": "reduce_scatter/1048576", "default": measured(0.02), "failed": 12, "trials": 139, "note": ""}
+    problem["usual"] = {}
     console = Console(width=120, file=io.StringIO())
     console.print(campaign_overview.table({"problems": [{**problem, "comparison": found}]}))
     text = console.file.getvalue()  # type: ignore[attr-defined]

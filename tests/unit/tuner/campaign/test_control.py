@@ -136,6 +136,13 @@ def test_a_plan_tells_the_cost_at_most_and_what_is_to_be_expected(site: Site) ->
     assert last.endswith("1.28 node-hours; 0.32 node-hours in 0.08 h if all take as long as the default")
     last = planned(site, "--trial-seconds", "9", **changes, budget={"node_hours": 0.16}).splitlines()[-1]
     assert last.endswith("0.16 node-hours; 0.16 node-hours in 0.04 h if all take as long as the default")
+    *_, refused, last = planned(site, "--trial-seconds", "9", **changes, budget={"node_hours": 0.3}).splitlines()
+    assert refused == (
+        "# would be refused: 0.3 node-hours are too few to search 2 problems, at 9 s for a run of the default: give at "
+        "least 0.32 node-hours, or tune fewer problems"
+    )
+    text = planned(site, "--trial-seconds", "9", **changes, budget={"node_hours": 0.32})
+    assert "refused" not in text
 
 
 @pytest.mark.slow

@@ -400,7 +400,8 @@ def test_the_campaign_ends_in_order_when_its_node_hours_are_spent(site: Site, sl
 
     No pair is begun that there is no room for, were it as long as the defaults; what takes longer nobody knows.
     """
-    campaign = begin(site, "sleep 0.5", search={"method": "random", "budget": 50}, budget={"node_hours": 12 / 3600})
+    search = {"method": "random", "initial": 1, "budget": 50}
+    campaign = begin(site, "sleep 0.5", search=search, budget={"node_hours": 12 / 3600})
     run(site, campaign, slurm)
     trials = site.trials(campaign)
     costs = [(trial.elapsed_s or 0) * trial.nodes for trial in trials]

@@ -122,7 +122,7 @@ def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site:
 
 
 @root_only
-@pytest.mark.parametrize("words", [("run", "FILE", "--yes"), ("resume", "1")])
+@pytest.mark.parametrize("words", [("run", "FILE", "--yes"), pytest.param(("resume", "1"), marks=pytest.mark.slow)])
 def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str, ...]) -> None:
     if words[0] == "resume":
         site.begin()

@@ -11,7 +11,7 @@ import yaml
 from reprise.cli import tune
 from reprise.config import Config
 from reprise.tuner.definition import component_registry
-from reprise.tuner.definition.campaign_definition import CampaignError, Definition, ExecutorKind, load
+from reprise.tuner.definition.campaign_definition import CampaignError, Definition, ExecutorKind, check, load
 from tests.places import ROOT
 
 GOOD: dict[str, Any] = {"name": "n", "component": "c", "scope": "cluster"}
@@ -51,16 +51,28 @@ def message(tmp_path: Path, text: str | bytes | dict[str, Any]) -> str:
         ({"repetitions": {"final_pairs": 1}}, "'repetitions.final_pairs'"),
         ({"executor": {"options": ["--comment=a b"]}}, "'executor.options.0'"),
         ({"executor": {"options": ["--x=1\n#SBATCH --uid=0"]}}, "'executor.options.0'"),
-        ({"executor": {"partition": "a;b"}}, "'executor.partition'"),
+        (
+            {"executor": {"partition": "a;b"}},
+            "'executor.partition': may hold letters, digits and . @ , : + [ ] _ - (it",
+        ),
         ({"scope": "application"}, "no application is given: name its script and user, or set `scope: cluster`"),
         ({"application": {"script": "/x", "user": "u"}}, "`scope: cluster` is for every job"),
         ({"application": {"script": "x.sh", "user": "u"}}, "'x.sh' is not an absolute path"),
-        ({"component": "../../etc/passwd"}, "'component'"),
+        (
+            {"component": "../../etc/passwd"},
+            "'component': may hold letters, digits and . _ - (it is '../../etc/passwd')",
+        ),
+        ({"name": "a;b"}, "'name': may hold 1 to 100 letters, digits, blanks and . , @ + / _ - (it is 'a;b')"),
+        ({"name": ""}, "'name': may hold 1 to 100 letters"),
         ({"name": None}, "'name'"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
     assert expected in message(tmp_path, {**GOOD, **changes})
+
+
+def test_a_name_may_hold_a_comma() -> None:
+    assert check({**GOOD, "name": "solver, 4 nodes"}, "x").name == "solver, 4 nodes"
 
 
 # Each line has the one before several times over: some hundred letters that fill all memory there is.

@@ -124,8 +124,24 @@ def test_a_terminal_shows_the_problems_around_the_current_one(site: Site) -> Non
 def test_a_terminal_shows_what_runs(site: Site) -> None:
     campaign = searched(site)
     running = [
-        {"problem": "p/1", "number": 4, "role": "search", "job": 77, "parametrization": {"size": 8}, "begun_s": 65.0},
-        {"problem": "p/1", "number": 5, "role": "search", "job": None, "parametrization": {"size": 1}, "begun_s": None},
+        {
+            "problem": "p/1",
+            "number": 4,
+            "role": "search",
+            "job": 77,
+            "parametrization": {"size": 8},
+            "usual": {},
+            "begun_s": 65.0,
+        },
+        {
+            "problem": "p/1",
+            "number": 5,
+            "role": "search",
+            "job": None,
+            "parametrization": {"size": 1},
+            "usual": {},
+            "begun_s": None,
+        },
     ]
     lines = [line.split() for line in shown(campaign, 24, running=running)]
     assert ["p/1", "4", "search", "77", "65", "s", "size=8"] in lines

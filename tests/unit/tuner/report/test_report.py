@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import math
 import os
@@ -128,6 +129,17 @@ def test_both_say_what_was_found_and_what_jobs_get(site: Site) -> None:
         assert "SRO_SIZE=4" in report and "app.sh of alice" in report and "cluster testing" in report
         assert "exit status 139" in report and "the budget of 8 trials is spent" in report
         assert "seed" in report and "numpy 2.0" in report
+
+
+@pytest.mark.usefixtures("plain_pictures")
+def test_both_say_that_a_benchmarks_gain_is_not_a_jobs(site: Site) -> None:
+    campaign = complete(site, {"rules": [{"problem": "bcast/4096", "applied": True}]})
+    page, text = both(campaign)
+    assert "gain over the default of bcast of 4 KiB in a benchmark, not of a job's run time, with" in html.unescape(
+        page
+    )
+    for report in (html.unescape(page), text):
+        assert "is one of bcast of 4 KiB in a benchmark, not of a job's run time." in report
 
 
 SLOW = [pytest.param(role, marks=pytest.mark.slow) for role in ("problem", "message", "value")]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which one of the records that may serve a job it is given, and why not the others.
+
+A job gets the settings of one record and never those of two: what two do together was not measured. Settings that were
+measured together are one record, a combination (`database.joint_component`). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.database.entities import Scope
+from reprise.database.joint_component import parts_of
+from reprise.matcher.decision.known_records import Known
+from reprise.matcher.decision.refusal import Refusal
+from reprise.matcher.decision.user_choices import conflict
+from reprise.matcher.linkage.linkage_result import Match
+from reprise.matcher.submission.generic_names import is_generic
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage.
+
+    `likeness` is what decides: of another user's record it is coarser than the score, so that answers do not depend on
+    how near two wrong words are. `own`: the record was tuned for a job of the user who asks. `preferred`: it has the
+    job's value of what the model prefers.
+    """
+
+    record: Known
+    score: float | None
+    refusal: Refusal | None
+    match: Match | None = None
+    likeness: float = 1.0
+    own: bool = False
+    preferred: bool = True
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """By which the nearest comes first: a user's own, as they were ranked; of others nothing finer than the
+        likeness decides; then what is for the whole cluster."""
+        if self.own or self.score is None:
+            return (0 if self.own else 2,)
+        return (1, not self.preferred, -self.likeness, -self.record.created_at, -self.record.gain, self.record.id)
+
+    @property
+    def may_serve(self) -> bool:
+        return self.refusal is None or self.refusal.until_start
+
+
+def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None:
+    """The record that is given, None for none.
+
+    The nearest that may serve says which job this is. Of the records of that job, one of each component and the nearest
+    of these, the one is given whose gain is the largest by its lower bound; one that was measured on the application
+    before one that a benchmark gained.
+    """
+    serving = sorted((one for one in looked_at if one.may_serve and one.likeness >= threshold), key=lambda o: o.order)
+    of_components: dict[str, Candidate] = {}
+    for one in serving:
+        if _tuned_for(one) == _tuned_for(serving[0]):
+            of_components.setdefault(one.record.component, one)
+    return max(of_components.values(), key=lambda one: (not one.record.subject, one.record.gain_low), default=None)
+
+
+def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> str:
+    """Words to follow "not used: "; empty for the record that is given."""
+    if candidate.score is not None and candidate.score < threshold:
+        return f"scores under the threshold {threshold:.4f}"
+    if candidate.likeness < threshold:
+        return f"is another user's, and its texts are not the same or nearly (score {candidate.likeness:.4f} then)"
+    if candidate.refusal:
+        return candidate.refusal.why
+    return "" if given is None or candidate is given else _apart(candidate, given)
+
+
+def _tuned_for(candidate: Candidate) -> Hashable:
+    """Equal for records whose gains can be compared: of one job, on as many nodes."""
+    job = candidate.record.metadata
+    if job is None:
+        return Scope.CLUSTER
+    says_little = not job.program or is_generic(job.program)
+    return job.user, job.program or job.job_name, job.nodes, job.directory if says_little else ""
+
+
+def _apart(candidate: Candidate, given: Candidate) -> str:
+    """Why a record that may serve gives way to the one that is given."""
+    one, other = candidate.record, given.record
+    mine, its = parts_of(one.component), parts_of(other.component)
+    if mine == its:
+        return f"record {other.id} is preferred"
+    if set(mine) <= set(its):
+        return f"record {other.id} has settings of {one.component} too, measured together with {_rest(its, mine)}"
+    if set(its) <= set(mine):
+        return f"record {other.id} is preferred: it gains at least {other.gain_low:.1%}, this one {one.gain_low:.1%}"
+    both = conflict((*one.terms.conflicts, *one.names), other.names) or conflict(other.terms.conflicts, one.names)
+    if both:
+        return f"excludes the settings of record {other.id} ({other.component}): both decide {both}"
+    return f"was never measured together with record {other.id} ({other.component}), which is preferred"
+
+
+def _rest(components: Sequence[str], without: Sequence[str]) -> str:
+    return ", ".join(one for one in components if one not in without)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`reprise tune application`: from a batch script to a record, in one command."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reprise.cli import foreground, single_run
+from reprise.output import versioned
+
+if TYPE_CHECKING:
+    from reprise.cli.main import Settings
+    from reprise.config import Config
+    from reprise.database.facade import Database
+    from reprise.tuner.application.choice import Choice
+    from reprise.tuner.application.planned import Asked
+    from reprise.tuner.application.proxy_ranking import Ranked
+    from reprise.tuner.profile.profile_values import Profile
+    from reprise.tuner.profile.verdicts import Verdict
+
+
+@click.command()
+@single_run.SCRIPT
+@click.option("--user", help="Who submits it; the script's owner.")
+@single_run.DIRECTORY
+@single_run.OPTIONS
+@click.option(
+    "--profile", "profile_file", type=click.Path(path_type=Path, dir_okay=False), help="A profile made before."
+)
+@click.option("--runs", type=click.IntRange(min=1), help="Runs of the application that the search has at most.")
+@click.option(
+    "--pairs", type=click.IntRange(min=2), help="Pairs of runs, with all settings and without, in the first session."
+)
+@click.option(
+    "--later",
+    "later_s",
+    type=click.FloatRange(min=0),
+    help="Seconds after which a second session, of 3 pairs, begins; 600 unless given.",
+)
+@click.option("--warm", is_flag=True, help="Let runs find in memory what earlier ones have read.")
+@click.option("--proxy/--no-proxy", default=True, help="Rank MPI's settings on a replay of what the program sends.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="Seconds after which a run of the application is stopped.",
+)
+@click.option("--partition", help="Of Slurm, for the trials.")
+@click.option("--account", help="Of Slurm, for the trials.")
+@click.option("--reservation", help="Of Slurm, for the trials.")
+@click.option(
+    "--write", "only_write", is_flag=True, help="Print the campaign file after the profile; run nothing more."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.pass_obj
+def application(settings: Settings, /, script: Path, **given: Any) -> None:
+    """Profile the batch script SCRIPT, try what its profile shows something for, and measure all of that together.
+
+    What is found is one record, with the gain of the application's own runs; without a gain beyond noise there is none.
+    """
+    import yaml
+
+    from reprise.database.facade import Database
+    from reprise.tuner.application import planned, proxy_ranking
+    from reprise.tuner.campaign import session
+    from reprise.tuner.campaign.publish import kept_profile
+    from reprise.tuner.definition import campaign_definition
+    from reprise.tuner.profile import profile_text, profiled_run
+    from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
+
+    asked = _asked(script, given)
+    profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
+    judged = verdicts(profile, profiled_run.touched(settings.config, single_run.warn))
+    for line in (*profile_text.head(profile), *(f"{one.component}: {one.words}" for one in judged if one.worth)):
+        click.echo(line, err=True)
+    choice = _choice(asked, profile, judged, settings.config)
+    if not choice.components:
+        verdict = NOT_GIVEN if any(one.worth for one in judged) else NOTHING
+        nothing = {"verdict": verdict, "runs": profiled, "proxy": None}
+        click.echo(json.dumps(versioned(nothing)) if given["as_json"] else verdict)
+        return
+    if given["only_write"]:
+        click.echo(yaml.safe_dump(planned.campaign(asked, choice), sort_keys=False), nl=False)
+        return
+    replayed = _is_worth_a_proxy(profile, given)
+    told = f"{overall(judged)}; {planned.cost(asked, choice, profile.nodes, profile.elapsed_s, replayed)}"
+    if not given["yes"] and sys.stdin.isatty():
+        click.confirm(f"Run it ({told})?", err=True, abort=True)
+    else:
+        click.echo(told, err=True)
+    with Database.open(settings.config.database.path) as database:
+        ranked, proxy = None, None
+        if replayed:
+            ranked, proxy = _ranked_on_proxy(database, asked, choice, settings.config)
+        mapping = planned.campaign(asked, choice, ranked.first if ranked else ())
+        definition = campaign_definition.check(mapping, str(script))
+        now = time.time()
+        kept = kept_profile(now, profile_text.summary(profile), profile.without_names())
+        begun = session.begin(database, definition, settings.config, now, kept)
+        foreground.run(database, begun, settings.config)
+        trials = database.trials(begun.id)
+        if ranked and proxy is not None:
+            proxy |= proxy_ranking.to_json(ranked.agreement(trials))
+        runs = len(trials) + profiled + (proxy is not None)
+        foreground.show(database, begun.id, settings.config, given["as_json"], {"runs": runs, "proxy": proxy})
+        if ranked and proxy is not None:
+            click.echo(proxy["reason"], err=True)
+
+
+def _is_worth_a_proxy(profile: Profile, given: dict[str, Any]) -> bool:
+    """A replay does again what an application sends, and only that."""
+    from reprise.tuner.application import planned
+
+    return bool(given["proxy"]) and profile.share("mpi.collective") + profile.share("mpi.p2p") >= planned.WORTH_A_PROXY
+
+
+def _ranked_on_proxy(
+    database: Database, asked: Asked, choice: Choice, config: Config
+) -> tuple[Ranked | None, dict[str, Any]]:
+    """What a campaign on the application's replay ranks first, and its cost; None, and why, without a replay."""
+    from reprise.tuner.application import planned, proxy_campaign, proxy_ranking
+    from reprise.tuner.campaign import session
+    from reprise.tuner.definition import campaign_definition
+    from reprise.tuner.errors import TunerError
+    from reprise.tuner.model.trial_rows import node_seconds
+
+    name = single_run.name_of("record")
+    try:
+        script = proxy_campaign.make(
+            asked,
+            config,
+            single_run.executor("slurm", name, asked.sbatch_options),
+            config.tuner.work / name,
+            asked.timeout_s,
+        )
+        definition = campaign_definition.check(planned.campaign_on_proxy(asked, choice, script), str(asked.script))
+        begun = session.begin(database, definition, config, time.time())
+        foreground.run(database, begun, config)
+    except TunerError as error:
+        click.echo(f"no proxy: {error}: the application itself is searched", err=True)
+        return None, {"made": False, "reason": str(error)}
+    (problem,) = database.campaign(begun.id).spec["problems"]
+    trials = database.trials(begun.id)
+    told = {"made": True, "trials": len(trials), "node_hours": node_seconds(trials) / 3600}
+    return proxy_ranking.Ranked.of(trials, problem["default"], planned.FROM_PROXY), told
+
+
+def _asked(script: Path, given: dict[str, Any]) -> Asked:
+    """What is to be tuned. Raises TunerError for a script that is not there."""
+    from reprise.tuner.application import planned
+    from reprise.tuner.errors import TunerError
+
+    path = script.absolute()
+    try:
+        owner = path.owner()
+    except (OSError, KeyError) as error:
+        if not given["user"] or not path.exists():
+            raise TunerError(f"{path}: cannot be read, or has no owner by name: name the script, and --user") from error
+        owner = ""
+    named = (("searched", "runs"), ("pairs", "pairs"), ("later_s", "later_s"))
+    counts = {name: given[key] for name, key in named if given[key] is not None}
+    executor = {key: given[key] for key in ("partition", "account", "reservation") if given[key]}
+    directory = (given["directory"] or path.parent).absolute()
+    return planned.Asked(
+        path, given["user"] or owner, directory, given["options"], executor, timeout_s=given["timeout_s"], **counts
+    )
+
+
+def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:
+    """Read the profile from a file, or run the application for it; with the number of these runs.
+
+    If it reads much from files, it runs once more without them in memory, which a job on another node has not, either;
+    not if it may be `warm`.
+    """
+    from reprise.tuner.application.choice import cold
+    from reprise.tuner.errors import TunerError
+    from reprise.tuner.profile.profile_values import read_profile
+
+    if file is not None:
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise TunerError(
+                f"{file}: cannot be read ({error}): make it with `reprise tune profile --output`"
+            ) from error
+        profile, runs = read_profile(found, str(file)), 0
+    else:
+        profile, runs = _profiled(asked, config), 1
+        if not warm and (reads := cold(profile)):
+            size = sum(one.bytes for one in profile.inputs) / 1e9
+            click.echo(
+                f"it reads {len(reads)} files of {size:.2g} GB: no run finds them in memory from now on", err=True
+            )
+            profile, runs = _profiled(asked, config, reads), 2
+    return profile.model_copy(update={"inputs": ()}) if warm else profile, runs
+
+
+def _profiled(asked: Asked, config: Config, reads: Sequence[str] = ()) -> Profile:
+    from reprise.tuner.profile import profiled_run
+
+    name = single_run.name_of("profile")
+    run = profiled_run.Application(asked.script, asked.directory, asked.options)
+    executor = single_run.executor("slurm", name, asked.sbatch_options)
+    return profiled_run.profile(run, config, executor, config.tuner.work / name, asked.timeout_s, reads)
+
+
+def _choice(asked: Asked, profile: Profile, judged: Sequence[Verdict], config: Config) -> Choice:
+    from reprise.tuner.application.choice import choose
+    from reprise.tuner.components.application import Workload
+    from reprise.tuner.definition.component_registry import read_script
+    from reprise.tuner.executors.slurm_commands import SlurmCommands
+
+    workload = Workload(str(asked.script), read_script(asked.script), str(asked.directory), asked.options)
+    choice = choose(profile, judged, workload, config, SlurmCommands().knows_option)
+    for line in choice.left_out:
+        click.echo(f"left out: {line}", err=True)
+    return choice

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is tried on an application follows from its profile, and is what can be given to its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from reprise.tuner.application import planned
+from reprise.tuner.application.choice import Choice, choose
+from reprise.tuner.application.tried_calls import tried_calls
+from reprise.tuner.components.application import Workload
+from reprise.tuner.definition.campaign_definition import check
+from reprise.tuner.openmpi.catalogue import CATALOGUE
+from reprise.tuner.profile.profile_values import Collective, Input, Profile
+from reprise.tuner.profile.verdicts import Touches, verdicts
+from tests.unit.profile_values import profile
+from tests.unit.tuner_site import Site
+
+SCRIPT = "#!/bin/bash\n#SBATCH -N 4\nmpirun solver\n"
+FILE = """\
+name: {name}
+version: "1"
+description: tried
+kind: application
+{more}
+parameters:
+  size: {{name: SRO_{upper}, default: 1, unset: 1, values: [2, 4]}}
+  way: {{name: SRO_{upper}_WAY, type: str, default: a, unset: a, values: [b], when: {{size: 4}}}}
+"""
+
+
+def placed(site: Site, **more: str) -> None:
+    for name, words in more.items():
+        text = FILE.format(name=name, upper=name.upper(), more=words)
+        (site.directory / f"components/{name}.yaml").write_text(text)
+
+
+def chosen(
+    site: Site,
+    touches: Mapping[str, list[str]],
+    script: str = SCRIPT,
+    inputs: Sequence[Input] = (),
+    **shares: float,
+) -> Choice:
+    named = {name.replace("_", "."): share for name, share in shares.items()}
+    found = profile(shares=named).model_copy(update={"inputs": inputs})
+    workload = Workload(str(site.directory / "app.sh"), script, str(site.directory))
+    judged = verdicts(found, {name: Touches(names) for name, names in touches.items()})
+    return choose(found, judged, workload, site.config, lambda option: option == "known")
+
+
+def test_components_take_turns_and_what_touches_whatever_is_computed_comes_last(site: Site) -> None:
+    placed(site, a="", b="", c="")
+    touches = {"a": ["compute"], "b": ["io.read"], "c": ["io.write"]}
+    found = chosen(site, touches, compute=0.6, io_read=0.2, io_write=0.04)
+    assert list(found.components) == ["b", "a"]  # c touches too little
+    assert list(found.points) == [{"b.size": 2}, {"a.size": 2}, {"b.size": 4}, {"a.size": 4}]
+
+
+def test_what_cannot_be_given_is_left_out_with_the_reason(site: Site) -> None:
+    placed(site, a="", b="needs: {target: a directory}", c="")
+    script = SCRIPT.replace("mpirun", "SRO_C=5 mpirun")
+    found = chosen(site, {name: ["io"] for name in "abc"}, script, io_read=0.5)
+    assert list(found.components) == ["a"]
+    assert [line.partition(":")[0] for line in found.left_out] == ["b", "c"]
+    assert "needs target" in found.left_out[0] and "sets SRO_C itself" in found.left_out[1]
+
+
+def test_an_option_that_sbatch_does_not_have_is_not_tried(site: Site) -> None:
+    placed(site, a="activation: {options: [known=yes]}", b="activation: {options: [fastio=yes]}")
+    found = chosen(site, {name: ["io"] for name in "ab"}, io_read=0.5)
+    assert list(found.components) == ["a"]
+    assert found.left_out == ["b: sbatch has no option --fastio here: install what brings it"]
+
+
+BEFORE = "before: drop all\nbefore_reads: drop {{reads}}".replace("{{", "{").replace("}}", "}")
+
+
+def test_files_that_are_read_are_dropped_from_memory_before_each_trial(site: Site) -> None:
+    placed(site, a=BEFORE)
+    inputs = [Input(path="/data/a b", bytes=60 << 20), Input(path="/data/c", bytes=5 << 20)]
+    found = chosen(site, {"a": ["io"]}, inputs=inputs, io_read=0.5)
+    assert found.reads == ["/data/a b", "/data/c"] == found.components["a"]["reads"]
+    asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, (), {})
+    assert check(planned.campaign(asked, found), "test").settings["reads"] == found.reads
+    assert "reads" not in planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh"))["settings"]
+
+
+def test_what_reads_little_stays_in_memory_and_has_nothing_to_gain_from_reading_ahead(site: Site) -> None:
+    placed(site, a=BEFORE, b="")
+    found = chosen(site, {"a": ["io"], "b": ["io"]}, inputs=[Input(path="/data/c", bytes=5 << 20)], io_read=0.5)
+    assert list(found.components) == ["b"] and found.reads == []
+    assert found.left_out[0].startswith("a: acts on files that are not in memory")
+
+
+def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> None:
+    placed(site, a="")
+    found = chosen(site, {"a": ["io"]}, io_read=0.5)
+    asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, ("--partition=x",), {"account": "y"})
+    definition = check(planned.campaign(asked, found, [{"a.size": 4}]), "test")
+    assert definition.settings["first"] == [{"a.size": 4}, {"a.size": 2}, {"a.size": 4}]
+    assert definition.search.budget == 4 and definition.executor.account == "y"
+    cost = planned.cost(asked, found, nodes=4, run_s=90.0, replayed=False)
+    assert (cost.runs, cost.on_proxy, cost.node_hours) == (2 + 4 + 14, 0, 20 * 4 * 90 / 3600)
+    with_proxy = planned.cost(asked, found, nodes=4, run_s=90.0, replayed=True)
+    assert (with_proxy.runs, with_proxy.on_proxy) == (21, 3 + 5 + 4)
+    assert with_proxy.node_hours == pytest.approx((21 * 90 + 12 * 9) * 4 / 3600)
+    assert str(with_proxy).startswith("at most 21 more runs of the application and 12 of its proxy, some ")
+    on_proxy = check(planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh")), "test")
+    assert on_proxy.settings["proxy"] == "/srv/replay.sh" and on_proxy.name.endswith(" - proxy")
+
+
+def call(kind: str, most: int, seconds: float, ranks: int = 8, waiting: float = 0.0) -> Collective:
+    size = 1
+    while size < most:
+        size *= 2
+    return Collective(
+        kind=kind,
+        ranks=ranks,
+        nodes=ranks,
+        bytes=size - 1 if most > 1 else 0,
+        calls=100,
+        total_bytes=100 * most,
+        largest_bytes=most,
+        time_s=seconds,
+        waiting_s=waiting,
+    )
+
+
+def communicating(ranks: int, *calls: Collective) -> Profile:
+    return profile(shares={}).model_copy(update={"elapsed_s": 10.0, "ranks": ranks, "collectives": calls})
+
+
+def test_rules_are_tried_for_calls_of_all_ranks_that_take_time_and_small_and_large_ones_apart() -> None:
+    calls = [
+        call("allreduce", 8, 1.0),
+        call("allreduce", 4096, 2.0),
+        call("bcast", 1 << 20, 1.5),
+        call("bcast", 64, 1.0, ranks=4),  # of half of the ranks
+        call("alltoall", 64, 3.0, waiting=2.95),
+        call("scan", 64, 5.0),  # has no rules that are known
+    ]
+    found = tried_calls(communicating(8, *calls), CATALOGUE)
+    assert [one.collective for one in found] == ["allreduce", "bcast"]
+    assert found[0].low <= 8 and found[0].high == 4096 and found[1].low > 16384
+
+
+@pytest.mark.parametrize("ranks", [0, 1])
+def test_there_is_no_rule_for_one_rank(ranks: int) -> None:
+    assert tried_calls(communicating(ranks, call("bcast", 64, 5.0, ranks)), CATALOGUE) == []

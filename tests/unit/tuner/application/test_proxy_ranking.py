@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign on a proxy tells the one on the application."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise.database.entities import Trial, TrialRole, TrialState
+from reprise.tuner.application.proxy_ranking import DEFAULT, Ranked, in_words, times, to_json, to_try, verdict
+from reprise.tuner.model.space import Parametrization
+
+BASE: Parametrization = {"a.x": 0, "b.y": "off"}
+
+
+def trials(*runs: tuple[Parametrization, float | None]) -> list[Trial]:
+    """Of the search, but for runs of the default."""
+    return [
+        Trial(
+            1,
+            "app.sh",
+            number,
+            TrialRole.DEFAULT if not point else TrialRole.SEARCH,
+            {**BASE, **point},
+            state=TrialState.COMPLETE if value else TrialState.FAILED,
+            value=value,
+        )
+        for number, (point, value) in enumerate(runs)
+    ]
+
+
+ON_PROXY = trials(
+    ({}, 10.0), ({}, 10.2), ({"a.x": 1}, 7.0), ({"a.x": 2}, 8.0), ({"b.y": "on"}, 14.0), ({"a.x": 3}, None)
+)
+
+
+def test_points_are_named_by_what_they_change() -> None:
+    assert in_words(BASE, BASE) == DEFAULT
+    assert in_words({"a.x": 1, "b.y": "on"}, BASE) == "a.x=1, b.y=on"
+
+
+def test_the_best_the_worst_and_the_next_best_are_tried_in_this_order() -> None:
+    assert [in_words(point, BASE) for point in to_try(ON_PROXY, BASE, 3)] == ["a.x=1", "b.y=on", "a.x=2"]
+
+
+def test_a_proxy_that_nothing_helps_has_one_point_tried_and_one_without_trials_none() -> None:
+    assert [in_words(point, BASE) for point in to_try(trials(({}, 1.0), ({"a.x": 1}, 2.0)), BASE, 3)] == ["a.x=1"]
+    assert to_try(trials(({}, 1.0)), BASE, 3) == []
+
+
+def test_failed_trials_are_left_out() -> None:
+    assert set(times(ON_PROXY, BASE)) == {DEFAULT, "a.x=1", "a.x=2", "b.y=on"}
+
+
+def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
+    ranked = Ranked.of(ON_PROXY, BASE, 3)
+    same = trials(({}, 20.0), ({"a.x": 1}, 15.0), ({"b.y": "on"}, 25.0))
+    assert verdict(ranked.agreement(same)).startswith("the proxy ranks as the application does")
+    other = trials(({}, 20.0), ({"a.x": 1}, 25.0), ({"b.y": "on"}, 15.0))
+    assert verdict(ranked.agreement(other)).startswith("the proxy does not rank as the application does")
+    assert "nothing is known" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0))))
+
+
+def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() -> None:
+    ranked = Ranked.of(ON_PROXY, BASE, 3)
+    told = to_json(ranked.agreement(trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))))
+    assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
+    unknown = to_json(None)
+    assert unknown["loss"] is None and unknown["agrees"] is None and "nothing is known" in unknown["reason"]

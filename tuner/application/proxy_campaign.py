@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proxy of an application: its recorded communication as a script of its own, beside which campaigns run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reprise.config import Config
+from reprise.tuner.application.planned import LEAST_PROXY_S, LEAST_SHARE, Asked
+from reprise.tuner.definition.campaign_place import claim
+from reprise.tuner.definition.component_registry import read_script
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.executors.executor import Executor
+from reprise.tuner.model import private_files
+from reprise.tuner.profile.profiled_run import Application
+from reprise.tuner.proxy import mix_file, recorded_run
+from reprise.tuner.proxy.mix_share import shared
+from reprise.tuner.proxy.replay_script import PROGRAM, replay_script
+
+
+def make(asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float) -> Path:
+    """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
+
+    Raises ProxyError where it cannot be recorded or replayed.
+    """
+    application = Application(asked.script, asked.directory, asked.options)
+    plan = recorded_run.recording(application, config, timeout_s)
+    try:
+        claim(directory)
+        mix = recorded_run.record(plan, executor, directory / "run")
+        if mix.left_out:
+            kinds = ", ".join(sorted(mix.left_out))
+            raise ProxyError(f"it calls {kinds}, which a replay does not do")
+        share = min(1.0, max(LEAST_SHARE, LEAST_PROXY_S / mix.seconds)) if mix.seconds > 0 else 1.0
+        mix_path, script = directory / "application.mix", directory / "replay.sh"
+        mix_file.write(shared(mix, share), mix_path)
+        command = [str(config.tuner.libexec / PROGRAM), str(mix_path)]
+        private_files.write_text(script, replay_script(read_script(asked.script), command))
+    except OSError as error:
+        raise ProxyError(f"{error.filename or directory}: {error.strerror or error}") from error
+    return script

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign on a proxy says of its settings, and whether the application said the same. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprise.database.entities import Trial, TrialRole
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.proxy.agreement import Agreement, agreement
+
+DEFAULT = "the default"
+ROLES = (TrialRole.DEFAULT, TrialRole.SEARCH)
+
+
+def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[float]]:
+    """Seconds of the default and of the search's points, by the words for them; without trials that failed."""
+    found: dict[str, list[float]] = {}
+    for trial in trials:
+        if trial.role in ROLES and trial.value is not None:
+            found.setdefault(in_words(trial.parametrization, default), []).append(trial.value)
+    return found
+
+
+def in_words(point: Parametrization, default: Parametrization) -> str:
+    """What of a point is not the default."""
+    changed = [f"{name}={value}" for name, value in point.items() if value != default.get(name)]
+    return ", ".join(changed) or DEFAULT
+
+
+def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> list[Parametrization]:
+    """The points that the application tries: the best of the proxy's search and its worst, by their means.
+
+    The worst tells whether the proxy ranks as the application does; it comes second. Without what the proxy finds
+    slower than its default there is nothing worth a run but the best.
+    """
+    points = {json.dumps(trial.parametrization, sort_keys=True): trial.parametrization for trial in trials}
+    known = times(trials, default)
+    mean = {words: sum(values) / len(values) for words, values in known.items()}
+    ranked = sorted(
+        (point for point in points.values() if in_words(point, default) in mean),
+        key=lambda p: mean[in_words(p, default)],
+    )
+    changed = [point for point in ranked if in_words(point, default) != DEFAULT]
+    if not changed:
+        return []
+    best = [point for point in changed if mean[in_words(point, default)] < mean.get(DEFAULT, float("inf"))][: count - 1]
+    return [*best[:1], changed[-1], *best[1:]] if best else changed[:1]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """`first`: the points that the application tries first; `seconds`: of the proxy's runs, by the words of a point."""
+
+    first: Sequence[Parametrization]
+    seconds: Mapping[str, Sequence[float]]
+    default: Parametrization
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], default: Parametrization, count: int) -> Ranked:
+        """What the trials of a campaign on a proxy say; `count` points at most are tried first."""
+        return cls(to_try(trials, default, count), times(trials, default), default)
+
+    def agreement(self, trials: Sequence[Trial]) -> Agreement | None:
+        """Whether the proxy chose as its application would, by the application's trials; None where they had no two
+        settings in common."""
+        application = times(trials, self.default)
+        both = self.seconds.keys() & application.keys()
+        if len(both) < 2:
+            return None
+        return agreement({one: application[one] for one in both}, {one: self.seconds[one] for one in both})
+
+
+def verdict(found: Agreement | None) -> str:
+    """What `Ranked.agreement` found, in one line."""
+    if found is None:
+        return "the proxy and the application had no two settings in common: nothing is known of the proxy"
+    if found.agrees:
+        return f"the proxy ranks as the application does: {found.reason}"
+    return f"the proxy does not rank as the application does, whose own runs decided: {found.reason}"
+
+
+def to_json(found: Agreement | None) -> dict[str, Any]:
+    """What `Ranked.agreement` found, for programs. `loss`: the application's time at the proxy's best setting over its
+    best time, less 1."""
+    told: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
+    if found is not None:
+        told = {"agrees": found.agrees, "best": found.best, "loss": found.loss}
+    return {**told, "reason": verdict(found)}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of a component's parameters that are tried where runs are dear. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reprise.tuner.components.described_component import ComponentParameter, Description, Via
+from reprise.tuner.model.space import Value
+
+MOST = 3
+"""Values of one number that are tried: near both ends and in the middle of its range."""
+MOST_NAMES = 4
+"""Values that have no order."""
+REACHED = (Via.ENVIRONMENT, Via.HINT)
+"""Ways in which jobs can be given a value."""
+
+
+def tried_space(description: Description, most: int = MOST) -> dict[str, list[Value]]:
+    """For each parameter that jobs can be given the values to try beside its default; `most` of one number."""
+    found = {
+        one.key: _tried(one, most if one.scale != "category" else MOST_NAMES)
+        for one in description.parameters
+        if one.via in REACHED
+    }
+    return {key: values for key, values in found.items() if values}
+
+
+def _tried(parameter: ComponentParameter, most: int) -> list[Value]:
+    others = [value for value in parameter.values if value != parameter.default]
+    if parameter.scale == "category" or len(others) <= most:
+        return others[:most]
+    return _spread(others, most)
+
+
+def _spread(values: Sequence[Value], count: int) -> list[Value]:
+    """As many of an ordered list, as far from each other as there is room for: of 1 to 9 three are 1, 5 and 9."""
+    if count == 1:
+        return [values[len(values) // 2]]
+    last = len(values) - 1
+    return [values[round(place * last / (count - 1))] for place in range(count)]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign has before it: in which rounds, how many trials at most, and how long that takes at its pace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reprise.database.entities import Trial
+from reprise.tuner.definition.campaign_definition import Definition
+from reprise.tuner.model.component import Problem
+from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN
+from reprise.tuner.search import grid_points
+
+
+class WorkAhead:
+    """Reckons the time left. `rows`: the campaign's trials so far, those of an earlier coordinator among them; `began`:
+    the time in seconds, from which on the pace counts."""
+
+    def __init__(
+        self, definition: Definition, problems: Sequence[Problem], rows: Sequence[Trial], began: float
+    ) -> None:
+        self._rounds = [[problem.key for problem in together] for together in rounds(problems)]
+        self._expected = {problem.key: most_trials(definition, problem) for problem in problems}
+        self._before = self._runs(ended(rows))
+        self._began = began
+
+    def over(self, key: str, rows: Sequence[Trial], more: int) -> None:
+        """A problem is done, but for so many more trials of a second session."""
+        self._expected[key] = ended(rows).get(key, 0) + more
+
+    def seconds(self, rows: Sequence[Trial], now: float) -> float | None:
+        """How long what is left takes at most, at the pace so far; None where nothing ended yet."""
+        done = ended(rows)
+        runs = self._runs(done) - self._before
+        if not runs:
+            return None
+        left = sum(max(max(0, self._expected[key] - done.get(key, 0)) for key in together) for together in self._rounds)
+        return left * (now - self._began) / runs
+
+    def _runs(self, done: Mapping[str, int]) -> int:
+        """Runs that ended: one evaluates all problems of a round."""
+        return sum(max(done.get(key, 0) for key in together) for together in self._rounds)
+
+
+def ended(rows: Sequence[Trial]) -> dict[str, int]:
+    """How many trials of each problem have ended by themselves."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.state not in OPEN | INTERRUPTED:
+            found[row.problem] = found.get(row.problem, 0) + 1
+    return found
+
+
+def rounds(problems: Sequence[Problem]) -> list[Sequence[Problem]]:
+    """The problems in order, those of one round with its first."""
+    found: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        found.setdefault((problem.round, "" if problem.round else problem.key), []).append(problem)
+    return list(found.values())
+
+
+def most_trials(definition: Definition, problem: Problem) -> int:
+    """Trials that a problem takes at most, repetitions of interrupted ones aside."""
+    repetitions, searched = definition.repetitions, definition.search.budget
+    if definition.noise.policy == "none" and grid_points.is_listed(problem.space):
+        searched = min(searched, len(problem.space.points))
+    pairs = repetitions.final_pairs + repetitions.more_pairs + repetitions.confirm_pairs
+    return repetitions.default_runs + searched + 2 * pairs

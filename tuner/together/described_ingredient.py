@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A component that is described by a file, among others: its default is that nothing of it is given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from reprise.tuner.components import application
+from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
+from reprise.tuner.components.component_file import check
+from reprise.tuner.components.described_component import Via
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import Comparison, Publication, Runner, TrialOutput, TrialPlan
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.together.ingredient import Ingredient
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: Workload, config: Config) -> Ingredient:
+    """The ingredient; `settings.space` has the values to try of each parameter that is tried. Raises TunerError."""
+    file = check(definition)
+    wanted = settings.get("space", {})
+    space = {
+        key: list(dict.fromkeys([section.default, *wanted.get(key, [])])) for key, section in file.parameters.items()
+    }
+    unknown = wanted.keys() - file.parameters.keys()
+    if unknown:
+        raise TunerError(f"settings: components: {file.name}: {min(unknown)!r} is no parameter of it: leave it out")
+    job = {APPLICATION: dataclasses.asdict(workload)}
+    component = application.build({**definition, **job}, {**settings, "space": space}, config)
+    return DescribedIngredient(component)
+
+
+class DescribedIngredient:
+    """The `Ingredient` of this package."""
+
+    def __init__(self, component: ApplicationComponent) -> None:
+        self.name = component.name
+        self.version = component.version
+        self.space = component.space
+        self.default = component.default
+        described = component.description
+        own = [one.name for one in described.parameters if one.via is Via.ENVIRONMENT]
+        activation = described.activation
+        self.names: Sequence[str] = [
+            *own,
+            *activation.environment,
+            *filter(None, [activation.hints, activation.hint_list]),
+        ]
+        self.conflicts: Sequence[str] = described.conflicts
+        self._component = component
+
+    def context(self) -> Mapping[str, object]:
+        return self._component.context()
+
+    def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
+        own = self._component.given(plan.script or "", point)
+        return dataclasses.replace(
+            plan,
+            script=own.script,
+            environment={**plan.environment, **own.environment},
+            files={**plan.files, **own.files},
+            options=[*plan.options, *own.options],
+            directives=[*plan.directives, *own.directives],
+            before="\n".join(filter(None, [plan.before, own.before])),
+            preload=list(dict.fromkeys([*plan.preload, *own.preload])),
+        )
+
+    def check(self, output: TrialOutput) -> None:
+        self._component.verify(output)
+
+    def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
+        found = self._component.publish([comparison], run, artifacts)
+        return found[0] if found else None

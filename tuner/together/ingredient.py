@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a component is to a campaign over several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from reprise.tuner.model.component import Comparison, Publication, Runner, TrialOutput, TrialPlan
+from reprise.tuner.model.space import Parametrization, Space
+
+
+class Ingredient(Protocol):
+    """A component whose default is: nothing is given. Points are of its own `space`, which holds the default."""
+
+    name: str
+    version: str
+    space: Space
+    default: Parametrization
+    names: Sequence[str]
+    """The variables that it sets."""
+    conflicts: Sequence[str]
+    """Patterns of variables that have to be left alone where it is used."""
+
+    def context(self) -> Mapping[str, object]:
+        """What its settings hold for."""
+
+    def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
+        """The plan with the settings of a point that is not the default. Raises TunerError where that cannot be."""
+
+    def check(self, output: TrialOutput) -> None:
+        """Raise CampaignFailedError where a trial shows that its settings were not in effect."""
+
+    def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
+        """What jobs are given of a winner (`comparison` has the ingredient's own point, which is not the default, and
+        the gain of all together). None: nothing that could be given."""

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several components as one: an application is run with settings of all of them, against itself with none.
+
+A point names each parameter as COMPONENT.PARAMETER. What comes of it is one publication with the settings of those
+components that the winner has changed: nobody is promised what was measured of each alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reprise.config import Config
+from reprise.database.joint_component import JOINT, joint_name
+from reprise.matcher.decision.user_choices import conflict
+from reprise.matcher.submission import Submission, parse
+from reprise.tuner.components import cold_files, objective
+from reprise.tuner.components.application import APPLICATION, Workload
+from reprise.tuner.components.component_file import objective_of
+from reprise.tuner.components.job_size import tasks_on_each
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import (
+    Comparison,
+    Component,
+    Problem,
+    Publication,
+    Runner,
+    Sample,
+    TrialOutput,
+    TrialPlan,
+)
+from reprise.tuner.model.space import Parametrization, Space, Value
+from reprise.tuner.search import grid_points
+from reprise.tuner.together import described_ingredient, rules_ingredient, together_settings
+from reprise.tuner.together.combination import Part, combine, publication
+from reprise.tuner.together.ingredient import Ingredient
+
+COMPONENTS = "components"  # the key of their definitions, see `component_registry`
+PROXY = "proxy"  # the key of the proxy's script there
+GIVEN_FILE = "given-components"  # in a trial's directory: those that it was given settings of
+INGREDIENTS = {"application": described_ingredient.build, "collectives": rules_ingredient.build}
+"""By the kind of a component."""
+
+
+def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> Component:
+    """The component for a campaign. Raises TunerError with one line."""
+    checked = together_settings.read(settings)
+    if APPLICATION not in definition:
+        raise TunerError("component together: runs an application: name its script and user in the campaign")
+    workload = Workload(**definition[APPLICATION])
+    ingredients = []
+    for name, own in checked.components.items():
+        part = definition[COMPONENTS][name]
+        if part["kind"] not in INGREDIENTS:
+            raise TunerError(
+                f"settings: components: {name}: of kind {part['kind']} cannot be tuned together with others"
+            )
+        sizes = {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(checked, key)) is not None}
+        ingredients.append(INGREDIENTS[part["kind"]](part, {**sizes, **own}, workload, config))
+    return TogetherComponent(ingredients, workload, checked, definition.get(PROXY, ""))
+
+
+class TogetherComponent:
+    """The `Component` of this package. It has one problem, the application."""
+
+    def __init__(
+        self,
+        ingredients: Sequence[Ingredient],
+        workload: Workload,
+        settings: together_settings.Settings,
+        proxy: str = "",
+    ) -> None:
+        """`proxy`: the script that stands for the application's in trials."""
+        self.name = joint_name(one.name for one in ingredients)
+        self.version = JOINT.join(one.version for one in sorted(ingredients, key=lambda one: one.name))
+        self.workload = workload
+        self._ingredients = ingredients
+        self._timeout_s = settings.timeout_s
+        self._reads = [str(path) for path in settings.reads]
+        self._proxy = proxy
+        self._objective = objective_of(settings.objective)
+        submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
+        job = parse(submission, user="", submit_time=0.0)
+        self._nodes = settings.nodes or job.nodes or 1
+        self._tasks_per_node = settings.tasks_per_node or tasks_on_each(job, self._nodes)
+        self._default = {
+            _axis(one, parameter.name): one.default[parameter.name]
+            for one in ingredients
+            for parameter in one.space.parameters
+        }
+        axes = [
+            dataclasses.replace(parameter, name=_axis(one, parameter.name))
+            for one in ingredients
+            for parameter in one.space.parameters
+        ]
+        self._space = Space(axes, self._canonical)
+        self._first = [self._point(said) for said in settings.first]
+
+    def context(self) -> Mapping[str, object]:
+        return {name: value for one in self._ingredients for name, value in one.context().items()}
+
+    def problems(self) -> Sequence[Problem]:
+        if all(len(axis.values) == 1 for axis in self._space.parameters):
+            return []
+        return [Problem(Path(self.workload.path).name, self._space, self._default, self._first)]
+
+    def plan(self, problem: str, parametrization: Parametrization) -> TrialPlan:
+        plan = TrialPlan(
+            argv=[],
+            nodes=self._nodes,
+            tasks_per_node=self._tasks_per_node,
+            timeout_s=self._timeout_s,
+            script=self._proxy or self.workload.script,
+            work_directory=self.workload.directory,
+            options=self.workload.options,
+            before=cold_files.command(self._reads) if self._reads else "",
+        )
+        changed = self._changed(parametrization)
+        for one, point in changed:
+            plan = one.add(plan, point)
+        given = "".join(f"{one.name}\n" for one, _ in changed)
+        return dataclasses.replace(plan, files={**plan.files, GIVEN_FILE: given})
+
+    def read(self, problem: str, output: TrialOutput) -> Sample:
+        if output.directory is not None:
+            given = (output.directory / GIVEN_FILE).read_text(encoding="utf-8").split()
+            for one in self._ingredients:
+                if one.name in given:
+                    one.check(output)
+        return objective.read(self._objective, output, self.workload.directory, None)
+
+    def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
+        (comparison,) = comparisons
+        if self._proxy or comparison.gain_low <= 0:
+            return []
+        parts = []
+        for one, point in self._changed(comparison.winner):
+            own = one.publish(dataclasses.replace(comparison, winner=point), run, artifacts)
+            if own is None or not own.environment:
+                return [_not_given(comparison, own.note if own else "")]
+            holds_for = {**one.context(), **own.context}
+            parts.append(Part.of_publication(one.name, one.version, dataclasses.replace(own, context=holds_for)))
+        return [publication(combine(parts), comparison)]
+
+    def _changed(self, point: Parametrization) -> list[tuple[Ingredient, Parametrization]]:
+        """The components that a point changes, each with its own part of the point."""
+        canonical = self._space.canonical(point)
+        split = [(one, _own(one, canonical)) for one in self._ingredients]
+        return [(one, own) for one, own in split if one.space.key(own) != one.space.key(one.default)]
+
+    def _point(self, said: Mapping[str, Any]) -> Parametrization:
+        """A point of which `said` says some. Raises TunerError for what is on no axis."""
+        point = {**self._default, **said}
+        if point.keys() != self._default.keys() or not grid_points.holds(self._space, point):
+            raise TunerError(f"settings: first: {dict(said)} is no point of the space: correct it")
+        return point
+
+    def _canonical(self, point: Parametrization) -> Parametrization:
+        """Of two components that exclude each other the first one is taken, and the other left alone."""
+        found: dict[str, Value] = {}
+        used: list[Ingredient] = []
+        for one in self._ingredients:
+            own = one.space.canonical(_own(one, point))
+            if one.space.key(own) != one.space.key(one.default):
+                if any(_exclude(one, other) for other in used):
+                    own = one.space.canonical(one.default)
+                else:
+                    used.append(one)
+            found |= {_axis(one, name): value for name, value in own.items()}
+        return found
+
+
+def _exclude(one: Ingredient, other: Ingredient) -> bool:
+    """Whether two components decide the same: both set a variable, or one sets what the other has to be without."""
+    return bool(
+        set(one.names) & set(other.names)
+        or conflict(one.conflicts, other.names)
+        or conflict(other.conflicts, one.names)
+    )
+
+
+def _axis(one: Ingredient, name: str) -> str:
+    return f"{one.name}.{name}"
+
+
+def _own(one: Ingredient, point: Parametrization) -> Parametrization:
+    return {parameter.name: point[_axis(one, parameter.name)] for parameter in one.space.parameters}
+
+
+def _not_given(comparison: Comparison, note: str) -> Publication:
+    """A winner of which jobs cannot be given all: `note` says what."""
+    return Publication.of(
+        comparison,
+        parametrization={},
+        environment={},
+        conflicts=(),
+        note=note,
+    )
