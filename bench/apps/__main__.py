@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a rules file helps whole applications, on a virtual cluster with a real Slurm (needs root).
 
-    python -m bench.apps [--pairs 8]
+    python -m bench.apps [--pairs 8] [--latency 500] [--rate 1gbit]
 
-An admin tunes three collectives with `reprise tune collectives`, at the sizes that the applications use, and the rules
-file is published for the cluster. Then alice submits `cg` and bob `ft` (their sources say what they are) by plain
-`sbatch`: in each pair once with `--reprise=off` and once as always, in random order. The compared times are those of
-the applications' iterations; every run verifies its results.
+The cluster's network has latency, in microseconds from node to node; `--latency 0` is one without. An admin tunes three
+collectives with `reprise tune collectives`, at the sizes that the applications use, and the rules file is published for
+the cluster. Then alice submits `cg` and bob `ft` (their sources say what they are) by plain `sbatch`: in each pair once
+with `--reprise=off` and once as always, in random order. The compared times are those of the applications' iterations;
+every run verifies its results.
 
 The last line is a JSON object. `cg_gain` is 1 - with/without, from pairs, with its 95 % bounds; it may well be 0 or
-less. `cg_rules`: so many of the two collectives that it calls have a rule of their own in the file; where that is 0,
-all that can differ is noise. `in_effect`: every job that was to have the campaign's file, and no other, had it in its
-environment, and its user could read it on all nodes. That the file decides calls was proved by the campaign itself.
+less. `network` says on what. `cg_rules`: so many of the two collectives that it calls have a rule of their own in the
+file; where that is 0, all that can differ is noise. `in_effect`: every job that was to have the campaign's file, and no
+other, had it in its environment, and its user could read it on all nodes. That the file decides calls was proved by the
+campaign itself.
 Exit status 1: a result was wrong, or the file was not in effect.
 """
 
@@ -121,13 +123,16 @@ def measure(cluster: VirtualCluster, count: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=8, help="of each application, 2 or more")
+    parser.add_argument("--latency", type=int, default=500, metavar="US", help="microseconds from node to node")
+    parser.add_argument("--rate", default="1gbit", help="of every link, in tc's words")
     arguments = parser.parse_args()
     if arguments.pairs < 2:
         parser.error("--pairs takes 2 or more")
-    click.echo(f"{os.cpu_count()} cores, {NODES} nodes, load {Path('/proc/loadavg').read_text().split()[0]}")
-    with VirtualCluster(nodes=NODES) as cluster:
+    load = Path("/proc/loadavg").read_text().split()[0]
+    with VirtualCluster(NODES, arguments.rate, arguments.latency) as cluster:
+        click.echo(f"{os.cpu_count()} cores, load {load}; {cluster.describe()}")
         install(cluster)
-        result = measure(cluster, arguments.pairs)
+        result = measure(cluster, arguments.pairs) | {"network": cluster.describe()}
     click.echo(json.dumps(result))
     sys.exit(0 if result["in_effect"] and not result["wrong_results"] else 1)
 

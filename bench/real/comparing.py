@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What settings gain of a program's run time, measured in turns with the default."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.real.catalogue import Program
+from bench.real.running import run_program
+from reprise.tuner.model import statistics
+from tests.cluster.machine import VirtualCluster
+
+Environment = Mapping[str, str]
+DEFAULT = ""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Gain 1 - given/default with its 95 % bounds, and the seconds of both in each round."""
+
+    gain: float
+    low: float
+    high: float
+    defaults: Sequence[float]
+    given: Sequence[float]
+
+
+def gains(
+    run: Callable[[Environment], float], settings: Mapping[str, Environment], rounds: int, rng: random.Random
+) -> dict[str, Gain]:
+    """What each of some settings gains: in each round the default and all of them run once, in random order.
+
+    `run` returns seconds of one run. `rounds`: 2 or more.
+    """
+    variants: dict[str, Environment] = {DEFAULT: {}, **settings}
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name in rng.sample(list(variants), len(variants)):
+            times[name].append(run(variants[name]))
+    defaults = times.pop(DEFAULT)
+    return {name: Gain(*statistics.paired_gain(defaults, own), defaults, own) for name, own in times.items()}
+
+
+def paired_gain(cluster: VirtualCluster, program: Program, environment: Environment, pairs: int, seed: int = 1) -> Gain:
+    """What one setting gains of a program on a cluster, from so many pairs. Raises ProgramError where a run fails."""
+
+    def run(given: Environment) -> float:
+        return run_program(cluster, program, given)
+
+    rng = random.Random(seed)  # noqa: S311 - an order, no secret
+    return gains(run, {"given": environment}, pairs, rng)["given"]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exhaustive look at one program on a virtual cluster: its profile and verdicts, and a user's jobs with every
+setting."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import Any
+
+import click
+
+from bench.real.catalogue import Program
+from bench.real.comparing import Environment
+from bench.real.looking import Limits, Looking, Tried, cost
+from bench.real.running import USER, directory, run_program
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import SOURCE
+
+STARTING_S = 3.0
+"""Seconds that a job takes beside what its script times, for the estimate of what a look takes."""
+SLOWEST = 3
+"""A setting's run that takes so many times the profile's is cancelled, but not before `PATIENCE_S`: it is no gain."""
+PATIENCE_S = 60
+
+
+def look(cluster: VirtualCluster, program: Program, pairs: int, limit_s: float) -> dict[str, Any]:
+    """Look at a program; what `Looking.look` returns, with the verdicts and the components that were left out.
+
+    Raises ClusterError where its profile cannot be made, ProgramError where it does not run by default.
+    """
+    script, profile = f"{directory(program)}/job.sh", f"{directory(program)}/profile.json"
+    words = ["reprise", "tune", "profile", script, "--json", f"--output={profile}", f"--timeout={program.timeout_s}"]
+    told = json.loads(cluster.run(words, user="reprise", timeout_s=program.timeout_s + 60).stdout)
+    points = _points(cluster, script, profile)
+    tried = _in_turn(_placed(cluster, program, points["settings"]))
+    elapsed_s = told["profile"]["elapsed_s"]
+    quick = program.model_copy(
+        update={"timeout_s": min(program.timeout_s, max(PATIENCE_S, round(SLOWEST * elapsed_s)))}
+    )
+
+    def run(environment: Environment) -> float:
+        return run_program(cluster, quick if environment else program, environment, "--reprise=off")
+
+    limits = Limits(pairs, limit_s, elapsed_s + STARTING_S)
+    click.echo(f"{program.name:18} {cost(tried, limits)}")
+    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    looking = Looking(run, points["names"], points["conflicts"], limits, order, time.monotonic)
+    return {
+        "verdicts": {one["component"]: one["worth"] for one in told["verdicts"]},
+        "excluded": points["excluded"],
+        "inapplicable": points["inapplicable"],
+        **looking.look(tried),
+    }
+
+
+def _points(cluster: VirtualCluster, script: str, profile: str) -> dict[str, Any]:
+    """What `look_points` prints there."""
+    argv = [f"{SOURCE}/.venv/bin/python", "-P", "-m", "bench.real.look_points", script, profile]
+    found: dict[str, Any] = json.loads(
+        cluster.run(argv, user="reprise", env={"PYTHONPATH": f"{SOURCE}/build/package:{SOURCE}"}).stdout
+    )
+    return found
+
+
+def _placed(cluster: VirtualCluster, program: Program, settings: list[dict[str, Any]]) -> list[Tried]:
+    """The settings, with their files where the user's jobs can read them."""
+    found = []
+    for number, one in enumerate(settings):
+        place = f"{directory(program)}/look/{number}"
+        for name, text in one["files"].items():
+            cluster.write(f"{place}/{name}", text, user=USER)
+        environment = {name: value.replace("{directory}", place) for name, value in one["environment"].items()}
+        found.append(Tried(one["component"], one["name"], environment))
+    return found
+
+
+def _in_turn(tried: list[Tried]) -> list[Tried]:
+    """The first setting of each component, then the second of each: where the time is short, all have had some."""
+    place: dict[str, int] = {}
+    keys = []
+    for one in tried:
+        place[one.component] = place.get(one.component, 0) + 1
+        keys.append(place[one.component])
+    return [one for _, one in sorted(zip(keys, tried, strict=True), key=lambda pair: pair[0])]

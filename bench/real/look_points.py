@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every setting of every component that a job could be given, each alone, as variables and files.
+
+    python -m bench.real.look_points SCRIPT PROFILE
+
+This runs on the cluster, where components, Open MPI and libraries are those that its jobs would get. It prints one JSON
+object: `settings`, a list of `component`, `name`, `environment` and `files`; `{directory}` in a value stands for where
+the files will be. `names` and `conflicts`, by component: the variables that it sets, and patterns of those that must
+not be set beside it. `excluded`: components that no job can be given here, whatever it is; `inapplicable`: those that
+this job cannot be given. Both have the reason.
+
+The profile's verdict on a component plays no part, but a component that touches MPI alone is inapplicable to a job that
+makes none of its calls: calls are counted, so that this is no estimate. Of collectives those calls are tried that take
+2 % of the run time with their waiting: the profile may have taken for waiting what was not.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reprise import config as configuration
+from reprise.config import Config
+from reprise.tuner.application.tried_calls import tried_calls
+from reprise.tuner.application.tried_values import tried_space
+from reprise.tuner.components.application import Workload
+from reprise.tuner.components.component_file import read
+from reprise.tuner.definition import component_registry
+from reprise.tuner.errors import TunerError
+from reprise.tuner.model.component import TrialPlan
+from reprise.tuner.model.space import Parametrization
+from reprise.tuner.openmpi.catalogue import CATALOGUE
+from reprise.tuner.profile.profile_values import Profile, read_profile
+from reprise.tuner.profile.profiled_run import touched
+from reprise.tuner.together.ingredient import Ingredient
+from reprise.tuner.together.together_component import INGREDIENTS
+
+
+class NotHereError(Exception):
+    """No job can be given the component on this cluster."""
+
+
+def tried(profile: Profile, workload: Workload, config: Config) -> dict[str, Any]:
+    """What the module's docstring says."""
+    found: dict[str, Any] = {"settings": [], "names": {}, "conflicts": {}, "excluded": {}, "inapplicable": {}}
+    for name in touched(config, lambda line: click.echo(line, err=True)):
+        definition = component_registry.read(name, config)
+        try:
+            ingredient = _ingredient(definition, profile, workload, config)
+            settings = [_setting(ingredient, point) for point in alone(ingredient)]
+        except NotHereError as error:
+            found["excluded"][name] = str(error)
+        except TunerError as error:
+            found["inapplicable"][name] = str(error)
+        else:
+            found["settings"] += settings
+            found["names"][name], found["conflicts"][name] = list(ingredient.names), list(ingredient.conflicts)
+            if not settings:
+                found["inapplicable"][name] = "has no value beside the default here"
+    return found
+
+
+def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workload, config: Config) -> Ingredient:
+    """A component, with all values that are tried of it. Raises TunerError where the job cannot be given them."""
+    kind = definition["kind"]
+    if kind not in INGREDIENTS:
+        raise NotHereError(f"of kind {kind}")
+    touches = definition.get("touches", [])
+    if all(one.startswith("mpi.") for one in touches) and not any(profile.share(one) for one in touches):
+        raise TunerError("the job makes no call that it touches")
+    if kind == "collectives":
+        return INGREDIENTS[kind](definition, _calls(profile), workload, config)
+    if definition.get("needs"):
+        raise NotHereError(f"needs {', '.join(definition['needs'])}, which an admin would have to say")
+    space = tried_space(read(definition, {}))
+    if not space:
+        raise NotHereError("has no parameter that jobs could be given")
+    unverified = {key: value for key, value in definition.items() if key != "verify"}  # the witness would be timed, too
+    return INGREDIENTS[kind](unverified, {"space": space}, workload, config)
+
+
+def _calls(profile: Profile) -> dict[str, Any]:
+    waited = [one.model_copy(update={"waiting_s": 0.0}) for one in profile.collectives]
+    calls = tried_calls(profile.model_copy(update={"collectives": waited}), CATALOGUE)
+    if not calls or profile.ranks % profile.nodes:
+        raise TunerError("the job has no collective calls on all ranks that take 2 % of its run time")
+    return {
+        "nodes": profile.nodes,
+        "tasks_per_node": profile.ranks // profile.nodes,
+        "calls": [one.model_dump() for one in calls],
+    }
+
+
+def alone(ingredient: Ingredient) -> list[Parametrization]:
+    """Points that differ from the default in one value; where that does not count by itself, also in the first other
+    one that makes it count."""
+    space, default = ingredient.space, ingredient.default
+    changes = [{axis.name: value} for axis in space.parameters for value in axis.values if value != default[axis.name]]
+    keys = {space.key(default)}
+    found: list[Parametrization] = []
+
+    def take(point: Parametrization) -> bool:
+        if space.key(point) in keys:
+            return False
+        keys.add(space.key(point))
+        found.append(point)
+        return True
+
+    waiting = [change for change in changes if not take({**default, **change})]
+    enabling = list(found)
+    for change in waiting:
+        any(take({**point, **change}) for point in enabling if not change.keys() & _changed(point, default).keys())
+    return found
+
+
+def _changed(point: Parametrization, default: Parametrization) -> Parametrization:
+    return {name: value for name, value in point.items() if value != default[name]}
+
+
+def _setting(ingredient: Ingredient, point: Parametrization) -> dict[str, Any]:
+    """A point as a job gets it. Raises NotHereError where variables and files do not do it."""
+    plan = ingredient.add(TrialPlan([], 1, 1, script=""), point)
+    if plan.options or plan.directives or plan.script:
+        raise NotHereError("needs options or lines of the batch script")
+    preload = {"LD_PRELOAD": ":".join(plan.preload)} if plan.preload else {}
+    words = ",".join(f"{name}={value}" for name, value in _changed(point, ingredient.default).items())
+    return {
+        "component": ingredient.name,
+        "name": f"{ingredient.name}.{words}",
+        "environment": {**plan.environment, **preload},
+        "files": dict(plan.files),
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    script, profile = (Path(word) for word in argv)
+    workload = Workload(str(script), component_registry.read_script(script), str(script.parent))
+    document = json.loads(profile.read_text())
+    click.echo(json.dumps(tried(read_profile(document, str(profile)), workload, configuration.load())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exhaustive look: each setting of each component alone, so that a profile's verdicts and what was delivered can be
+compared with what there is to gain. Pure: runs and the clock are passed in.
+
+1. Every setting runs once, in random order, among runs of the default.
+2. Settings that look faster than the default, by `WORTH` of its median, and than three quarters of its runs, are
+   measured again, in rounds with the default: the `MOST` fastest of each component.
+3. The best of these, and the best of each component together, as far as they do not exclude each other, are measured
+   once more, so that the best of many is not merely the luckiest.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.real.comparing import DEFAULT, Environment
+from bench.real.running import ProgramError
+from reprise.matcher.decision.user_choices import conflict
+from reprise.tuner.model.statistics import paired_gain
+
+WORTH = 0.05
+"""Gain from which on a component is worth trying, as `reprise.tuner.profile.verdicts` has it."""
+MOST = 2
+LEAST_DEFAULTS = 6
+SETTINGS_FOR_A_DEFAULT = 5
+SCREENING = 0.6
+"""Share of the time limit that the first step may take."""
+LAST_RUNS = 3
+"""Variants of the last step: the default, the best alone, the best together."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One setting of one component."""
+
+    component: str
+    name: str
+    environment: Environment
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`pairs`: rounds of the second and third step; `seconds`: of the whole look; `run_s`: what a run takes, by the
+    profile."""
+
+    pairs: int
+    seconds: float
+    run_s: float
+
+    def screened(self, count: int) -> int:
+        """How many settings can be screened in time, of so many."""
+        runs = int(SCREENING * self.seconds / self.run_s)
+        return min(count, max(1, runs - max(LEAST_DEFAULTS, runs // (SETTINGS_FOR_A_DEFAULT + 1))))
+
+
+@dataclass
+class Looking:
+    """A look that goes on. `run` returns seconds of one run, and raises ProgramError where it fails; `names` and
+    `conflicts`: of each component, see `look_points`."""
+
+    run: Callable[[Environment], float]
+    names: Mapping[str, Sequence[str]]
+    conflicts: Mapping[str, Sequence[str]]
+    limits: Limits
+    order: random.Random
+    clock: Callable[[], float]
+    runs: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.begun = self.clock()
+
+    def look(self, tried: Sequence[Tried]) -> dict[str, Any]:
+        """What was found, as JSON. `again` has gain and bounds of what was measured again, `best` of the best settings
+        (`is_confirmed`: in runs of their own), `unknown` the components that the time did not suffice for.
+
+        Raises ProgramError where a run of the default fails.
+        """
+        chosen = tried[: self.limits.screened(len(tried))]
+        screened, defaults = self._screen(chosen)
+        candidates = promising(chosen, screened, defaults)
+        taken = candidates[: max(0, self._rounds_left() - LAST_RUNS - 1)]
+        found = self._measured({one.name: one.environment for one in taken})
+        again = {one.name: found[one.name] for one in taken if one.name in found}
+        seen = {one.name for one in chosen} & {*screened, *self.failed}
+        open_ones = [one for one in tried if one.name not in seen]
+        open_ones += [one for one in candidates if one not in taken]
+        decided = {one.component for one in taken if one.name in again and is_worth(again[one.name])}
+        best = self._best([one for one in taken if one.name in again and again[one.name][1] > 0], again)
+        return {
+            "settings": len(tried),
+            "runs": self.runs,
+            "seconds": round(self.clock() - self.begun, 1),
+            "default": defaults,
+            "screened": screened,
+            "failed": self.failed,
+            "again": {
+                one.name: {"component": one.component, "gain": again[one.name]} for one in taken if one.name in again
+            },
+            "best": best,
+            "unknown": sorted({one.component for one in open_ones} - decided),
+        }
+
+    def _screen(self, tried: Sequence[Tried]) -> tuple[dict[str, float], list[float]]:
+        """Seconds of each setting that ran to its end, and those of the default."""
+        count = max(LEAST_DEFAULTS, len(tried) // SETTINGS_FOR_A_DEFAULT) if tried else 0
+        line: list[Tried | None] = [*tried, *[None] * count]
+        self.order.shuffle(line)
+        screened: dict[str, float] = {}
+        defaults: list[float] = []
+        for one in line:
+            if self.clock() - self.begun > self.limits.seconds * (SCREENING + 1) / 2 and len(defaults) > 1:
+                break
+            if one is None:
+                defaults.append(self._run({}))
+            elif (seconds := self._try(one.name, one.environment)) is not None:
+                screened[one.name] = seconds
+        return screened, defaults
+
+    def _measured(self, variants: Mapping[str, Environment]) -> dict[str, list[float]]:
+        """Gain and bounds of settings, by name, in rounds with the default; without those that failed in one."""
+        times: dict[str, list[float]] = {name: [] for name in (DEFAULT, *variants)}
+        for _ in range(self.limits.pairs if variants else 0):
+            for name in self.order.sample(list(times), len(times)):
+                seconds = self._try(name, variants[name]) if name else self._run({})
+                if seconds is None:
+                    del times[name]
+                else:
+                    times[name].append(seconds)
+        return {
+            name: [round(one, 4) for one in paired_gain(times[DEFAULT], own)] for name, own in times.items() if name
+        }
+
+    def _best(self, gaining: Sequence[Tried], again: Mapping[str, Sequence[float]]) -> dict[str, Any] | None:
+        """The best setting, or combination of the best of each component; None where none gains beyond noise."""
+        if not gaining:
+            return None
+        ranked = sorted(gaining, key=lambda one: -again[one.name][0])
+        several = together(ranked, self.names, self.conflicts)
+        groups = {ranked[0].name: ranked[:1], " ".join(one.name for one in several): several}
+        if self._rounds_left() < len(groups) + 1:
+            return {"settings": [ranked[0].name], "gain": list(again[ranked[0].name]), "is_confirmed": False}
+        found = self._measured({name: merged(group) for name, group in groups.items()})
+        name = max(found, key=lambda one: found[one][0], default=ranked[0].name)
+        gain = found.get(name, list(again[ranked[0].name]))
+        return {"settings": [one.name for one in groups[name]], "gain": gain, "is_confirmed": name in found}
+
+    def _try(self, name: str, environment: Environment) -> float | None:
+        try:
+            return self._run(environment)
+        except ProgramError as error:
+            self.failed[name] = str(error)[-200:]
+            return None
+
+    def _run(self, environment: Environment) -> float:
+        self.runs += 1
+        return self.run(environment)
+
+    def _rounds_left(self) -> int:
+        """How many settings, the default among them, can be measured in all rounds before the time is over."""
+        spent = self.clock() - self.begun
+        each = spent / self.runs if self.runs and spent else self.limits.run_s
+        return int((self.limits.seconds - spent) / (each * self.limits.pairs))
+
+
+def promising(tried: Sequence[Tried], screened: Mapping[str, float], defaults: Sequence[float]) -> list[Tried]:
+    """The settings that are measured again, those first that looked fastest."""
+    if len(defaults) < 2:
+        return []
+    below = min((1 - WORTH) * statistics.median(defaults), statistics.quantiles(defaults, n=4)[0])
+    fast = sorted((one for one in tried if screened.get(one.name, below) < below), key=lambda one: screened[one.name])
+    count: dict[str, int] = {}
+    found = []
+    for one in fast:
+        count[one.component] = count.get(one.component, 0) + 1
+        if count[one.component] <= MOST:
+            found.append(one)
+    return found
+
+
+def together(
+    ranked: Sequence[Tried], names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
+) -> list[Tried]:
+    """The first setting of each component, as long as it does not exclude one that was taken before."""
+    taken: list[Tried] = []
+    for one in ranked:
+        if all(one.component != other.component and not _exclude(one, other, names, conflicts) for other in taken):
+            taken.append(one)
+    return taken
+
+
+def _exclude(
+    one: Tried, other: Tried, names: Mapping[str, Sequence[str]], conflicts: Mapping[str, Sequence[str]]
+) -> bool:
+    """As `reprise.tuner.together.together_component` has it."""
+    mine, its = names[one.component], names[other.component]
+    return bool(
+        set(mine) & set(its) or conflict(conflicts[one.component], its) or conflict(conflicts[other.component], mine)
+    )
+
+
+def merged(settings: Sequence[Tried]) -> Environment:
+    """The variables of several; all libraries are loaded."""
+    found = {name: value for one in settings for name, value in one.environment.items()}
+    if libraries := [one.environment["LD_PRELOAD"] for one in settings if "LD_PRELOAD" in one.environment]:
+        found["LD_PRELOAD"] = ":".join(libraries)
+    return found
+
+
+def is_worth(gain: Sequence[float]) -> bool:
+    """Whether a gain, with its bounds, makes a component worth trying."""
+    return gain[0] >= WORTH and gain[1] > 0
+
+
+def cost(tried: Sequence[Tried], limits: Limits) -> str:
+    """What a look costs at most, in words."""
+    count = limits.screened(len(tried))
+    components = {one.component for one in tried}
+    screening = count + max(LEAST_DEFAULTS, count // SETTINGS_FOR_A_DEFAULT)
+    most = limits.pairs * (min(count, MOST * len(components)) + 1 + LAST_RUNS)
+    left = f" (of {len(tried)}: there is no time for more)" if count < len(tried) else ""
+    return (
+        f"{count} settings{left} of {len(components)} components: {screening} runs, then {limits.pairs} for each that "
+        f"looks faster, at most {most}; some {screening * limits.run_s / 60:.0f} minutes and what these take, it ends "
+        f"after some {limits.seconds / 60:.0f}"
+    )

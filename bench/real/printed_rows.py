@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the bench prints of each part of a program, for people."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.real import bars
+from bench.real.catalogue import Program
+from bench.real.promises import Promise
+
+
+def spread(seconds: Sequence[float]) -> float:
+    """Longest less shortest, as a share of the median."""
+    return (max(seconds) - min(seconds)) / statistics.median(seconds)
+
+
+def row(program: Program, seconds: Sequence[float]) -> str:
+    median = statistics.median(seconds)
+    return f"{program.name:18} {median:7.2f} s   spread {spread(seconds):6.1%}   {program.title}"
+
+
+def gain_row(program: Program, setting: str, gain: Sequence[float]) -> str:
+    """`gain`: with its bounds."""
+    middle, low, high = gain
+    beyond = "" if low <= 0 <= high else "   beyond noise"
+    return f"{program.name:18} {setting:24} {middle:6.1%} ({low:.1%} to {high:.1%}){beyond}"
+
+
+def overhead_row(program: Program, found: Mapping[str, Any]) -> str:
+    middle, low, high = found["percent"]
+    return f"{program.name:18} the witness costs {middle:.1f} % ({low:.1f} to {high:.1f} %)"
+
+
+def promise_rows(program: Program, one: Promise) -> list[str]:
+    if not one.promised:
+        return [f"{program.name:18} nothing was promised, after {one.runs} runs"]
+    return [gain_row(program, name, gain) for name, gain in (("promised", one.promised), ("kept", one.kept)) if gain]
+
+
+def look_rows(program: Program, found: Mapping[str, Any]) -> list[str]:
+    rows = [gain_row(program, name, one["gain"]) for name, one in found["again"].items()]
+    best, seen = found["best"], bars.judged(found)
+    if best:
+        rows.append(gain_row(program, f"best: {' and '.join(best['settings'])}", best["gain"]))
+    wrong = f"wrongly worth trying: {_names(seen.false_yes)}; wrongly not: {_names(seen.false_no)}"
+    return [*rows, f"{program.name:18} {found['runs']} runs, {len(seen.right)} verdicts right; {wrong}"]
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#SBATCH --job-name=h5py
+#SBATCH --nodes=1
+#SBATCH --cpus-per-task=2
+#SBATCH --time=10
+time python3 read.py "$DATA/field.h5"

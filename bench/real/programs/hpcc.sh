@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#SBATCH --job-name=hpcc
+#SBATCH --nodes=8
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=10
+time mpirun hpcc
+cat hpccoutf.txt

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `reprise tune application` promises of real programs, and what their users then gain."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.real.catalogue import Program
+from bench.real.running import ProgramError, directory, run_program
+from reprise.tuner.model import touched_names
+from reprise.tuner.model.statistics import paired_gain
+from tests.cluster.machine import VirtualCluster
+from tests.cluster.product import Daemon
+
+Bounds = tuple[float, float, float]
+"""A gain with its 95 % bounds."""
+COMPONENTS = Path(__file__).parents[2] / "etc/components"
+COMMUNICATION = ("mpi.collective", "mpi.p2p")
+TUNE_S = 3600
+WORTH = 0.1
+"""Gain from which on a program counts as one that gained."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """`promised`: the gain that users are shown, None for no record; `kept`: what they have, from pairs of jobs with
+    Reprise and with `--reprise=off`, None where there is no record.
+
+    `runs`: of the application, that it cost, profile and recording among them; `campaign`: whether one was made, or the
+    profile had nothing that could be tuned; `all_runs`: with what the proxy's runs took, in runs of the application.
+    `communication`: all settings are of components that touch communication and nothing else. `proxy`: what is told of
+    it, None where there was none. `off`, `on`: seconds of the pairs.
+    """
+
+    kind: str
+    runs: int
+    campaign: bool = False
+    all_runs: float = 0.0
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    communication: bool = False
+    promised: Bounds | None = None
+    kept: Bounds | None = None
+    proxy: Mapping[str, Any] | None = None
+    off: Sequence[float] = ()
+    on: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Promise:
+        """From what `to_json` has made of one."""
+        bounds = {name: found[name] and tuple(found[name]) for name in ("promised", "kept")}
+        return cls(**{**found, **bounds, "off": tuple(found["off"]), "on": tuple(found["on"])})
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the promised interval holds the gain that was measured again."""
+        return bool(self.promised and self.kept and self.promised[1] <= self.kept[0] <= self.promised[2])
+
+    @property
+    def is_false(self) -> bool:
+        """Whether a gain was promised and none was measured."""
+        return bool(self.kept and self.kept[0] <= 0)
+
+    @property
+    def is_beyond_noise(self) -> bool:
+        """Whether users gain, by both bounds."""
+        return bool(self.kept and self.kept[1] > 0)
+
+
+def promise(cluster: VirtualCluster, program: Program, pairs: int, later_s: float) -> Promise:
+    """What tuning a program promises, and what its user then has."""
+    found = tune(cluster, program, later_s)
+    if not found.promised:
+        return found
+    with Daemon(cluster):
+        off, on = remeasured(cluster, program, pairs)
+    return dataclasses.replace(found, kept=paired_gain(off, on), off=off, on=on)
+
+
+def tune(cluster: VirtualCluster, program: Program, later_s: float) -> Promise:
+    """What an admin's command makes of a program's batch script. Raises ProgramError where it prints no result."""
+    # Trials run as the tuner's user, and programs write to their directories.
+    cluster.run(["chmod", "-R", "a+rwX", directory(program)])
+    words = ["reprise", "tune", "application", f"{directory(program)}/job.sh", f"--timeout={program.timeout_s}"]
+    done = cluster.run([*words, f"--later={later_s:g}", "--yes", "--json"], user="reprise", timeout_s=TUNE_S)
+    try:
+        return read(program, json.loads(done.stdout.splitlines()[-1]))
+    except (ValueError, LookupError) as error:
+        said = f"{done.stdout[-500:]} {done.stderr[-500:]}"
+        raise ProgramError(f"{program.name}: tuning it printed no result ({error!r}): {said}") from error
+
+
+def read(program: Program, told: Mapping[str, Any]) -> Promise:
+    """The promise in the JSON object of `reprise tune application --json`."""
+    runs, proxy, trials = told["runs"], told["proxy"], told.get("trials", 0)
+    each = told["node_hours"] / trials if trials else 0.0
+    on_proxy = proxy.get("node_hours", 0.0) / each if proxy and each else 0.0
+    found = Promise(program.kind, runs, bool(trials), round(runs + on_proxy, 1), proxy=proxy)
+    if not told.get("record"):
+        return found
+    gain, parts = told["gain"], told["parametrization"]["parts"]
+    return dataclasses.replace(
+        found,
+        settings={name: part["parametrization"]["parameters"] for name, part in parts.items()},
+        communication=only_communicates(parts),
+        promised=(gain["gain"], gain["low"], gain["high"]),
+    )
+
+
+def only_communicates(components: Iterable[str], files: Path = COMPONENTS) -> bool:
+    """Whether all these components touch MPI's messages and collectives, and nothing else, by their own files."""
+    touched = [
+        name for one in components for name in yaml.safe_load((files / f"{one}.yaml").read_text()).get("touches", [""])
+    ]
+    return all(any(touched_names.touches(one, name) for one in COMMUNICATION) for name in touched)
+
+
+def remeasured(cluster: VirtualCluster, program: Program, pairs: int) -> tuple[list[float], list[float]]:
+    """Seconds of the user's jobs without Reprise and with it, by plain `sbatch`. The matcher must run."""
+    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(pairs):
+        for given in order.sample((True, False), 2):
+            options = () if given else ("--reprise=off",)
+            seconds[given].append(run_program(cluster, program, {}, *options))
+    return seconds[False], seconds[True]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of real programs as an ordinary user's jobs: placed once, then submitted by plain `sbatch`, one at a time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+
+from bench.real.catalogue import Program
+from bench.small_reads import make_cold
+from tests.cluster.machine import CHECKOUT, PATH, VirtualCluster
+from tests.cluster.spec import SOURCE
+from tests.waiting import NotSeenError
+
+USER = "alice"
+TIMED = re.compile(r"^real\s+(\d+)m([\d.]+)s$", re.MULTILINE)
+MAKE_TIMEOUT_S = 300
+
+
+class ProgramError(RuntimeError):
+    """A program came to no right result; the message has the end of its output."""
+
+
+def directory(program: Program) -> str:
+    """Where the user has the program's files, on the cluster."""
+    return f"/home/{USER}/real/{program.name}"
+
+
+def prepare(cluster: VirtualCluster, program: Program) -> None:
+    """Make the program's input, and put it and the batch script where the user has them."""
+    for name, text in {"job.sh": script(program), **program.files}.items():
+        cluster.write(f"{directory(program)}/{name}", text.removeprefix("\n"), user=USER)
+    if program.make:
+        cluster.run(
+            ["bash", "-ec", program.make],
+            user=USER,
+            cwd=directory(program),
+            timeout_s=MAKE_TIMEOUT_S,
+            env=places(program),
+        )
+    data = CHECKOUT / "build/real" / program.name
+    if program.data and not data.exists():
+        made = data.with_name(f"{program.name}.new")
+        made.mkdir(parents=True, exist_ok=True)
+        argv = ["bash", "-ec", program.data]
+        subprocess.run(argv, cwd=made, env={"PATH": PATH}, check=True, timeout=MAKE_TIMEOUT_S)
+        made.rename(data)
+    # An admin's trials run there as the service user, and programs write beside their input.
+    cluster.run(["chmod", "-R", "a+rwX", directory(program)])
+
+
+def script(program: Program) -> str:
+    """The batch script, which knows where its data are."""
+    told = "".join(f"export {name}={value}\n" for name, value in places(program).items())
+    lines = program.script.splitlines(keepends=True)
+    last = max((number for number, line in enumerate(lines) if line.startswith("#")), default=-1)
+    return "".join([*lines[: last + 1], told, *lines[last + 1 :]]) if program.data else program.script
+
+
+def places(program: Program) -> dict[str, str]:
+    """What scripts find in their environment: DATA, the directory of what was made on the disk, on the cluster."""
+    return {"DATA": f"{SOURCE}/build/real/{program.name}"}
+
+
+def run_program(cluster: VirtualCluster, program: Program, environment: Mapping[str, str], *options: str) -> float:
+    """Seconds of one run with these variables in the environment of `sbatch`, and these options of it, as the script
+    times it.
+
+    `prepare` must have been called on this cluster. Raises ProgramError where the job fails, its result is wrong, or it
+    has not ended in time; it is cancelled then.
+    """
+    for file in (CHECKOUT / "build/real" / program.name).glob("*"):
+        make_cold(file)
+    job = cluster.submit("job.sh", *options, user=USER, cwd=directory(program), env={**places(program), **environment})
+    try:
+        end = cluster.wait_job(job, timeout_s=program.timeout_s)
+    except NotSeenError as error:
+        cluster.run(["scancel", str(job)])
+        cluster.wait_job(job)
+        raise ProgramError(f"{program.name}: job {job} had not ended after {program.timeout_s} s") from error
+    times = TIMED.findall(end.output)
+    if end.state != "COMPLETED" or not times or not re.search(program.right, end.output):
+        raise ProgramError(f"{program.name}: job {job} is {end.state} without a right result: {end.output[-1500:]}")
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in times)

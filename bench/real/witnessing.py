@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the witness of `reprise tune profile` costs a program: runs with it and without, in turn."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from bench.real.catalogue import Program
+from bench.real.comparing import Environment, Gain, gains
+from bench.real.running import USER, ProgramError, directory, run_program
+from reprise.config import Tuner
+from reprise.tuner.profile.process_report import LIBRARY, VARIABLE
+from tests.cluster.machine import VirtualCluster
+
+LEAST_PAIRS = 4
+
+
+def witnessed(program: Program) -> Environment:
+    """The environment in which `tune profile` runs a program."""
+    return {"LD_PRELOAD": str(Tuner().libexec / LIBRARY), VARIABLE: f"{directory(program)}/processes"}
+
+
+def overhead(cluster: VirtualCluster, program: Program, pairs: int) -> dict[str, Any]:
+    """Percent of its run time that a program takes longer under the witness, with 95 % bounds, and all seconds.
+
+    Only the job has the witness, not `sbatch`. Raises ProgramError where a run fails, or left no profile.
+    """
+    given = witnessed(program)
+    reports = given[VARIABLE]
+
+    def run(environment: Environment) -> float:
+        if not environment:
+            return run_program(cluster, program, {})
+        cluster.run(["sh", "-c", 'rm -rf "$0" && mkdir "$0"', reports], user=USER)
+        words = ",".join(f"{name}={value}" for name, value in environment.items())
+        seconds = run_program(cluster, program, {}, f"--export=ALL,{words}")
+        if not any(cluster.path(reports).iterdir()):
+            raise ProgramError(f"{program.name}: the witness saw nothing of its run")
+        return seconds
+
+    order = random.Random(pairs)  # noqa: S311 - an order, no secret
+    return told(gains(run, {"witness": given}, pairs, order)["witness"])
+
+
+def told(gain: Gain) -> dict[str, Any]:
+    """A gain by the witness, as what the witness costs."""
+    percent = [round(-100 * one, 2) for one in (gain.gain, gain.high, gain.low)]
+    return {"percent": percent, "without": list(gain.defaults), "witnessed": list(gain.given)}
