@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCAL_TESTS := tests/unit tests/web tests/spank tests/sro tests/faults tests/fuzz
 PYTHON_DIRS := reprise matcher database tuner templates web tests demo bench tools/look tools/package-links
 C_DIRS := spank spank/fallbacks tuner/programs/collbench accelerators/hdf5 accelerators/sro demo bench/apps bench/fakeapp bench/mpiio \
-  tuner/programs/witness
+  tuner/programs/replay tuner/programs/witness
 
 .PHONY: help
 help: ## list what there is to do
@@ -46,8 +46,8 @@ demo: root deps-cluster $(VENV)/.ready build ## the main job, for real, on a vir
 	@$(PYTHON) -m demo
 
 .PHONY: cluster
-cluster: root deps-cluster $(VENV)/.ready build ## a shell on a virtual Slurm cluster with Reprise installed (needs root)
-	@$(PYTHON) -m tests.cluster
+cluster: root deps-cluster $(VENV)/.ready build ## a shell on a virtual Slurm cluster with Reprise installed (needs root; NODES=8, LATENCY=500 microseconds)
+	@$(PYTHON) -m tests.cluster $(if $(NODES),--nodes $(NODES)) $(if $(LATENCY),--latency $(LATENCY))
 
 # -- to build and install ----------------------------------------------------------------------------------------------
 
@@ -67,6 +67,19 @@ OPTIONAL := check slow deb rpm
 build: ## build the plugin, the accelerators and the MPI programs
 	@for dir in $(C_DIRS); do $(MAKE) --no-print-directory --silent -C $$dir all || exit 1; done
 	@test ! -x $(PYTHON) || $(PACKAGE_LINKS)
+
+# An LLVM that is there will do, and one that was asked for (LLVM=14) is not replaced by another.
+.PHONY: deps-llvm
+deps-llvm:
+	@test -n "$(LLVM)" || make --silent -C tuner/programs/skeleton llvm 2>/dev/null || tools/deps llvm
+
+.PHONY: skeleton
+skeleton: deps-skeleton deps-llvm ## build the compiler of skeletons with the newest LLVM of 14 to 19 here, or LLVM=14 (some minutes)
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton all
+
+.PHONY: install-skeleton
+install-skeleton: ## install the compiler of skeletons; `make install` leaves it out
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton install
 
 .PHONY: venv
 venv: $(VENV)/.ready ## make the private Python environment
@@ -105,10 +118,12 @@ install-fallbacks: ## install what serves a site without the plugin: for TaskPro
 install-accelerators: ## install the accelerators that jobs can be given (activates nothing)
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro install LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 install LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/allocators install LIBDIR=$(PRELOADDIR)
 
 .PHONY: install-tools
-install-tools: ## install the benchmark programs for campaigns, and what verifies hints of MPI-IO
+install-tools: ## install the benchmark and replay programs for campaigns, and what verifies hints of MPI-IO
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/collbench install
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/replay install
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness install
 
 .PHONY: install-etc
@@ -126,9 +141,11 @@ install-etc: ## install configuration and components (never over yours), and sys
 	  install -m 644 $$new $(OURS)/ || exit 1; done
 	@$(FOR_ALL) && for unit in etc/systemd/*; do $(PLACED) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	@install -m 644 etc/sysusers.d/reprise.conf $(DESTDIR)$(SYSUSERSDIR)/
-	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))|' \
+	@$(FOR_ALL) && $(PLACED) -e '/^optional /s|$$|$(if $(filter /usr/local/lib,$(PRELOADDIR)),, preload_directory=$(PRELOADDIR))$(WITNESS)|' \
 	  etc/plugstack.conf.d/reprise.conf > $(DESTDIR)$(PREFIX)/share/reprise/plugstack.conf
 
+# Where the plugin finds what profiles a job, unless it is where it looks by itself.
+WITNESS = $(if $(filter /usr/local,$(PREFIX)),, witness=$(PREFIX)/libexec/reprise/reprise-witness.so)
 # What was installed last: files below SYSCONFDIR that differ from it are the admin's.
 OURS = $(DESTDIR)$(PREFIX)/share/reprise/components
 # What is installed is read by every user and by the units, whatever the umask of the root that installs it.
@@ -183,9 +200,12 @@ uninstall: ## remove what install put there (configuration and data stay)
 	@$(MAKE) --no-print-directory -C spank uninstall
 	@$(MAKE) --no-print-directory -C spank/fallbacks uninstall
 	@$(MAKE) --no-print-directory -C tuner/programs/collbench uninstall
+	@$(MAKE) --no-print-directory -C tuner/programs/replay uninstall
 	@$(MAKE) --no-print-directory --silent -C tuner/programs/witness uninstall
+	@$(MAKE) --no-print-directory --silent -C tuner/programs/skeleton uninstall
 	@$(MAKE) --no-print-directory --silent -C accelerators/sro uninstall LIBDIR=$(PRELOADDIR)
 	@$(MAKE) --no-print-directory --silent -C accelerators/hdf5 uninstall LIBDIR=$(PRELOADDIR)
+	@$(MAKE) --no-print-directory --silent -C accelerators/allocators uninstall LIBDIR=$(PRELOADDIR)
 	@rm -rf $(DESTDIR)$(PREFIX)/lib/reprise $(DESTDIR)$(PREFIX)/bin/reprise $(DESTDIR)$(PREFIX)/share/reprise $(DESTDIR)$(DOCDIR)
 	@rm -f $(DESTDIR)$(PREFIX)/share/man/man[158]/reprise* $(DESTDIR)$(PREFIX)/share/man/man8/spank_reprise.8 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reprise \
@@ -201,16 +221,20 @@ test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster ## a
 
 .PHONY: check
 check: deps-check $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal --hypothesis-profile quick -p no:schemathesis -p no:anyio \
-	  -m "not slow" $(LOCAL_TESTS)  # some of them mostly wait
+	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal --hypothesis-profile quick -m "not slow" \
+	  $(LOCAL_TESTS)  # some of them mostly wait
 
 .PHONY: test-slow
 test-slow: deps-slow $(VENV)/.ready build ## the tests that the quick ones leave out, but for those on virtual clusters
-	@$(PYTEST) -n auto -m "slow or hypothesis" $(LOCAL_TESTS)
+	@$(PYTEST) -n auto --dist worksteal -m "slow or hypothesis" $(LOCAL_TESTS)
 
 .PHONY: test-cluster
 test-cluster: root deps-test-cluster $(VENV)/.ready build ## the tests on virtual clusters (needs root)
-	@$(PYTEST) -n 2 --dist loadfile -m cluster tests/cluster  # most of them mostly wait
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m cluster tests/cluster  # most of them mostly wait
+
+.PHONY: test-skeleton
+test-skeleton: $(VENV)/.ready build skeleton ## the compiler of skeletons on programs: the same messages, refusals, speed-up (10 minutes)
+	@$(PYTEST) -n 1 tests/unit/tuner/skeleton tests/skeleton
 
 .PHONY: properties
 properties: deps-slow $(VENV)/.ready build ## the properties, with 15 times as many examples and others on each run (half an hour)
@@ -253,12 +277,20 @@ bench-plugin: root deps-cluster $(VENV)/.ready build ## measure what the plugin 
 bench-apps: root deps-cluster $(VENV)/.ready build ## measure whether a rules file helps applications, on a virtual cluster (needs root; a quarter hour)
 	@$(PYTHON) -m bench.apps
 
+.PHONY: bench-real
+bench-real: root deps-bench-real $(VENV)/.ready build ## measure real programs of Debian on a virtual cluster with latency in parts; ONLY=NAMES of programs, LOOK=0 without the exhaustive look (needs root; four hours, with it 15)
+	@$(PYTHON) -m bench.real --tune 8 --overhead 4 --look $(or $(LOOK),6) $(if $(ONLY),--only $(ONLY))
+
+.PHONY: bench-skeleton
+bench-skeleton: $(VENV)/.ready build skeleton ## measure skeletons beside their programs, some from source packages of Debian; LLVM=14 names one
+	@$(PYTHON) -m bench.skeleton $(if $(LLVM),--llvm $(LLVM))
+
 .PHONY: bench-sro
 bench-sro: deps-local $(VENV)/.ready build ## measure what the Small Read Optimizer gains and costs, and that programs see nothing of it (half an hour)
 	@$(PYTHON) -m bench.sro
 
 .PHONY: bench-collectives
-bench-collectives: root deps-cluster $(VENV)/.ready build ## measure campaigns over collectives beside an exhaustive search (needs root; an hour)
+bench-collectives: root deps-cluster $(VENV)/.ready build ## measure campaigns over collectives beside an exhaustive search (needs root; three hours)
 	@$(PYTHON) -m bench.collectives
 
 .PHONY: bench-scenario
@@ -318,7 +350,7 @@ lint: deps-lint $(VENV)/.ready ## formatting, lint and types of Python and C
 	@$(VENV)/bin/mypy --no-error-summary
 	@cd build/package && $(CURDIR)/$(VENV)/bin/lint-imports --no-logo $(CURDIR)/pyproject.toml > $(CURDIR)/build/imports.log || \
 	  { cat $(CURDIR)/build/imports.log >&2; exit 1; }
-	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
 .PHONY: look
 look: $(VENV)/.ready ## print the rooms of the house and what each imports; fails on a circle, or an arrow that runs back up
@@ -329,7 +361,7 @@ look: $(VENV)/.ready ## print the rooms of the house and what each imports; fail
 format: deps-lint $(VENV)/.ready ## format Python and C
 	@$(VENV)/bin/ruff format --quiet $(PYTHON_DIRS)
 	@$(VENV)/bin/ruff check --fix --quiet $(PYTHON_DIRS)
-	@clang-format -i $$(git ls-files '*.c' '*.h')
+	@clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
 # -- to maintain -------------------------------------------------------------------------------------------------------
 
@@ -371,5 +403,5 @@ lock-peers: ## write bench/tuner/peers.lock anew
 
 .PHONY: clean
 clean: ## remove what was built (the environment stays)
-	@for dir in $(C_DIRS) tests/fuzz; do $(MAKE) --no-print-directory -C $$dir clean; done
+	@for dir in $(C_DIRS) tests/fuzz tuner/programs/skeleton; do $(MAKE) --no-print-directory -C $$dir clean; done
 	@rm -rf build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -165,7 +165,7 @@ class Record:
 
 class RecordText(NamedTuple):
     """Of a record, what decisions need, as the database holds it: JSON as text, and nothing checked. `quarantined_for`:
-    the ids of the users for whom it is set aside."""
+    the ids of the users for whom it is set aside; `subject`: what its gain is of (`gain_subject.subject_in`)."""
 
     id: int
     component: str
@@ -179,6 +179,7 @@ class RecordText(NamedTuple):
     gain_low: float
     status: str
     quarantined_for: str = "[]"
+    subject: str = "[]"
 
 
 @dataclass(frozen=True)
@@ -277,6 +278,19 @@ class UserQuarantine:
     user: str
     at: float
     reason: str
+
+
+@dataclass(frozen=True)
+class RecordProfile:
+    """What a record's application spends its time on: in one line, and as `reprise tune profile --output` writes it.
+
+    It was measured at `at`, in Unix seconds.
+    """
+
+    record_id: int
+    at: float
+    summary: str
+    document: Json
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ FORMAT = "reprise-database"
 VERSION = 1  # raised when a reader of the old one would be misled
 OUTBOX = "outbox"  # of a replica: what its primary has not been told yet
 COLUMNS = {table.name: frozenset(table.columns()) for table in TABLES} | {OUTBOX: frozenset(("id", "message"))}
-LAST = ("trial", "record", "user_quarantine", "decision")  # they refer to others, each to some before it
+LAST = ("trial", "record", "user_quarantine", "profile", "decision")  # they refer to others, each to some before it
 ORDER = sorted(COLUMNS, key=lambda name: LAST.index(name) if name in LAST else -1)
 
 

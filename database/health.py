@@ -10,6 +10,8 @@ from pathlib import Path
 from reprise.database.entities import Artifact
 from reprise.database.errors import DatabaseError
 from reprise.database.facade import Database
+from reprise.database.gain_subject import is_withdrawn, subject
+from reprise.database.joint_component import artifacts_of
 
 
 def examine(path: Path) -> list[str]:
@@ -27,12 +29,20 @@ def examine(path: Path) -> list[str]:
 def _artifact_problems(database: Database) -> list[str]:
     problems = []
     for record in database.records():
-        if record.artifact_sha256 is None:
-            continue
-        problem = artifact_problem(database.artifact(record.artifact_sha256))
-        if problem:
-            problems.append(f"record {record.id}: {problem}: restore the file, or tune again")
+        for sha256 in artifacts_of(record):
+            if problem := artifact_problem(database.artifact(sha256)):
+                problems.append(f"record {record.id}: {problem}: restore the file, or tune again")
     return problems
+
+
+def withdrawn(path: Path) -> list[int]:
+    """The active records whose gain was measured by a method that was withdrawn; none where the database is not sound,
+    which `examine` says."""
+    try:
+        with Database.open(path, read_only=True) as database:
+            return [record.id for record in database.records() if is_withdrawn(subject(record.parametrization))]
+    except DatabaseError:
+        return []
 
 
 def artifact_problem(artifact: Artifact) -> str | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from reprise.database.entities import ListedJob, UnmatchedClass, UnreadScript
+from reprise.database.gain_subject import OF_RUN_TIME_SQL
+from reprise.database.joint_component import has_part
 from reprise.database.store import Store
 
 EVER = 1e12  # later than any time here, in Unix seconds
@@ -80,8 +82,10 @@ SELECT uid, user, application, nodes, jobs, node_hours, decision_id FROM (
   FROM outcome AS o JOIN (
     SELECT *, json_extract(metadata, '$.nodes') AS nodes,
            {_APPLICATION.format("metadata")} AS application,
-           verdict = 'none' AND (score IS NULL OR score < threshold)
-             AND substr(reason, 1, length(:refused)) <> :refused AS unmatched
+           (score IS NULL OR score < threshold) AND substr(reason, 1, length(:refused)) <> :refused
+             AND (verdict = 'none' OR EXISTS (
+               SELECT 1 FROM record WHERE record.id = decision.record_id AND scope = 'cluster'
+             )) AS unmatched
     FROM decision
   ) AS d ON {_OUTCOME_OF}
   WHERE o.started_at >= :since
@@ -110,8 +114,8 @@ LIMIT :limit
 """  # noqa: S608 (this module's own words)
 
 _GAINS_SQL = f"""
-SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
-FROM record WHERE status = 'active' AND (?1 IS NULL OR component = ?1)
+SELECT id, gain, coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}, {OF_RUN_TIME_SQL}
+FROM record WHERE status = 'active' AND (?1 IS NULL OR {has_part("component", "?1")})
 """  # noqa: S608 (this module's own words)
 _IN_VAIN_SQL = f"""
 SELECT coalesce(json_extract(metadata, '$.user'), ''), {_APPLICATION.format("metadata")}
@@ -193,8 +197,9 @@ class Jobs(Store):
         return given, held_out
 
     def unmatched(self, since: float, *, refused: str) -> Sequence[UnmatchedClass]:
-        """Classes of jobs (same user, program or else job name, and number of nodes) whose newest decision gave nothing
-        because no record was near, most node-hours first, by what started since then (Unix seconds).
+        """Classes of jobs (same user, program or else job name, and number of nodes) of whose newest decision no record
+        of an application was near, most node-hours first, by what started since then (Unix seconds). What is for the
+        whole cluster may have been given.
 
         `refused`: how the reason begins of a decision that looked at no record.
         """
@@ -206,9 +211,10 @@ class Jobs(Store):
         started since then (Unix seconds)."""
         return [UnreadScript(*row) for row in self._read(_UNREAD_SQL, {"since": since, "limit": limit})]
 
-    def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str]]:
-        """Of each active record, of one component if given, its id, its measured gain, and the user and the application
-        (as for `unmatched`) that it was tuned for, "" where it is for none."""
+    def gains_of_jobs(self, component: str | None) -> Iterator[tuple[int, float, str, str, int]]:
+        """Of each active record, of one component if given, its id, its measured gain, the user and the application
+        (as for `unmatched`) that it was tuned for, "" where it is for none, and whether the gain is one of a run time.
+        """
         return (tuple(row) for row in self._rows(_GAINS_SQL, (component,)))
 
     def campaigns_in_vain(self, component: str | None) -> Sequence[tuple[str, str]]:

@@ -31,6 +31,7 @@ OURS: Mapping[str, frozenset[str]] = {
     "service_run": frozenset({"version"}),
     "prediction": frozenset({"family", "component", "component_version", "target", "engine"}),
     "user_quarantine": frozenset(),
+    "profile": frozenset(),
 }
 """Of each table, columns that nothing is masked in: they hold words of ours, rows are looked up by them, or jobs are
 given them as they are (settings). What users' programs are called and given is in none of them."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reprise.database.entities import Record, Scope, StatusChange
+from reprise.database.gain_subject import subject
 
 JSON_VERSION = (
     1  # of the output of `reprise db records list --json`; raised when a reader of the old one would be misled
@@ -26,7 +27,7 @@ def row(record: Record, now: float, quarantined_for: int = 0) -> tuple[str, ...]
         record.scope.value,
         _application(record),
         ", ".join(f"{key}={_value(value)}" for key, value in record.context.items()) or "any",
-        f"{_percent(record.gain)} % ({_percent(record.gain_low)} to {_percent(record.gain_high)})",
+        _gain(record),
         f"{record.default.n} + {record.tuned.n}",
         f"{record.status.value}{but}",
         age(now - record.created_at),
@@ -44,7 +45,12 @@ def plain(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> 
 
 def document(records: Sequence[Record]) -> dict[str, Any]:
     """Records as JSON-ready data."""
-    return {"version": JSON_VERSION, "records": [dataclasses.asdict(record) for record in records]}
+    return {"version": JSON_VERSION, "records": [one(record) for record in records]}
+
+
+def one(record: Record) -> dict[str, Any]:
+    """A record as JSON-ready data, with what its gain is of (`gain_of`; "" for its application's run time)."""
+    return {**dataclasses.asdict(record), "gain_of": subject(record.parametrization)}
 
 
 def age(seconds: float) -> str:
@@ -69,6 +75,12 @@ def _application(record: Record) -> str:
 
 def _value(value: Any) -> str:
     return "|".join(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def _gain(record: Record) -> str:
+    of = subject(record.parametrization)
+    bounds = f"{_percent(record.gain_low)} to {_percent(record.gain_high)}"
+    return f"{_percent(record.gain)} % ({bounds}){' of ' + of if of else ''}"
 
 
 def _percent(share: float) -> str:

@@ -14,12 +14,15 @@ from reprise.database.entities import (
     Json,
     Record,
     RecordChanges,
+    RecordProfile,
     RecordStatus,
     RecordText,
     StatusChange,
     UserQuarantine,
 )
 from reprise.database.errors import NotFoundError
+from reprise.database.gain_subject import SUBJECT_SQL
+from reprise.database.joint_component import has_part
 from reprise.database.row_codec import Table
 from reprise.database.secret_masking import masked_text
 from reprise.database.store import Store
@@ -27,13 +30,19 @@ from reprise.database.store import Store
 ARTIFACT = Table("artifact", Artifact)
 RECORD = Table("record", Record)
 USER_QUARANTINE = Table("user_quarantine", UserQuarantine)
+PROFILE = Table("profile", RecordProfile)
 STATUS_CHANGE = Table("record_status", StatusChange)
 
 FIRST_ID, LAST_ID = -(2**63), 2**63 - 1  # that SQLite knows
 _QUARANTINED_FOR = "(SELECT json_group_array(uid) FROM user_quarantine WHERE record_id = record.id)"
-_COLUMNS = ", ".join(name for name in RecordText._fields if name != "quarantined_for")
-_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR} FROM record"  # noqa: S608 (the model's own names)
+_COLUMNS = ", ".join(name for name in RecordText._fields if name not in ("quarantined_for", "subject"))
+_TEXTS = f"SELECT {_COLUMNS}, {_QUARANTINED_FOR}, {SUBJECT_SQL} FROM record"  # noqa: S608 (the model's own names)
 _CHANGED_TEXTS = f"{_TEXTS} WHERE id IN (SELECT record_id FROM record_change WHERE id > ?) ORDER BY id"  # noqa: S608
+_OF_COMPONENT = f"""
+SELECT * FROM record
+WHERE (:status IS NULL OR status = :status) AND (:component IS NULL OR {has_part("component", ":component")})
+ORDER BY id
+"""  # noqa: S608 (this module's own words)
 _GONE = (
     "SELECT DISTINCT record_id FROM record_change WHERE id > ?"
     " AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = record_id)"
@@ -97,12 +106,9 @@ class Records(Store):
     def records(
         self, *, status: RecordStatus | None = RecordStatus.ACTIVE, component: str | None = None
     ) -> Sequence[Record]:
-        """Records of one status (None: of any) and one component (None: of any), lowest id first."""
-        rows = self._read(
-            "SELECT * FROM record WHERE (:status IS NULL OR status = :status)"
-            " AND (:component IS NULL OR component = :component) ORDER BY id",
-            {"status": status, "component": component},
-        )
+        """Records of one status (None: of any) and one component (None: of any), lowest id first; combinations are
+        among those of each of their components."""
+        rows = self._read(_OF_COMPONENT, {"status": status, "component": component})
         return [RECORD.decode(row) for row in rows]
 
     def records_of_campaign(self, campaign_id: int) -> Sequence[Record]:
@@ -180,6 +186,19 @@ class Records(Store):
         """The users for whom a record (None: any) is set aside, first those for whom it was first."""
         sql = "SELECT * FROM user_quarantine WHERE ?1 IS NULL OR record_id = ?1 ORDER BY at, uid"
         return [USER_QUARANTINE.decode(row) for row in self._read(sql, (record_id,))]
+
+    def set_profile(self, profile: RecordProfile) -> None:
+        """Keep a record's profile, in place of the one it has. Raises NotFoundError."""
+        with self._write() as connection:
+            if not connection.execute("SELECT 1 FROM record WHERE id = ?", (profile.record_id,)).fetchone():
+                raise _no_record(profile.record_id)
+            connection.execute("DELETE FROM profile WHERE record_id = ?", (profile.record_id,))
+            connection.execute(PROFILE.insert_sql, PROFILE.encode(profile))
+
+    def profile(self, record_id: int) -> RecordProfile | None:
+        """A record's profile; None where none was kept."""
+        rows = self._read("SELECT * FROM profile WHERE record_id = ?", (record_id,))
+        return PROFILE.decode(rows[0]) if rows else None
 
     def status_changes(self, record_id: int) -> Sequence[StatusChange]:
         """Which statuses a record has been given since it was made, oldest first."""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from reprise.database.campaigns import CAMPAIGN
 from reprise.database.entities import Campaign, CampaignState, Record
+from reprise.database.joint_component import has_part
 from reprise.database.records import RECORD
 from reprise.database.store import Store
 
@@ -17,7 +18,7 @@ _OF_JOB = {  # one after the other: each goes by an index
 }
 _OF_RECORD = {
     "status": "status = :status",
-    "component": "component = :component",
+    "component": has_part("component", ":component"),
     "before": "id < :before",
 }
 

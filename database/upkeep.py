@@ -9,7 +9,7 @@ from reprise.database.campaigns import CAMPAIGN, TRIAL
 from reprise.database.decisions import DECISION
 from reprise.database.outcomes import OUTCOME
 from reprise.database.predictions import PREDICTION
-from reprise.database.records import ARTIFACT, RECORD, STATUS_CHANGE, USER_QUARANTINE
+from reprise.database.records import ARTIFACT, PROFILE, RECORD, STATUS_CHANGE, USER_QUARANTINE
 from reprise.database.service_runs import SERVICE_RUN
 from reprise.database.store import Store
 
@@ -29,6 +29,7 @@ TABLES = (
     PREDICTION,
     STATUS_CHANGE,
     USER_QUARANTINE,
+    PROFILE,
 )
 
 

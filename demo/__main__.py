@@ -23,6 +23,7 @@ from tests.waiting import NotSeenError
 FILES = Path(__file__).parent / "files"
 APP = "/srv/apps/solver/bin/solver"
 NODES = 4
+LATENCY_US = 500  # as on a real network: what is gained are steps of an algorithm, not this machine's wake-ups
 # Variables that differ between any two jobs, or say what was submitted rather than what the job is given.
 PER_JOB = re.compile(r"(SLURM_JOB_?ID|SLURM_TASK_PID|SLURM_GTIDS|SLURM_SPANK_\w*|SLURM_JOB_START_TIME|_)=")
 SUBMIT_AT_ONCE_S = 1.0  # a submission without a daemon takes less than this, or people notice
@@ -53,11 +54,11 @@ class Demo:
 
     def prepare(self) -> None:
         nodes = self.cluster.run(["sinfo", "-h", "-N", "-p", "main", "-o", "%N %t"]).stdout.splitlines()
-        links = self.cluster.run(["tc", "qdisc", "show", "dev", "eth0"], node="node0").stdout
-        tell(f"nodes: {', '.join(nodes)}; links: {self.cluster.spec.rate} each way, shaped")
+        tell(f"nodes: {', '.join(nodes)}")
+        tell(f"network: {self.cluster.describe()}")
         tell(f"users: {', '.join(self.cluster.spec.users)}; {self.cluster.run(['sbatch', '--version']).stdout.strip()}")
-        fine = nodes == [f"node{index} idle" for index in range(NODES)] and "tbf" in links
-        self.shown.expect(fine, f"{NODES} nodes are idle, their links are shaped")
+        fine = nodes == [f"node{index} idle" for index in range(NODES)]
+        self.shown.expect(fine, f"{NODES} nodes are idle")
         install(self.cluster)
         self.cluster.run(["install", "-D", f"{SOURCE}/demo/solver", APP])
         self.put("alice-solve.sh", "/home/alice/solver/solve.sh", "alice")
@@ -213,7 +214,7 @@ def main() -> int:
     started = time.monotonic()
     heading(1, f"A Slurm cluster of {NODES} nodes starts")
     try:
-        with VirtualCluster(nodes=NODES) as cluster:
+        with VirtualCluster(nodes=NODES, latency_us=LATENCY_US) as cluster:
             demo = Demo(cluster)
             try:
                 demo.run()

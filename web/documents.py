@@ -52,7 +52,7 @@ def job_document(story: Story, found: run_time_rank.Beside | None) -> dict[str, 
 def records(database: Database, wanted: WantedRecords) -> tuple[Sequence[Record], dict[str, Any]]:
     """A page of records, newest first."""
     found = database.some_records(wanted)
-    return found, {"version": JSON_VERSION, "records": [dataclasses.asdict(one) for one in found]}
+    return found, {"version": JSON_VERSION, "records": [record_listing.one(one) for one in found]}
 
 
 def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
@@ -73,10 +73,11 @@ def record(database: Database, number: int) -> tuple[Record, dict[str, Any]]:
     ]
     told = {
         "version": JSON_VERSION,
-        "record": dataclasses.asdict(found),
+        "record": record_listing.one(found),
         "production": production,
         "runs": runs,
         "history": record_listing.history(database.status_changes(number)),
+        "profile": profile.document if (profile := database.profile(number)) else None,
         "quarantined_for": [dataclasses.asdict(one) for one in database.user_quarantines(number)],
     }
     return found, told

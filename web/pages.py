@@ -12,6 +12,8 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from reprise.database.entities import VERDICTS, RecordStatus
+from reprise.database.gain_subject import subject
+from reprise.database.joint_component import settings_of
 from reprise.database.totals import WantedRecords
 from reprise.matcher.linkage.linkage_result import PRIOR
 from reprise.matcher.support import explanation
@@ -214,7 +216,14 @@ def records(
         words = {key: value for key, value in asked.items() if value}
         more = "?" + urlencode({**words, "before": str(found[-1].id)})
     return page(
-        request, "records", person=person, records=found, asked=asked, statuses=list(map(str, RecordStatus)), more=more
+        request,
+        "records",
+        person=person,
+        records=found,
+        gain_of={one.id: subject(one.parametrization) for one in found},
+        asked=asked,
+        statuses=list(map(str, RecordStatus)),
+        more=more,
     )
 
 
@@ -223,7 +232,7 @@ def record(request: Request, site: ASite, person: Staff, number: Number) -> HTML
     with site.database() as database:
         found, told = documents.record(database, number)
     about = explanation.record_text(found)
-    return page(request, "record", person=person, record=found, about=about, told=told)
+    return page(request, "record", person=person, record=found, about=about, told=told, settings=settings_of(found))
 
 
 @router.get("/campaigns")
@@ -322,9 +331,9 @@ def campaign(request: Request, site: ASite, person: Staff, number: Number) -> HT
 def _problem(found: dict[str, Any]) -> dict[str, str]:
     compared, best = found["comparison"], found.get("best")
     default = compared["default"] if compared else found["default"]
-    settings = words.settings(compared["winner"]) if compared else ""
+    settings = words.settings(compared["winner"], found["usual"]) if compared else ""
     if not compared:
-        settings = found["note"] or (f"so far {words.settings(best['point'])}" if best else "")
+        settings = found["note"] or (f"so far {words.settings(best['point'], found['usual'])}" if best else "")
     return {
         "problem": words.printable(found["problem"]),
         "default": words.interval(default) if default else "",

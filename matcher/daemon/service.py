@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import pwd
@@ -18,6 +19,7 @@ from reprise.eventlog import Throttle
 from reprise.matcher.daemon.allowance import Allowance
 from reprise.matcher.daemon.decision_basis import Basis
 from reprise.matcher.daemon.event_rows import decision_entry, forwarded_entry, outcome_entry
+from reprise.matcher.daemon.fair_store import FairStore
 from reprise.matcher.daemon.job_programs import JobPrograms
 from reprise.matcher.daemon.metrics import Metrics
 from reprise.matcher.daemon.peer import UNKNOWN
@@ -30,6 +32,7 @@ from reprise.matcher.decision.holdout_blocks import Blocks
 from reprise.matcher.decision.like_jobs import like
 from reprise.matcher.decision.often_wrong import is_often_wrong
 from reprise.matcher.errors import ProtocolError
+from reprise.matcher.support.behaviour import Behaviour, Comparison
 from reprise.matcher.support.explainer import Explainer
 from reprise.matcher.wire import protocol, tokens
 
@@ -50,6 +53,9 @@ PREVIEW_COUNTS = 10
 """How many requests it counts as to be told what a script would be given: that opens the database, which takes some
 milliseconds where a decision takes a fraction of one. A user may ask 2,000 times at once, and 10 times a second from
 then on."""
+TOLD_ONCE = (Behaviour.ALIKE, Behaviour.OTHERWISE)
+COMPARISONS_MOST = 65_536
+"""Answers to `compare` that are kept, so that nobody is told another about the same job: some 20 MB."""
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500
 """Reports of root's about one uid's jobs: ten arrays of 10,000 jobs that end at once."""
@@ -100,6 +106,7 @@ class Service:
         self._blocks = Blocks()
         self._is_replica = basis.config.replica.records is not None  # who becomes one, or none, is started anew
         self.watch = Watch(clock, judges=not self._is_replica)
+        self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
 
     def reload(self) -> None:
@@ -131,6 +138,8 @@ class Service:
                 return await self._forward(request, uid, len(body)), None
             if isinstance(request, protocol.Explain | protocol.Preview):
                 return await self._explained(request, uid, len(body)), None
+            if isinstance(request, protocol.Compare):
+                return await self._compared(request, uid), None
             if isinstance(request, protocol.Token):
                 return self._token(uid), None
             uptime = time.monotonic() - self._started
@@ -190,14 +199,24 @@ class Service:
             question = await self._programs.identified(question, inline=size <= INLINE_BYTES)
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
+    async def _compared(self, request: protocol.Compare, uid: int) -> dict[str, Any]:
+        """How a job of another user's record behaves is told once: the first answer stands, whatever is sent later."""
+        if uid not in self._trusted and not self._asked.take(uid, PREVIEW_COUNTS - 1):
+            return self._not_now(uid)
+        found = await self._explainer.compare(request, uid)
+        if not isinstance(found, Comparison):
+            return found
+        if found.hidden and found.verdict in TOLD_ONCE:
+            first = self._told.get(uid, found.decision)
+            self._told.put(uid, found.decision, first or found.verdict)
+            found = dataclasses.replace(found, verdict=first or found.verdict)
+        return protocol.comparison_reply(found.to_json())
+
     def _dealt(self, made: Decided, question: Question) -> Decided:
-        """With its place in a block, where some jobs are held out. Of several records it compares one, among jobs that
-        are given the same of the others."""
-        decision, share = made.decision, self._basis.config.matcher.holdout
-        if decision.verdict != "apply" or not share or question.submission.command in REPORT_NO_END:
+        """With its place in a block, where some jobs are held out."""
+        decision, record, share = made.decision, made.used, self._basis.config.matcher.holdout
+        if decision.verdict != "apply" or record is None or not share or question.submission.command in REPORT_NO_END:
             return made
-        record = self._blocks.one_of(made.used)
-        others = frozenset(one.id for one in made.used if one is not record)
         job = decision.metadata
         alike = like(
             record.scope,
@@ -207,7 +226,7 @@ class Service:
         )
         often_wrong = is_often_wrong(record, user=question.user, program=job.get("program") or "")
         in_doubt = self.watch.in_doubt(record.id, decision.uid, often_wrong=often_wrong)
-        place = self._blocks.place(decision.uid, (record.id, others, alike), decision.id, share, in_doubt=in_doubt)
+        place = self._blocks.place(decision.uid, (record.id, alike), decision.id, share, in_doubt=in_doubt)
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 

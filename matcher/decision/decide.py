@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.database.entities import Decision, Record
+from reprise.database.gain_subject import promise
+from reprise.database.joint_component import parts_of
 from reprise.matcher.decision.guards import Policy, refusal
 from reprise.matcher.decision.holdout_blocks import Place
 from reprise.matcher.decision.known_records import Known, Terms
+from reprise.matcher.decision.one_record import Candidate, chosen, why_not
 from reprise.matcher.decision.record_batch import Batch, batches
 from reprise.matcher.decision.refusal import Refusal
 from reprise.matcher.decision.user_choices import chosen_names, hides_names
@@ -23,7 +26,7 @@ from reprise.matcher.submission import JobFacts, Submission, named_clusters, par
 from reprise.matcher.submission.masked_metadata import masked
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import stored
-from reprise.matcher.wire.protocol import REASON_LIMIT, environment_problem, shortened
+from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
 NEAREST = 5  # records that a decision tells of
 BY_THE_SITE = "the site "  # how the reason begins where no record was looked at
@@ -94,42 +97,16 @@ OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be se
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage.
-
-    `likeness` is what decides: of another user's record it is coarser than the score, so that answers do not depend on
-    how near two wrong words are. `own`: the record was tuned for a job of the user who asks. `preferred`: it has the
-    job's value of what the model prefers.
-    """
-
-    record: Known
-    score: float | None
-    refusal: Refusal | None
-    match: Match | None = None
-    likeness: float = 1.0
-    own: bool = False
-    preferred: bool = True
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """By which the best comes first: a user's own, as they were ranked; of others nothing finer than the likeness
-        decides; then what is for the whole cluster."""
-        if self.own or self.score is None:
-            return (0 if self.own else 2,)
-        return (1, not self.preferred, -self.likeness, -self.record.created_at, -self.record.gain, self.record.id)
-
-
-@dataclass(frozen=True)
 class Decided:
     """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
 
-    That is given how many milliseconds the decision took. `used` are the records that the settings are of; `score` is
+    That is given how many milliseconds the decision took. `used` is the record that the settings are of; `score` is
     what the user who asks is told of it: that of a record of their own, which is given.
     """
 
     decision: Decision
     explained: Callable[[float], Decision]
-    used: Sequence[Known] = ()
+    used: Known | None = None
     score: float | None = None
 
     def placed(self, place: Place, record: Known) -> Decided:
@@ -141,16 +118,9 @@ class Decided:
             "held_out": place.held_out,
         }
         if place.held_out:
-            injected = {name: value for name, value in self.decision.injected.items() if name not in record.names}
-            changes["injected"] = injected
-            if injected:
-                changes["reason"] = (
-                    f"{self.decision.reason}; those of record {record.id} ({record.component}) are held out, to see "
-                    "what others gain by them"
-                )
-            else:
-                changes["verdict"] = "holdout"
-                changes["reason"] = f"held out, to see what others gain; would be given {self.decision.reason}"
+            changes["injected"] = {}
+            changes["verdict"] = "holdout"
+            changes["reason"] = f"held out, to see what others gain; would be given {self.decision.reason}"
         return Decided(
             dataclasses.replace(self.decision, **changes),
             lambda elapsed_ms: dataclasses.replace(self.explained(elapsed_ms), **changes),
@@ -173,8 +143,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     model = knowledge.engine.model
     asked = knowledge.engine.ask(job)
     nearest, similar = asked.nearest_and_similar(NEAREST)
-    looked_at: list[_Candidate] = []
-    used: list[_Candidate] = []
+    looked_at: list[Candidate] = []
+    used: Candidate | None = None
     started_on = question.facts.cluster if question.facts else None
     clusters = started_on or named_clusters(question.submission)
     if policy.mode == "off":
@@ -187,10 +157,10 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
     else:
         check = _checker(question, job, dataclasses.replace(policy, cluster=clusters or policy.cluster))
         looked_at = _candidates(knowledge, check, nearest, asked, similar, question.user)
-        used = _chosen(looked_at, model.threshold)
+        used = chosen(looked_at, model.threshold)
         verdict, reason = _verdict(question, policy, used, looked_at, model.threshold)
-    best = used[0].match if used and used[0].match else nearest.best
-    applies = verdict in ("apply", "observe")
+    best = used.match if used and used.match else nearest.best
+    given = used if verdict in ("apply", "observe") else None
     decision = Decision(
         id=decision_id,
         at=question.at,
@@ -205,8 +175,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
         threshold=model.threshold,
         metadata=stored(job),
         score=best.score if best else None,
-        record_id=used[0].record.id if applies else None,
-        injected=_environment(used) if applies else {},
+        record_id=given.record.id if given else None,
+        injected=given.record.environment if given else {},
         job_id=question.facts.id if question.facts else None,
         array_task=question.facts.array_task if question.facts else None,
     )
@@ -222,8 +192,8 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
             elapsed_ms=elapsed_ms,
         )
 
-    told = used[0].score if applies and used[0].own else None
-    return Decided(decision, explained, [candidate.record for candidate in used] if applies else (), told)
+    told = given.score if given and given.own else None
+    return Decided(decision, explained, given.record if given else None, told)
 
 
 def _not_visible_yet(question: Question, clusters: str) -> str | None:
@@ -251,7 +221,7 @@ Check = Callable[[Known], Refusal | None]
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
     """Why a record does not serve the job."""
-    chosen = chosen_names(question.submission)
+    set_names = chosen_names(question.submission)
 
     asks_again = _asks_again(question)
     out_of_sight = OUT_OF_SIGHT if asks_again and hides_names(question.submission) else None
@@ -260,7 +230,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
     def check(record: Known) -> Refusal | None:
         if record.terms not in by_terms:
-            found = refusal(record, job, question.uid, chosen, policy)
+            found = refusal(record, job, question.uid, set_names, policy)
             if asks_again:
                 found = found or out_of_sight
             elif found:
@@ -275,21 +245,21 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 
 def _candidates(
     knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable], user: str
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
     records for the whole cluster."""
 
-    def candidate(match: Match) -> _Candidate:
+    def candidate(match: Match) -> Candidate:
         record = Known.of(match.record)
         own = record.user == user
         likeness, preferred = match.score, True
         if not own and match.score >= nearest.threshold:
             likeness, preferred = asked.coarse(match)
-        return _Candidate(record, match.score, check(record), match, likeness, own, preferred)
+        return Candidate(record, match.score, check(record), match, likeness, own, preferred)
 
     looked_at = list(map(candidate, nearest.matches))
     if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
-        serving = {c.record.component for c in looked_at if _may_serve(c) and c.likeness >= nearest.threshold}
+        serving = {c.record.component for c in looked_at if c.may_serve and c.likeness >= nearest.threshold}
         more: dict[str, set[Hashable]] = {}
         for label in similar:
             record = knowledge.alike[label]
@@ -301,49 +271,22 @@ def _candidates(
         found_more = [match for labels in more.values() for match in asked.nearest_similar(labels, NEAREST).matches]
         found_more.sort(key=lambda match: (-match.score, match.record.id))
         looked_at += [candidate(match) for match in found_more if match.record.id not in known]
-    return looked_at + [_Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
-
-
-def _may_serve(candidate: _Candidate) -> bool:
-    return candidate.refusal is None or candidate.refusal.until_start
-
-
-def _chosen(looked_at: Sequence[_Candidate], threshold: float) -> list[_Candidate]:
-    """One record for each component, the best first; none that sets a variable that one before it sets, and no more
-    variables together than a decision carries."""
-    used: list[_Candidate] = []
-    for candidate in sorted(looked_at, key=lambda one: one.order):
-        if not _may_serve(candidate) or candidate.likeness < threshold:
-            continue
-        together = _environment([*used, candidate])
-        if all(_independent(candidate.record, other.record) for other in used) and not environment_problem(together):
-            used.append(candidate)
-    return used
-
-
-def _environment(used: Iterable[_Candidate]) -> dict[str, str]:
-    return {name: value for candidate in used for name, value in candidate.record.environment.items()}
-
-
-def _independent(one: Known, other: Known) -> bool:
-    return one.component != other.component and not one.environment.keys() & other.environment.keys()
+    return looked_at + [Candidate(record, None, check(record)) for record in knowledge.cluster_wide]
 
 
 def _verdict(
-    question: Question, policy: Policy, used: Sequence[_Candidate], looked_at: Sequence[_Candidate], threshold: float
+    question: Question, policy: Policy, used: Candidate | None, looked_at: Sequence[Candidate], threshold: float
 ) -> tuple[str, str]:
-    if not used:
+    if used is None:
         return "none", _why_nothing(looked_at, threshold)
-    waiting = next((c for c in used if c.refusal), None)
-    if waiting and waiting.refusal:
-        return "defer", f"{_waiting(waiting)} before it starts"
-    first = used[0]
-    count = sum(len(candidate.record.environment) for candidate in used)
+    if used.refusal:
+        return "defer", f"{_waiting(used)} before it starts"
+    record = used.record
+    count = len(record.names)
     what = (
-        f"{_named(first)}: {count} variable{'s' * (count != 1)} of "
-        f"{', '.join(c.record.component for c in used)}, "
-        f"{'predicted, and then ' if first.record.terms.context.predicted else ''}"
-        f"measured gain {first.record.gain:.0%} (at least {first.record.gain_low:.0%})"
+        f"{_named(used)}: {count} variable{'s' * (count != 1)} of {', '.join(parts_of(record.component))}, "
+        f"{'predicted, and then ' if record.terms.context.predicted else ''}"
+        f"{promise(record.gain, record.gain_low, record.subject)}"
     )
     if policy.mode == "observe":
         return "observe", f"the site only watches; would be given {what}"
@@ -352,7 +295,7 @@ def _verdict(
     return "apply", what
 
 
-def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
+def _why_nothing(looked_at: Sequence[Candidate], threshold: float) -> str:
     if not looked_at:
         return "no tuned job is known yet"
     alike = [one for one in looked_at if one.likeness >= threshold]
@@ -364,19 +307,19 @@ def _why_nothing(looked_at: Sequence[_Candidate], threshold: float) -> str:
     return f"{_named(best)} {best.refusal.why if best.refusal else ''}"
 
 
-def _waiting(candidate: _Candidate) -> str:
+def _waiting(candidate: Candidate) -> str:
     """What has to be known of the job, in words that the user who asks may read."""
     if _is_others(candidate) or not candidate.refusal:
         return f"{_named(candidate)} matches, and whether its settings fit is not known"
     return f"{_named(candidate)} {candidate.refusal.why}"
 
 
-def _is_others(candidate: _Candidate) -> bool:
+def _is_others(candidate: Candidate) -> bool:
     """Whether its words and numbers are another user's."""
     return candidate.score is not None and not candidate.own
 
 
-def _named(candidate: _Candidate) -> str:
+def _named(candidate: Candidate) -> str:
     """`record 12 (alice's lattice)`, in words that the user who asks may read."""
     record = candidate.record
     if candidate.score is None:
@@ -394,7 +337,7 @@ def described(record: Record | Known) -> str:
 
 
 def _alternatives(
-    looked_at: Sequence[_Candidate], used: Sequence[_Candidate], threshold: float, told: Match | None
+    looked_at: Sequence[Candidate], used: Candidate | None, threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
     """Every record that was looked at, whether it is used, and if not, why; `explained`: the decision's fields are its.
 
@@ -408,25 +351,10 @@ def _alternatives(
             "user": candidate.record.user if candidate.score is not None else "",
             "job": described(candidate.record) if candidate.score is not None else "",
             "score": candidate.score,
-            "used": candidate in used and candidate.refusal is None,
-            "why": _why_not(candidate, used, threshold),
+            "used": candidate is used and candidate.refusal is None,
+            "why": why_not(candidate, used, threshold),
             "refusal": candidate.refusal.why if candidate.refusal else "",
             "explained": told is not None and candidate.record.id == told.record.id,
         }
         for candidate in looked_at
     ]
-
-
-def _why_not(candidate: _Candidate, used: Sequence[_Candidate], threshold: float) -> str:
-    if candidate.score is not None and candidate.score < threshold:
-        return f"scores under the threshold {threshold:.4f}"
-    if candidate.likeness < threshold:
-        return f"is another user's, and its texts are not the same or nearly (score {candidate.likeness:.4f} then)"
-    if candidate.refusal:
-        return candidate.refusal.why
-    if candidate in used:
-        return ""
-    better = next((c for c in used if not _independent(candidate.record, c.record)), None)
-    if better:
-        return f"record {better.record.id} is preferred"
-    return "its variables do not fit beside those of the others" if used else ""

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TypeVar
 
-T = TypeVar("T")
 PAIR = 2
 USERS = 10_000
 """Users whose blocks are kept open, as many as large sites have. Beyond, those of the user who asked longest ago are
@@ -84,7 +82,3 @@ class Blocks:
         else:
             blocks.pop(key, None)
         return Place(block, size, held_out)
-
-    def one_of(self, records: Sequence[T]) -> T:
-        """The record that a job which is given settings of several is to compare, by chance."""
-        return self._rng.choice(records)

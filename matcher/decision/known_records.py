@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from pydantic import Json as JsonText
 
 from reprise.database.entities import RecordStatus, RecordText, Scope
+from reprise.database.gain_subject import subject_in
 from reprise.eventlog import line
 from reprise.matcher.linkage.linkage_result import LinkableRecord
 from reprise.matcher.submission.metadata import NOT_QUICK, JobMetadata
@@ -76,7 +77,7 @@ def _the_terms(*values: Any) -> Terms:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What decisions need of a record, with the names of Record. Secrets were masked as it was stored. A cluster's has
-    no metadata."""
+    no metadata. `subject`: what its gain is of, "" for its application's run time."""
 
     id: int
     created_at: float
@@ -85,17 +86,19 @@ class Known:
     terms: Terms
     values: tuple[str, ...]  # of the variables
     metadata: JobMetadata | None
+    subject: str = ""
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
         """What `linkable` was made of."""
-        gain_low, values = record.more
+        gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
-        return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata)
+        return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)
 
     def linkable(self, metadata: JobMetadata) -> LinkableRecord:
         """As the engine keeps it: there may be a million."""
-        return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, (self.gain_low, self.values))
+        more = (self.gain_low, self.values, self.subject)
+        return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, more)
 
     @property
     def component(self) -> str:
@@ -170,7 +173,7 @@ def read(row: RecordText) -> Known:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnreadableError(f"{where}{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
-    return Known(row.id, row.created_at, row.gain, row.gain_low, terms, values, metadata)
+    return Known(row.id, row.created_at, row.gain, row.gain_low, terms, values, metadata, subject_in(row.subject))
 
 
 _quick_environment = msgspec.json.Decoder(dict[str, str])

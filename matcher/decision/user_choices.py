@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables the user has set already: in the environment, in the script, or on a launcher's command line.
+"""Which variables the user has set already: in the environment, in the script, or on a launcher's command line, or by
+an option that stands for one.
 
 A record whose `conflicts` meet one of them gives the job nothing. So this errs on the side of the user: whatever looks
 like an assignment counts, wherever it stands, unless its line is a comment.
@@ -10,16 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from reprise.allowlist import ALLOW_LIST
+from reprise.allowlist import ALLOW_LIST, TOLD_LIST
+from reprise.matcher.decision.user_options import BEFORE, chosen_by_options
 from reprise.matcher.submission import Submission
 
 # Each pattern begins with the letters that it is found by: texts have up to 256 KiB, and these are looked for in a
 # twentieth of the time that it takes to try a pattern at every place.
-_FAMILIES = sorted({pattern.split("*")[0] for pattern in ALLOW_LIST})
-# NAME=value (sh, env, --export=, -x), os.environ["NAME"] = value, os.putenv("NAME", value).
+_NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
+_FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
+# NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
+# os.putenv("NAME", value).
 # What a variable completes may be any name: OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
-    family: re.compile(rf"(?P<name>{family}(?<![A-Za-z0-9_]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|(?P<more>[$`]))")
+    family: re.compile(
+        rf"(?P<name>{family}(?<![A-Za-z0-9_]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"
+    )
     for family in _FAMILIES
 }
 # setenv NAME value (csh)
@@ -28,8 +34,9 @@ _DASHES = [dashes + prefix for dashes in ("-", "--") for prefix in ("", "g", "o"
 
 
 def _word(name: str, before: Iterable[str]) -> str:
-    """A pattern for a name that has one of these before it, and a blank before that."""
-    behind = "|".join(rf"(?<=\s{prefix}{name})" for prefix in before)
+    """A pattern for a name that has one of these before it, and before that a blank, or what a variable's value or an
+    array begins with: OPTIONS="--mca ..." """
+    behind = "|".join(rf"(?<={BEFORE}{prefix}{name})" for prefix in before)
     return f"{name}(?:{behind})"
 
 
@@ -53,7 +60,7 @@ def chosen_names(submission: Submission) -> tuple[str, ...]:
     texts = [" ".join(submission.argv), " ".join(submission.env.values())]  # e.g. SBATCH_EXPORT
     if submission.script and _may_choose(submission.script.text):
         texts.append(_CONTINUED.sub(" ", _COMMENT.sub("", submission.script.text)))
-    names = dict.fromkeys(submission.set_names)
+    names = dict.fromkeys([*submission.set_names, *chosen_by_options(submission)])
     for text in filter(_may_choose, texts):
         names |= dict.fromkeys(_assigned(text))
         spaced = f" {text}"

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reprise.config import Config
-from reprise.endpoint import configured
+from reprise.endpoint import Endpoint, configured
+from reprise.matcher.benefit.profile_distance import Profiled
 from reprise.matcher.errors import MatcherError
 from reprise.matcher.submission import Submission
+from reprise.matcher.support.behaviour import Comparison
 from reprise.matcher.support.job_story import Story
-from reprise.matcher.wire.client import ask_in_order, explain_request, preview_request
+from reprise.matcher.wire.client import ask_in_order, compare_request, explain_request, preview_request
 from reprise.matcher.wire.protocol import EXPLANATION_LIMIT
 
 DAEMON_TIMEOUT_S = 5.0
@@ -30,18 +32,40 @@ def story_of_script(config: Config, submission: Submission) -> Story:
     return _story(config, preview_request(submission), "the matcher does not say what the script would be given")
 
 
-def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
-    """`without`: how an error begins where a matcher answers, and tells nothing."""
-    told: list[Story] = []
+def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
+    """How the first matcher that knows a record of the job's says that it behaves. Raises as `story_of`."""
+    told: list[Comparison] = []
     refused: list[str] = []
-    for endpoint, reply in ask_in_order(
+    shares = {name: min(1.0, share) for name, share in profile.shares.items()}
+    request = compare_request(job, cluster, shares, min(1.0, profile.waiting))
+    for endpoint, reply in _replies(config, request):
+        if reply.get("kind") == "comparison":
+            told.append(Comparison.from_json(reply))
+        else:
+            refused.append(f"{endpoint}: the matcher compares no profiles: {reply.get('reason')}")
+        if told and told[-1].record is not None:
+            return told[-1]
+    if not told:
+        raise MatcherError("; ".join(refused))
+    return told[0]
+
+
+def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    return ask_in_order(
         configured(config.matcher),
         request,
         matcher_uid=config.matcher.uid,
         munge_socket=str(config.matcher.munge_socket or ""),
         timeout_s=DAEMON_TIMEOUT_S,
         limit=EXPLANATION_LIMIT,
-    ):
+    )
+
+
+def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
+    """`without`: how an error begins where a matcher answers, and tells nothing."""
+    told: list[Story] = []
+    refused: list[str] = []
+    for endpoint, reply in _replies(config, request):
         if reply.get("kind") == "explanation":
             told.append(Story.from_json(reply.get("story")))
         else:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reprise.database import DatabaseError
 from reprise.database.for_support import SupportDatabase
@@ -20,12 +20,15 @@ from reprise.matcher.decision.decide import Knowledge, Question
 from reprise.matcher.decision.guards import Policy
 from reprise.matcher.errors import NothingKnownError, ProtocolError
 from reprise.matcher.linkage.linkage_model import Model
+from reprise.matcher.support.behaviour import Comparison, compare
 from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.imagined_decision import imagined
 from reprise.matcher.support.job_story import Limits, Story, of_job
 from reprise.matcher.wire import protocol
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 WAITING_LIMIT = 64  # who asks when so many are waiting is told to ask again; an answer takes a few milliseconds
 WAITING_OF_ONE = 4  # of one uid, so that nobody keeps the others from being told
@@ -56,7 +59,12 @@ class Explainer:
         everything. Nothing is written, and no place is taken among jobs that are compared."""
         return await self._in_turn(question.uid, self._preview, question, knowledge, policy)
 
-    async def _in_turn(self, uid: int, work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    async def compare(self, asked: protocol.Compare, uid: int) -> Comparison | dict[str, Any]:
+        """Whether a job of `uid`'s behaves as its record, or the reply that says why nobody knows; root is told of all
+        jobs."""
+        return await self._in_turn(uid, self._compare, asked, uid)
+
+    async def _in_turn(self, uid: int, work: Callable[..., T], *arguments: Any) -> T | dict[str, Any]:
         if self._waiting[uid] >= WAITING_OF_ONE or self._waiting.total() >= WAITING_LIMIT:
             return protocol.error_reply("too many are waiting to be told why: ask again")
         self._waiting[uid] += 1
@@ -81,10 +89,29 @@ class Explainer:
         story = dataclasses.replace(story, outcomes=told, more=story.more or len(told) < len(story.outcomes))
         return _fitting(story if uid == 0 else hide(story, uid))
 
+    def _compare(self, asked: protocol.Compare, uid: int) -> Comparison:
+        limits = Limits(uid or None, DECISIONS_LIMIT, OUTCOMES_LIMIT)
+        with SupportDatabase.open(self._path, read_only=True) as database:
+            try:
+                story = of_job(database, asked.cluster or self._cluster, asked.job, None, limits)
+            except NothingKnownError:
+                story = Story()
+            return compare(database, _own(story, uid), asked, uid or None)
+
     def _preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
         with SupportDatabase.open(self._path, read_only=True) as database:
             story = imagined(database, question, knowledge, policy)
         return _fitting(story if question.uid == 0 else hide(story, question.uid))
+
+
+def _own(story: Story, uid: int) -> Story:
+    """What is about the user's own jobs; root's are all."""
+    if uid == 0:
+        return story
+    decisions = [one for one in story.decisions if one.decision.uid == uid]
+    return dataclasses.replace(
+        story, decisions=decisions, outcomes=[outcome for outcome in story.outcomes if outcome.uid == uid]
+    )
 
 
 def _fitting(story: Story) -> dict[str, Any]:

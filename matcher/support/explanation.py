@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from reprise.database.entities import Decision, Outcome, Record, Scope, ServiceRun
+from reprise.database.gain_subject import not_of_the_run, subject
 from reprise.matcher.decision.decide import described
 from reprise.matcher.submission.stored_metadata import OMITTED
 from reprise.matcher.support.job_story import Story, compared_with
@@ -188,7 +189,8 @@ def record_text(record: Record, hidden: bool = False) -> str:
     made = when(record.created_at)
     return (
         f"record {record.id}: {record.component} {record.component_version}, tuned for {whose}, {made}{source}; "
-        f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%}); now {record.status}"
+        f"measured gain {record.gain:.1%} ({record.gain_low:.1%} to {record.gain_high:.1%})"
+        f"{not_of_the_run(subject(record.parametrization))}; now {record.status}"
     )
 
 
@@ -214,6 +216,8 @@ def source_texts(story: Story, decision: Decision) -> Iterator[str]:
             record = story.records.get(number)
             what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
             yield f"{how} {what}"
+            if (spent := story.profiles.get(number)) and number not in story.hidden:
+                yield f"The application of record {number} spends its time on: {spent}"
     if same := program_text(decision.fields):
         yield f"The program's file, beside that of record {compared}: {same}"
 
@@ -320,7 +324,7 @@ def _near_texts(place: int, near: Near) -> Iterator[str]:
     total = f" ({sum(field['contribution'] for field in near.fields):+.2f} bits)" if bits else ""
     yield (
         f"{place:>3}. {near.score:.4f}{total}  record {record.id}: {described(record)}, {record.component}, "
-        f"measured gain {record.gain:.1%} (at least {record.gain_low:.1%})"
+        f"measured gain {record.gain:.1%} (at least {record.gain_low:.1%}){not_of_the_run(record.subject)}"
     )
     for how, pairs in (("adds most", most_added(near.fields)), ("lacks most", most_lost(near.fields))):
         if pairs:

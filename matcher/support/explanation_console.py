@@ -44,8 +44,10 @@ def printable(text: str) -> Text:
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
-def show_understood(out: Console, script: str, parts: Sequence[Understood]) -> None:
-    """What was understood of a script, and where in it each thing stands."""
+def show_understood(out: Console, script: str, parts: Sequence[Understood], unread: str = "") -> None:
+    """What was understood of a script, and where in it each thing stands; `unread` names the part that was not read."""
+    if unread:
+        _say(out, f"{unread}.\n")
     _say(out, f"Understood of {script}:\n")
     table = plain_table(out)
     table.show_header = False
@@ -74,7 +76,7 @@ def show(out: Console, story: Story) -> None:
             f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all",
         )
     if story.hidden or any(one.hidden for one in story.decisions):
-        _say(out, f"What is {HIDDEN} is another user's.")
+        _say(out, f"What is {HIDDEN} is another user's, or tells how near theirs is.")
     if story.more:
         _say(out, "There is more of it than is told here, and older.")
 

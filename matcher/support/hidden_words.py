@@ -3,8 +3,9 @@
 component and its gain.
 
 No number that depends on how alike their job and another's are is shown, nor which of several is the nearest: from
-enough such answers the other job's words can be found letter by letter. What the job was really given it has in its
-environment, and the reason of a decision is written so that its user may read it (`decision.decide`).
+enough such answers the other job's words can be found letter by letter. Nor is it shown whether another user's record
+is among the nearest: with many records of their own between, that would be such a number too. The job has what it was
+given in its environment, and the reason of a decision is written so that its user may read it (`decision.decide`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reprise.database.entities import Decision, Json, Scope
+from reprise.matcher.decision.decide import NEAREST
 from reprise.matcher.support.job_story import Explained, Story, compared_with
 
 HIDDEN_FLAG = {"hidden": True}
@@ -49,8 +51,9 @@ def _hide(one: Explained) -> Explained:
     decision = one.decision
     names = {decision.user}
     rows = decision.alternatives
-    if rows and all(_is_open(row["scope"], row, names) for row in rows):
-        return one
+    linked = sum(row["score"] is not None for row in rows)
+    if rows and linked < NEAREST and all(_is_open(row["scope"], row, names) for row in rows):
+        return one  # there are no other records at all
     changes: dict[str, Any] = {}
     compared = compared_with(decision)
     if not (compared and compared["used"] and _is_open(compared["scope"], compared, names)):

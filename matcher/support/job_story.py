@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from reprise.database import NotFoundError
 from reprise.database.entities import Decision, Json, Measurement, Outcome, Record, RecordStatus, Scope
 from reprise.database.for_support import SupportDatabase
+from reprise.database.gain_subject import GAIN_OF, subject
 from reprise.matcher.errors import NothingKnownError, ProtocolError
 from reprise.matcher.linkage.linkage_model import Model
 from reprise.matcher.support.shortfall import Change, Shortfall, shortfall
@@ -42,7 +43,7 @@ class Story:
 
     `records` are those whose settings were given or whose fields are shown, as they are now, those of `hidden` without
     their user's words. `shared`: for how many reports beside `outcomes` a decision, by its id, was the answer too.
-    `more`: there is more than is told here.
+    `profiles`: what their applications spend their time on, in a line. `more`: there is more than is told here.
     """
 
     decisions: Sequence[Explained] = ()
@@ -52,6 +53,7 @@ class Story:
     shared: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
     more: bool = False
+    profiles: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -64,7 +66,10 @@ class Story:
             "model": self.model,
             "decisions": [_decision_json(one) for one in self.decisions],
             "outcomes": [dataclasses.asdict(outcome) for outcome in self.outcomes],
-            "records": {str(key): _record_json(record, key in self.hidden) for key, record in self.records.items()},
+            "records": {
+                str(key): _record_json(record, key in self.hidden, self.profiles.get(key, ""))
+                for key, record in self.records.items()
+            },
             "shared": dict(self.shared),
             "more": self.more,
         }
@@ -83,6 +88,7 @@ class Story:
                 shared=data["shared"],
                 model=data["model"],
                 more=data["more"],
+                profiles={int(key): one["profile"] for key, one in data["records"].items() if one.get("profile")},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(
@@ -145,7 +151,9 @@ def of_decisions(
         except NotFoundError:
             continue
     explained = [Explained(decision, shortfall(decision, model)) for decision in decisions]
-    return Story(explained, outcomes, records, shared=shared or {}, model=model.label if model else "")
+    profiles = {number: found.summary for number in records if (found := database.profile(number))}
+    label = model.label if model else ""
+    return Story(explained, outcomes, records, shared=shared or {}, model=label, profiles=profiles)
 
 
 def compared_with(decision: Decision) -> Json | None:
@@ -196,9 +204,16 @@ def _decision_json(one: Explained) -> dict[str, Any]:
     return {**dataclasses.asdict(one.decision), "shortfall": lacked, "hidden": list(one.hidden)}
 
 
-def _record_json(record: Record, hidden: bool) -> dict[str, Any]:
+def _record_json(record: Record, hidden: bool, profile: str) -> dict[str, Any]:
+    of = subject(record.parametrization)
     shown = dict.fromkeys((*WORDS_OF_A_RECORD, *MEASURED)) if hidden else {}
-    return {**dataclasses.asdict(record), **shown, "hidden": hidden}
+    return {
+        **dataclasses.asdict(record),
+        **shown,
+        "gain_of": of,
+        "profile": "" if hidden else profile,
+        "hidden": hidden,
+    }
 
 
 T = TypeVar("T")
@@ -221,5 +236,7 @@ def _explained(data: Mapping[str, Any]) -> Explained:
 def _record(data: Mapping[str, Any]) -> Record:
     measured = {key: _read(Measurement, data[key]) if data[key] else NOT_TOLD for key in MEASURED}
     words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
+    if of := data.get("gain_of"):  # an older daemon does not say so
+        words["parametrization"] = {**words["parametrization"], GAIN_OF: of}
     kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
     return _read(Record, {**data, **measured, **words, **kinds})

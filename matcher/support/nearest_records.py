@@ -91,6 +91,7 @@ def _near_json(near: Near, threshold: float) -> dict[str, Any]:
         "job": described(record),
         "gain": record.gain,
         "gain_low": record.gain_low,
+        "gain_of": record.subject,
         "status": record.status,
         "refusal": near.refusal,
         "fields": list(near.fields),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import os
 import pwd
@@ -10,13 +11,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from reprise.allowlist import is_allowed
+from reprise.allowlist import is_told
 from reprise.matcher.decision.decide import Question
-from reprise.matcher.errors import MatcherError
+from reprise.matcher.errors import MatcherError, ProtocolError
 from reprise.matcher.submission import SCRIPT_LIMIT, Script, Submission
 from reprise.matcher.submission.slurm_options import SBATCH, parse_options
+from reprise.matcher.wire import protocol
+from reprise.matcher.wire.client import preview_request
 
 SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
+CHARACTER_BYTES = 4
+"""Read beyond the limit, as the plugin does (spank/collect.c), so that a script that is cut is seen to be."""
 NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # of these: a credential, and what plugins hand to jobs
 
 
@@ -36,23 +41,44 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
     )
 
 
+def unread_part(script: Path, submission: Submission) -> str:
+    """Say in one line that only a part of `script` is read, and why; "" where all of it is."""
+    if submission.script and not submission.script.truncated:
+        return ""
+    size = f"{script} has {(Path(submission.cwd) / script).stat().st_size:,} bytes"
+    if submission.script:
+        lines = submission.script.text.count("\n")
+        return f"{size}: only its first {SCRIPT_LIMIT:,} are read, as at submission ({lines:,} whole lines)"
+    return (
+        f"{size}, many of them control characters: it does not fit a request of {protocol.REQUEST_LIMIT:,} bytes, and "
+        "nothing of it is read, as at submission"
+    )
+
+
 def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submission:
     path = directory / script
     try:
         with path.open("rb") as file:
-            data = file.read(SCRIPT_LIMIT + 1)
+            data = file.read(SCRIPT_LIMIT + CHARACTER_BYTES)
     except OSError as error:
         raise MatcherError(f"{path}: cannot be read ({error.strerror}): give the path of a batch script") from error
     arguments = parse_options(SBATCH, words).rest
     given = words[: len(words) - len(arguments)]
-    return Submission(
+    text = _text(data)
+    sent = text.encode()[:SCRIPT_LIMIT].decode(errors="ignore")
+    submission = Submission(
         command="sbatch",
         argv=("sbatch", *given, str(script), *arguments),
         cwd=str(directory),
         env={name: value for name, value in os.environ.items() if _is_sent(name)},
-        set_names=tuple(name for name in os.environ if is_allowed(name)),
-        script=Script(str(path), _text(data[:SCRIPT_LIMIT]), truncated=len(data) > SCRIPT_LIMIT),
+        set_names=tuple(name for name in os.environ if is_told(name)),
+        script=Script(str(path), sent, truncated=len(sent) < len(text)),
     )
+    try:
+        protocol.body(preview_request(submission), protocol.REQUEST_LIMIT)
+    except ProtocolError:  # as in spank/request.c: a script of control characters grows sixfold in JSON
+        return dataclasses.replace(submission, script=None)
+    return submission
 
 
 def _is_sent(variable: str) -> bool:

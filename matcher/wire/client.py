@@ -34,6 +34,12 @@ def preview_request(submission: Submission) -> dict[str, Any]:
     return {"v": protocol.VERSION, "kind": "preview", "submission": told}
 
 
+def compare_request(job: str, cluster: str | None, shares: Mapping[str, float], waiting: float) -> dict[str, Any]:
+    """Whether a job of the caller's behaves as the record that it matched, by the shares of its profile."""
+    told = {"job": job, "cluster": cluster, "shares": dict(shares), "waiting": waiting}
+    return {"v": protocol.VERSION, "kind": "compare", **told}
+
+
 def ask_in_order(
     endpoints: Sequence[Endpoint],
     message: Mapping[str, Any],

@@ -44,6 +44,7 @@ VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
 PATH_LIMIT = 4_095  # bytes of the path that a job is asked about: Linux has no longer ones
+SHARE_COUNT_LIMIT = 128  # names in a profile; there are some 60 kinds of calls
 ESCAPED_BYTES = 12  # of JSON, at most, for one character
 NOT_NOW = "not now: too many requests at once or within a short time; the job runs as it is"
 ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
@@ -259,6 +260,22 @@ class Preview(_Message):
     submission: CheckedSubmission
 
 
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+ShareName = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
+
+
+class Compare(_Message):
+    """Whether a job of the caller's behaves as the record that it matched, by the profile of the job.
+
+    `job` and `cluster` are as in `Explain`; `shares` are of the job's run time, `waiting` is the one for other ranks.
+    """
+
+    job: DecisionId
+    cluster: ClusterName | None = None
+    shares: Annotated[dict[ShareName, Share], Field(max_length=SHARE_COUNT_LIMIT)]
+    waiting: Share
+
+
 class Token(_Message):
     """A request for a token for the web pages."""
 
@@ -267,7 +284,7 @@ class Ping(_Message):
     """A request for a sign of life."""
 
 
-Request = Decide | Outcome | Identity | Forward | Explain | Preview | Token | Ping
+Request = Decide | Outcome | Identity | Forward | Explain | Preview | Compare | Token | Ping
 _KINDS: dict[str, type[Request]] = {
     "decide": Decide,
     "outcome": Outcome,
@@ -275,6 +292,7 @@ _KINDS: dict[str, type[Request]] = {
     "forward": Forward,
     "explain": Explain,
     "preview": Preview,
+    "compare": Compare,
     "token": Token,
     "ping": Ping,
 }
@@ -373,6 +391,11 @@ def ok_reply(identify: str | None = None) -> dict[str, Any]:
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to `explain` and `preview`: what `reprise match explain --json` prints."""
     return {"v": VERSION, "kind": "explanation", "story": story}
+
+
+def comparison_reply(comparison: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to `compare`: fields as `behaviour.Comparison` has them."""
+    return {"v": VERSION, "kind": "comparison", **comparison}
 
 
 def token_reply(token: str) -> dict[str, Any]:

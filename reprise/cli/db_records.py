@@ -18,6 +18,7 @@ from reprise.cli.reading import open_to_read
 from reprise.database import record_listing
 from reprise.database.entities import Record, RecordStatus, StatusChange, UserQuarantine
 from reprise.database.facade import Database
+from reprise.database.gain_subject import is_withdrawn, subject
 
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
@@ -66,13 +67,19 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
         compared = database.compared(record_id, since=record_benefit.since(record))
         history = database.status_changes(record_id)
         quarantines = database.user_quarantines(record_id)
+        profile = database.profile(record_id)
     found = record_benefit.production(compared, time.time())
     if as_json:
         about = {"record": record_listing.document([record])["records"][0], "history": record_listing.history(history)}
         of_users = [dataclasses.asdict(one) for one in quarantines]
-        click.echo(json.dumps({"version": 1, **about, **found, "quarantined_for": of_users}, indent=2))
+        spent = profile.document if profile else None
+        click.echo(
+            json.dumps({"version": 1, **about, **found, "quarantined_for": of_users, "profile": spent}, indent=2)
+        )
         return
     click.echo("\n".join(_in_words(record, history, quarantines, found)))
+    if profile:
+        click.echo(f"  its application spends its time on: {record_listing.printable(profile.summary)}")
 
 
 @records.command()
@@ -136,6 +143,11 @@ def _in_words(
         if one.at != record.status_at
     ]
     lines += [f"  {name}={record_listing.printable(value)}" for name, value in sorted(record.environment.items())]
+    if is_withdrawn(subject(record.parametrization)):
+        lines.append(
+            "  its gain was measured by a method that was withdrawn: measure again with `reprise tune collectives`, or "
+            f"`reprise db records retire {record.id}`"
+        )
     if not found["blocks"]:
         return [*lines, "  in production: nothing is compared (holdout in [matcher] of the configuration)"]
     lines.append(f"  in production: gain {percent(found)}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,8 +23,16 @@ INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
 
 
-def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> None:
-    """Run a campaign to its end and show what it found. Exits with INTERRUPTED_STATUS where a signal stops it."""
+def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> Sequence[int]:
+    """Run a campaign to its end and show what it found; returns the ids of its records. Exits with INTERRUPTED_STATUS
+    where a signal stops it."""
+    records = run(database, campaign, config)
+    show(database, campaign.id, config, as_json)
+    return records
+
+
+def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]:
+    """The same without showing what it found."""
     from reprise.tuner.campaign import session
     from reprise.tuner.report import progress
 
@@ -33,11 +42,10 @@ def go(database: Database, campaign: Campaign, config: Config, as_json: bool) ->
     report = progress.for_terminal()
     report.say(f"campaign {campaign.id}: {campaign.name} ({campaign.component} {campaign.component_version})")
     try:
-        session.run(database, campaign, config, report)
+        return session.run(database, campaign, config, report)
     except KeyboardInterrupt:
         click.echo(f"campaign {campaign.id} is stopped: go on with `reprise tune resume {campaign.id}`", err=True)
         sys.exit(INTERRUPTED_STATUS)
-    show(database, campaign.id, config, as_json)
 
 
 def _interrupt(*_: object) -> None:
@@ -48,8 +56,10 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def show(database: Database, campaign_id: int, config: Config, as_json: bool) -> None:
-    """Print a campaign's state, what it found, and its record."""
+def show(
+    database: Database, campaign_id: int, config: Config, as_json: bool, more: Mapping[str, Any] | None = None
+) -> None:
+    """Print a campaign's state, what it found, and its record; with `as_json`, `more` too."""
     from rich.console import Console
 
     from reprise.tuner.report import campaign_overview
@@ -64,4 +74,4 @@ def show(database: Database, campaign_id: int, config: Config, as_json: bool) ->
         console.print(f"note: {remark}", markup=False, soft_wrap=True)
     console.print(campaign_overview.last_words(described), markup=False, soft_wrap=True)
     if as_json:
-        click.echo(json.dumps(versioned(described), sort_keys=True))
+        click.echo(json.dumps(versioned({**described, **(more or {})}), sort_keys=True))

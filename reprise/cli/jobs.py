@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from reprise.cli import jobs_profile
 from reprise.cli.moment import moment
 from reprise.cli.reading import open_to_read
 from reprise.database.entities import VERDICTS
@@ -43,7 +44,10 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.group()
 def jobs() -> None:
     """Look for jobs, for how they did, and for what to tune next. Who may not read the database asks `reprise match
-    explain` for their own jobs."""
+    explain` and `reprise jobs profile` for their own jobs."""
+
+
+jobs.add_command(jobs_profile.profile)
 
 
 @jobs.command("list")
@@ -118,6 +122,8 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
     explanation_console.show(explanation_console.console(), story)
     if found:
         click.echo("\n" + "\n".join(run_time_rank.texts(found)))
+    if hint := jobs_profile.hint(job, story):
+        click.echo(f"\n{hint}")
 
 
 @jobs.command()
@@ -136,7 +142,7 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
 def unmatched(
     settings: Settings, since: float, limit: int, component: str | None, directory: Path | None, as_json: bool
 ) -> None:
-    """Show what would be worth tuning: jobs that were given nothing because no record was near, together where user,
+    """Show what would be worth tuning: jobs to which no record of an application was near, together where user,
     program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
     from reprise.matcher.decision.decide import BY_THE_SITE
     from reprise.matcher.support.jobs import campaign_proposal, expected_gains

@@ -230,8 +230,10 @@ def _plugin(plugstack: str) -> str:
         ".fi",
     ]
     lines += [
-        ".SH OPTIONS OF sbatch, salloc AND srun", ".TP", f"\\fB{escaped('--reprise=on|off|observe|explain')}\\fR",
-        "For one job: give settings; do not ask; ask and give nothing; give them, and say why.",
+        ".SH OPTIONS OF sbatch, salloc AND srun", ".TP",
+        f"\\fB{escaped('--reprise=on|off|observe|explain|profile')}\\fR",
+        "For one job: give settings; do not ask; ask and give nothing; give them, and say why; give them, and profile",
+        "the job, for \\fBreprise jobs profile\\fR.",
         ".SH SEE ALSO", ".BR reprise (1),", ".BR reprise\\-doctor (8),", ".BR sbatch (1)",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reprise.cli import jobs_profile
 from reprise.cli.reading import open_to_read
 from reprise.matcher.errors import NothingKnownError
 
@@ -99,13 +100,15 @@ def explain(
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.hidden_words import hide
     from reprise.matcher.support.understood_script import understood
-    from reprise.matcher.support.unsubmitted_script import question
+    from reprise.matcher.support.unsubmitted_script import question, unread_part
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
     parts: Sequence[Understood] = ()
+    unread = ""
     if script:
         asked = question(script, words, user, directory)
+        unread = unread_part(script, asked.submission)
         story = _of_script(config, asked)
         parts = understood(asked.submission, story.decisions[0].decision.metadata)
     else:
@@ -114,12 +117,15 @@ def explain(
         story = hide(story, (story.decisions[0].decision if story.decisions else story.outcomes[0]).uid)
     if as_json:
         document = story.to_json()
-        _print_json(document | {"understood": [one.to_json() for one in parts]} if script else document)
+        of_script = {"understood": [one.to_json() for one in parts], "unread": unread}
+        _print_json(document | of_script if script else document)
         return
     out = explanation_console.console()
     if script:
-        explanation_console.show_understood(out, str(script), parts)
+        explanation_console.show_understood(out, str(script), parts, unread)
     explanation_console.show(out, story)
+    if hint := "" if script else jobs_profile.hint(words[0], story):
+        click.echo(f"\n{hint}")
 
 
 def _of_script(config: Config, asked: Question) -> Story:

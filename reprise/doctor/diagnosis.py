@@ -76,6 +76,7 @@ def _service(config: Config, run: Run) -> list[Finding]:
         *service_checks.socket(socket),
         *service_checks.closed(config.database.path, key_path(config)),
         *service_checks.database(config.database.path, health.examine),
+        *service_checks.records(config.database.path, health.withdrawn),
         *service_checks.pages(config.web.listen, _tcp_sockets(), _owner(config.database.path)),
         service_checks.model(load_model, config.matcher.model),
         service_checks.openmpi(run, config),

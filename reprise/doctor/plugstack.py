@@ -58,6 +58,7 @@ ARGUMENTS = {
     "minimum_uid": Argument("a user id, in digits", _number(0, LARGEST_UID)),
     "kill_switch": Argument("an absolute path of at most 4095 bytes", _path(4095)),
     "preload_directory": Argument("an absolute path of at most 4095 bytes", _path(4095)),
+    "witness": Argument("an absolute path of at most 4095 bytes", _path(4095)),
 }
 
 

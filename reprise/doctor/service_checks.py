@@ -100,6 +100,18 @@ def database(path: Path, examine: Callable[[Path], list[str]]) -> Iterator[Findi
         yield ok("database", f"{path} is sound")
 
 
+def records(path: Path, withdrawn: Callable[[Path], list[int]]) -> Iterator[Finding]:
+    """Which records jobs are given that a withdrawn method measured; nothing where there are none."""
+    if found := withdrawn(path):
+        named = ", ".join(map(str, found))
+        text = (
+            f"record{'s' * (len(found) > 1)} {named}: Reprise 0.1 measured the gain by the mean over ranks, in one "
+            "session, and such rules can slow jobs"
+        )
+        remedy = "measure again with `reprise tune collectives`, or run `reprise db records retire ID`"
+        yield warning("records", text, remedy)
+
+
 def campaigns(work: Path) -> Iterator[Finding]:
     """Whether others may read what campaigns of an older release left; nothing where there is nothing to say."""
     try:

@@ -10,6 +10,25 @@ import pytest
 from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install
 
+LONGEST_FIRST = (
+    *("test_quickstart.py", "test_together.py", "test_merged_rules.py", "test_campaign_jobs.py", "test_campaign.py"),
+    *("test_proxy.py", "test_profile.py", "test_mpiio.py", "test_rules_on_openmpi.py", "test_benefit.py"),
+)
+"""Files that start first: each keeps a process of pytest's busy for a long time. By itself, pytest-xdist starts the
+files with the most tests first, and so ends with the longest: the newcomer's whole day is one test."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files of this folder in front, so that no process waits for one of them at the end."""
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    folder = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        return places.get(item.path.name, len(places)) if item.path.parent == folder else len(places)
+
+    items.sort(key=place)
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:

@@ -89,8 +89,8 @@ def test_a_record_that_makes_jobs_slower_is_set_aside_and_its_jobs_run_as_they_a
         changes = daemon.log().count("event=records ")
         cluster.run(["reprise", "db", "records", "release", "1", "--reason", "a new library"], user="reprise")
         wait_for("the matcher to know", lambda: daemon.log().count("event=records ") > changes)
-        pair = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(2)]
-        assert sorted(pair, key=len) == [{}, RULES], "compared one with one, from the beginning"
+        three = [settings(cluster.wait_job(cluster.submit("job.sh")).output) for _ in range(3)]
+        assert {} in three and RULES in three, "compared one with one again; half of a pair may be left over"
         assert [one["reason"] for one in shown(cluster)["history"]][1:] == ["a new library"]
 
 

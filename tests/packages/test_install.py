@@ -196,7 +196,10 @@ def test_packages_install_serve_upgrade_and_leave_nothing(
     assert clean.path("/usr/share/doc/reprise/docs/admin.md").is_file()
     text = clean.path("/etc/reprise/reprise.toml").read_text()
     assert "/usr/local" not in text and '"/usr/lib/reprise-preload"' in text
-    assert "preload_directory=/usr/lib/reprise-preload" in clean.path("/usr/share/reprise/plugstack.conf").read_text()
+    (line,) = [
+        one for one in clean.path("/usr/share/reprise/plugstack.conf").read_text().splitlines() if one.startswith("opt")
+    ]
+    assert line.endswith(" preload_directory=/usr/lib/reprise-preload witness=/usr/libexec/reprise/reprise-witness.so")
     units = [path for path in clean.files() if path.endswith(("reprise-matcher.service", "reprise-web.service"))]
     assert len(units) == 2 and all("/usr/local" not in clean.path(path).read_text() for path in units)
     first_job(clean, typed, place / "kept.db")

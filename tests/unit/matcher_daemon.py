@@ -17,6 +17,8 @@ from typing import Any
 
 from reprise.database import Database
 from reprise.database.entities import Measurement, Record, RecordText, Scope
+from reprise.database.gain_subject import GAIN_OF
+from reprise.database.gain_subject import RULES as BENCHMARKED
 from reprise.database.masked_columns import masked_cell
 from reprise.matcher.decision.decide import Knowledge
 from reprise.matcher.decision.known_records import readable
@@ -79,7 +81,8 @@ def text_of(known: Record) -> RecordText:
     """A record as the database holds it."""
     columns = (getattr(known, name, "[]") for name in RecordText._fields)
     row = RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
-    return row._replace(metadata=masked_cell(row.metadata))
+    subject = [known.parametrization.get(name) for name in (GAIN_OF, BENCHMARKED)]
+    return row._replace(metadata=masked_cell(row.metadata), subject=json.dumps(subject))
 
 
 def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge:

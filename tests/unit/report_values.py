@@ -61,9 +61,9 @@ class Written:
         with Database.open(self.site.config.database.path) as database:
             database.set_campaign_state(self.number, state, summary)
 
-    def publish(self, gain: tuple[float, float, float], **summary: Any) -> None:
+    def publish(self, gain: tuple[float, float, float], parametrization: Mapping[str, Any], **summary: Any) -> None:
         measured = Measurement(1.0, 0.9, 1.1, 3)
-        context, given = {"cluster": "testing"}, ({"size": 4}, {"SRO_SIZE": "4"}, (), measured, measured)
+        context, given = {"cluster": "testing"}, (parametrization, {"SRO_SIZE": "4"}, (), measured, measured)
         record = Record("fake", "1", Scope.APPLICATION, BEGUN, context, {"user": "alice"}, *given, *gain)
         with Database.open(self.site.config.database.path) as database:
             database.publish(record, None, campaign_id=self.number, summary=summary)
@@ -100,11 +100,11 @@ def searched(site: Site, **changes: Any) -> Written:
     return found
 
 
-def complete(site: Site, **changes: Any) -> Written:
+def complete(site: Site, of: Mapping[str, Any] | None = None, **changes: Any) -> Written:
     """One that found something, with a record."""
     found = searched(site, **changes)
     found.compared([(2.0, 1.1), (2.2, 1.1), (2.1, 1.0)], {"size": 4, "kind": "c"})
     problem = {**found.described()["problems"][0], "stopped": "the budget of 8 trials is spent", "phase": "done"}
     del problem["best"]
-    found.publish((0.49, 0.4, 0.57), problems=[problem], note="for jobs that load no module")
+    found.publish((0.49, 0.4, 0.57), of or {"size": 4}, problems=[problem], note="for jobs that load no module")
     return found

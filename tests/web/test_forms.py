@@ -15,6 +15,7 @@ from reprise.tuner.components import component_file as components
 from reprise.tuner.definition import component_registry
 from reprise.tuner.definition.campaign_definition import CampaignError
 from reprise.tuner.openmpi import collectives_settings as collectives
+from reprise.tuner.together import together_settings
 from reprise.web import forms
 from tests.unit.matcher_daemon import SCRIPT, job
 
@@ -22,13 +23,26 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "etc" / "components"
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 LANDSCAPE = next((ROOT / "bench" / "landscapes").glob("*.json.gz"))
-SAID = {"target": "/lustre/alice", "targets": "/fs1/alice", "flavor": "small", "file": str(LANDSCAPE)}
+SAID: dict[str, Any] = {
+    "target": "/lustre/alice",
+    "targets": "/fs1/alice",
+    "flavor": "small",
+    "file": str(LANDSCAPE),
+    "components": {"ompio": {"space": {"num_aggregators": [2]}}},
+}
 """What an admin adds who reads the hints."""
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
     return Config.model_validate({"tuner": {"components": str(SHIPPED), "work": str(tmp_path)}})
+
+
+@pytest.fixture(scope="module")
+def asked() -> dict[str, Any]:
+    """What the form asks for, by component."""
+    every = Config.model_validate({"tuner": {"components": str(SHIPPED)}})
+    return {one["name"]: one["needs"] for one in forms.components(every)}
 
 
 @pytest.fixture
@@ -57,14 +71,18 @@ def test_the_form_of_each_component_makes_a_file_that_lacks_nothing(name: str, c
         assert [(one.nodes, one.tasks_per_node) for one in read.layouts] == [(4, 1)], "as the job has"
     elif described["kind"] == "application":
         assert components.read(described, definition.get("settings", {})).parameters
+    elif described["kind"] == "together":
+        assert together_settings.read(definition["settings"]).components
     else:
         assert component_registry.build(described, definition["settings"], config).problems()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_component_needs_is_asked_for_and_missed(name: str, config: Config, script: Path) -> None:
+def test_what_a_component_needs_is_asked_for_and_missed(
+    name: str, config: Config, script: Path, asked: dict[str, Any]
+) -> None:
     needs = component_registry.read(name, config).get("needs", {})
-    assert next(one for one in forms.components(config) if one["name"] == name)["needs"] == needs
+    assert asked[name] == needs
     if needs:
         with pytest.raises(CampaignError, match=r"this campaign lacks settings\.\w+: .*: add it"):
             filled(config, name, script, settings="".join(f"{key}:\n" for key in needs))

@@ -19,10 +19,12 @@ from urllib.parse import urlsplit
 
 import httpx2 as httpx
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
 
+from reprise.cli.main import reprise
 from reprise.database import Database
-from reprise.database.entities import Outcome
+from reprise.database.entities import Outcome, RecordProfile, Scope
 from reprise.matcher.support import slurm_job
 from reprise.matcher.wire import tokens
 from reprise.tuner.campaign import session
@@ -32,6 +34,8 @@ from reprise.web.app import create, root_path
 from reprise.web.request_guard import HEADERS
 from reprise.web.site import COOKIE
 from tests.unit.database_values import campaign, decision, trial
+from tests.unit.matcher_daemon import record as a_record
+from tests.unit.profile_values import profile
 from tests.unit.tuner.definition.test_campaign_definition import MANY_LISTS, MANY_MERGED, WRONG_TAGS
 from tests.waiting import wait_for
 from tests.web.site import HOSTILE, NOBODY, WebSite
@@ -158,6 +162,47 @@ def test_a_group_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
     site.file.write_text(site.file.read_text().replace("operators = ", 'operators = "no-such-group" # '))
     with pytest.raises(Exception, match=r"web\.operators: no group is called 'no-such-group'"):
         create(site.config)
+
+
+def test_what_a_benchmark_gained_is_shown_as_that(empty: WebSite) -> None:
+    rules = {"rules": [{"problem": "bcast/4096", "applied": True}]}
+    with Database.open(empty.config.database.path) as database:
+        database.add_record(a_record(scope=Scope.CLUSTER, metadata={}, parametrization=rules))
+        database.add_record(a_record())
+    with TestClient(create(empty.config, empty.file), headers=as_user(empty)) as client:
+        for path in ("/records", "/records/1"):
+            assert "of bcast of 4 KiB in a benchmark" in html.unescape(client.get(path).text)
+        assert "30.0% (28.0% to 32.0%) of bcast of 4 KiB in a benchmark, not of the" in html.unescape(
+            client.get("/records/1").text
+        )
+        assert "of the application's run time" in html.unescape(client.get("/records/2").text)
+        told = client.get("/api/records/1").json()["record"]
+        assert told["gain_of"] == "bcast of 4 KiB in a benchmark"
+
+
+def test_the_settings_of_a_combination_are_shown_one_by_one(empty: WebSite) -> None:
+    parts = {
+        "ompio": {"version": "1", "parametrization": {"parameters": {"aggregators": 2}}},
+        "rules": {"version": "1", "parametrization": {"nodes": 4}},
+    }
+    with Database.open(empty.config.database.path) as database:
+        database.add_record(a_record(component="ompio+rules", parametrization={"parts": parts}))
+    with TestClient(create(empty.config, empty.file), headers=as_user(empty)) as client:
+        page = html.unescape(client.get("/records/1").text)
+    assert "<dt>ompio.aggregators</dt><dd>2</dd>" in page and "<dt>rules.nodes</dt><dd>4</dd>" in page
+
+
+def test_a_records_profile_is_on_its_page(empty: WebSite) -> None:
+    shares = {"compute": 0.6, "mpi.collective.allreduce": 0.3, "io.meta": 0.001}
+    document = profile(shares, 0.1).to_json()
+    with Database.open(empty.config.database.path) as database:
+        number = database.add_record(a_record())
+        database.set_profile(RecordProfile(number, 1.0, "60% compute", document))
+    with TestClient(create(empty.config, empty.file), headers=as_user(empty)) as client:
+        page = html.unescape(client.get(f"/records/{number}").text)
+        assert "<dt>mpi.collective.allreduce</dt><dd>30.0%</dd>" in page and "io.meta" not in page
+        assert "<dt>waiting for other ranks</dt><dd>10.0%</dd>" in page and "4 ranks on 2 nodes" in page
+        assert client.get(f"/api/records/{number}").json()["profile"] == document
 
 
 # -- who sees what
@@ -539,6 +584,7 @@ def test_a_campaign_that_cannot_begin_says_why(empty: WebSite) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts pages as root")
+@pytest.mark.slow  # it starts the command, which in the quick tier refuses root itself
 def test_pages_that_root_runs_start_no_campaign(empty: WebSite) -> None:
     with TestClient(create(empty.config, empty.file)) as client:
         answer = client.post("/api/campaigns", json=empty.campaign(), headers=as_user(empty))
@@ -612,7 +658,8 @@ def test_who_reported_is_told_as_the_command_tells_it(empty: WebSite) -> None:
             database.report_start(Outcome("test", 5, None, uid, "off", empty.now))
     with TestClient(create(empty.config)) as client:
         said = text(client.get("/jobs/5", headers=as_user(empty)).text)
-    told = " ".join(empty.reprise("jobs", "show", "5").stdout.split())
+    shown = CliRunner().invoke(reprise, ["--config", str(empty.file), "jobs", "show", "5"])
+    told = " ".join(shown.stdout.split())
     for uid in (1000, 1666):
         (line,) = re.findall(rf"The job \(uid {uid}\): started .*?; its end was not reported", told)
         assert line in said

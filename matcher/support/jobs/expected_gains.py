@@ -72,11 +72,16 @@ class Gains:
 
 def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
     """By the active records and the campaigns, of one component if given. `production`: what `in_production` tells, if
-    that is known already."""
+    that is known already.
+
+    What a benchmark gained is no gain of jobs: such a record counts only where its gain in production is known.
+    """
     production = in_production(database) if production is None else production
     found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))
-    for number, gain, user, program in database.gains_of_jobs(component):
+    for number, gain, user, program, of_run_time in database.gains_of_jobs(component):
         measured = production[number].gain if number in production else None
+        if measured is None and not of_run_time:
+            continue
         counted = gain if measured is None else measured
         found.in_production += measured is not None
         found.every.append(counted)

@@ -148,6 +148,17 @@ def test_records_as_text(path: Path) -> None:
     assert "retired" in run(path, "records", "list", "--all").output
 
 
+def test_what_a_benchmark_gained_is_listed_as_that(path: Path) -> None:
+    rules = {"rules": [{"problem": f"bcast/{size}", "applied": True} for size in (4096, 65536)]}
+    with Database.open(path) as database:
+        database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}, parametrization=rules))
+    said = "79.0 % (75.0 to 83.0) of bcast of 4 and 64 KiB in a benchmark"
+    assert said in run(path, "records", "list").output
+    assert f"measured then: gain {said}" in run(path, "records", "show", "1").output
+    document = json.loads(run(path, "records", "list", "--json").output)
+    assert document["records"][0]["gain_of"] == "bcast of 4 and 64 KiB in a benchmark"
+
+
 def test_records_as_json(path: Path) -> None:
     with Database.open(path) as database:
         database.add_record(record())
@@ -203,3 +214,12 @@ def test_a_snapshot_is_written_where_the_configuration_says(path: Path) -> None:
     assert CliRunner().invoke(DB, ["snapshot"], obj=settings).output == f"{snapshot}: a copy of {path}\n"
     with Database.open(snapshot, read_only=True) as copy:
         assert copy.schema_version() == NOW
+
+
+def test_a_record_that_a_withdrawn_method_measured_is_shown_with_the_remedy(path: Path) -> None:
+    rules = {"rules": [{"problem": "bcast/4096", "applied": True, "default_s": 1.0, "tuned_s": 0.5}]}
+    with Database.open(path) as database:
+        database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}, parametrization=rules))
+    assert "of bcast of 4 KiB in a benchmark by a withdrawn method" in run(path, "records", "list").output
+    shown = run(path, "records", "show", "1").output
+    assert "measure again with `reprise tune collectives`, or `reprise db records retire 1`" in shown

@@ -15,7 +15,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reprise.database import Database, NotFoundError, errors
-from reprise.database.entities import CampaignState, Measurement, Record, RecordStatus, Scope, TrialState
+from reprise.database.entities import (
+    CampaignState,
+    Measurement,
+    Record,
+    RecordProfile,
+    RecordStatus,
+    Scope,
+    TrialState,
+)
 from reprise.database.masked_json import masked_json
 from reprise.database.records import RECORD
 from reprise.database.secret_masking import masked_text
@@ -191,7 +199,8 @@ def test_a_record_is_handed_out_as_its_row_is(database: Database) -> None:
     number = database.add_record(free())
     (text,) = database.record_texts()
     row = RECORD.encode(free(id=number))
-    assert text._asdict() == {**{name: row.get(name, number) for name in text._fields}, "quarantined_for": "[]"}
+    added = {"quarantined_for": "[]", "subject": "[null,null]"}
+    assert text._asdict() == {**{name: row.get(name, number) for name in text._fields}, **added}
 
 
 def test_records_are_handed_out_again_only_when_they_changed(database: Database) -> None:
@@ -274,3 +283,14 @@ def test_row_that_nobody_of_ours_wrote_is_named(database: Database) -> None:
         connection.execute("UPDATE record SET context = 'not json'")
     with pytest.raises(errors.CorruptedError, match=f"row {number} of table record.*reprise db check"):
         database.records()
+
+
+def test_a_record_has_one_profile_the_newest(database: Database) -> None:
+    number = database.add_record(record())
+    assert database.profile(number) is None
+    for at in (1.0, 2.0):
+        database.set_profile(RecordProfile(number, at, f"{at:.0%} compute", {"version": 1, "shares": {"compute": at}}))
+    kept = database.profile(number)
+    assert kept and (kept.at, kept.summary, kept.document["shares"]) == (2.0, "200% compute", {"compute": 2.0})
+    with pytest.raises(NotFoundError):
+        database.set_profile(RecordProfile(9, 1.0, "", {}))

@@ -204,7 +204,7 @@ def test_every_column_that_is_not_masked_is_a_column() -> None:
     }
 
 
-@pytest.mark.parametrize("version", [1, 5, 10, len(schema.load_migrations()) - 1])
+@pytest.mark.parametrize("version", [1, 5, 10, 11])  # schema 12 masked it, and what writes that is masked already
 def test_what_older_releases_have_stored_is_masked_and_nothing_is_left_in_the_file(
     version: int, tmp_path: Path
 ) -> None:
@@ -244,7 +244,7 @@ def test_erasing_that_was_interrupted_is_done_by_the_next_init(tmp_path: Path, m
     stored_database(11, file)
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("PRAGMA secure_delete = OFF")
-        connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}",))
+        connection.execute("UPDATE decision SET reason = ?", (f"{'x' * 6000} {TEXT} {'x' * 6000}" * 9,))
         connection.execute("UPDATE decision SET reason = ?", (TEXT,))
     with monkeypatch.context() as patch:
         patch.setattr(schema, "erase_replaced", lambda _: "")  # killed before it

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from reprise.database import Database, schema
-from reprise.database.entities import Prediction, RecordStatus, ServiceRun, StatusChange, UserQuarantine
+from reprise.database.entities import Prediction, RecordProfile, RecordStatus, ServiceRun, StatusChange, UserQuarantine
 from reprise.database.row_codec import Table
 from reprise.database.upkeep import TABLES
 from tests.places import GOLDEN
@@ -34,6 +34,7 @@ ROWS: dict[str, Any] = {
     "service_run": ServiceRun(1.0, 2.0, 3.0, "0.1", 1),
     "record_status": StatusChange(1, 5.0, RecordStatus.RETIRED, "old", id=1),
     "user_quarantine": UserQuarantine(1, 1001, "alice", 5.0, "its jobs take longer"),
+    "profile": RecordProfile(1, 6.0, "90.0% compute", {"version": 1}),
     "prediction": Prediction("f", "romio", "1", "write", 1.0, "xgboost 3", {}, [], 0, id=1),
 }
 

@@ -20,6 +20,7 @@ from reprise.cli.doctor import doctor
 from reprise.cli.main import Settings
 from reprise.config import Config, load
 from reprise.database import Database, health
+from reprise.database.entities import RecordStatus
 from reprise.doctor import diagnosis, elf, plugstack, service_checks, slurm_checks
 from reprise.doctor import findings as doctor_report
 from reprise.doctor.findings import Finding, Level
@@ -27,6 +28,7 @@ from reprise.doctor.probes import Ran, hidden_by, replaceable_by_all, run
 from reprise.endpoint import Endpoint
 from reprise.matcher.errors import DaemonUnreachableError
 from tests.places import ROOT
+from tests.unit.database_values import record
 
 SOCKET = Path("/run/reprise/matcher.sock")
 VECTORS = json.loads((ROOT / "tests/vectors/plugstack.json").read_text())
@@ -293,6 +295,27 @@ def test_database_is_checked(tmp_path: Path) -> None:
     only(list(service_checks.database(path, health.examine)), Level.PROBLEM, "there is no database", "reprise db init")
     Database.open(path, create=True).close()
     only(list(service_checks.database(path, health.examine)), Level.OK, "sound")
+
+
+ALONE: dict[str, Any] = {"campaign_id": None, "artifact_sha256": None}
+
+
+def test_records_that_a_withdrawn_method_measured_are_named_with_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    assert list(service_checks.records(path, health.withdrawn)) == []
+    row = {"problem": "bcast/4096", "applied": True, "default_s": 1.0}
+    with Database.open(path, create=True) as database:
+        database.add_record(record(parametrization={"rules": [{**row, "default": {"mean": 1.0}}]}, **ALONE))
+        assert list(service_checks.records(path, health.withdrawn)) == []
+        number = database.add_record(record(parametrization={"rules": [row]}, **ALONE))
+        retired = database.add_record(record(parametrization={"rules": [row]}, **ALONE))
+        database.set_record_status(retired, RecordStatus.RETIRED, at=1.0)
+    only(
+        list(service_checks.records(path, health.withdrawn)),
+        Level.WARNING,
+        f"record {number}: Reprise 0.1 measured the gain by the mean over ranks",
+        "reprise tune collectives",
+    )
 
 
 SERVICE = 991

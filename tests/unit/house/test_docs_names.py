@@ -22,6 +22,7 @@ PRODUCT = "".join(
     for directory in ("reprise", "matcher", "database", "tuner", "templates", "web", "spank", "accelerators", "etc")
     for path in sorted((ROOT / directory).rglob("*"))
     if path.suffix in (".py", ".c", ".h", ".toml", ".yaml", ".conf", ".service", ".socket", ".lua", ".j2")
+    or path.name == "reprise-skeleton"
 )
 SECTIONS = "|".join(Config.model_fields)
 FILES_NOT_KEYS = {"web.key", "reprise.matcher.linkage", "reprise.tuner.model.landscape"}  # a file, and Python's modules
@@ -85,7 +86,8 @@ def test_variables_that_programs_read_are_documented() -> None:
         *re.findall(r'(?:envvar=|environ(?:\.get\(|\[))"((?:REPRISE|SRO)[A-Z0-9_]*)"', PRODUCT),
         *re.findall(r'(?:VARIABLE|OPTION_TWIN) "(REPRISE[A-Z_]*)"', PRODUCT),
     }
-    of_ours_alone = {"REPRISE_WITNESS", "REPRISE_WITNESS_SETTINGS"}  # trials tell the library that they load
+    # Trials tell the library that they load.
+    of_ours_alone = {"REPRISE_PROFILE", "REPRISE_WITNESS", "REPRISE_WITNESS_SETTINGS", "REPRISE_WITNESS_TRACE"}
     assert len(read) > 8
     assert {name for name in read - of_ours_alone if not re.search(rf"`[^`\n]*{name}\b", TEXTS)} == set()
 

@@ -27,7 +27,7 @@ FOLDERS: dict[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
 # what the daemon may not import, directly or through others, not even late: it takes a second
 HEAVY = {"jellyfish", "pandas", "recordlinkage", "reprise.matcher.linkage.reference_engine"}
 # what no command may import before it is known to be needed: half a second each, or more
-LATE = {"matplotlib", "optuna", "pandas", "recordlinkage", "scipy", "sklearn"}
+LATE = {"matplotlib", "optuna", "pandas", "prometheus_client", "recordlinkage", "scipy", "sklearn"}
 BEGIN = (
     *("reprise.cli.main", "reprise.cli.db", "reprise.cli.match", "reprise.cli.tune", "reprise.doctor.diagnosis"),
     *("reprise.matcher.daemon.daemon", "reprise.tuner.report.campaign_overview", "reprise.tuner.report.report_files"),
@@ -192,7 +192,11 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("file", [None, *PLANTED])
+QUICK = ("matcher/planted.py", "tuner/search/planted.py")  # a layer, and what is forbidden: each starts the linter
+SLOW = [pytest.param(file, marks=pytest.mark.slow) for file in (None, *PLANTED) if file not in QUICK]
+
+
+@pytest.mark.parametrize("file", [*QUICK, *SLOW])
 def test_the_linter_sees_what_is_planted_in_a_file(file: str | None, tmp_path: Path) -> None:
     links = linked(tmp_path / "links")
     house = tmp_path / "house"

@@ -25,7 +25,7 @@ def make(target: str, directory: Path, *, umask: int = 0o022, below: str = ".") 
 
 
 @pytest.mark.parametrize(("target", "below"), [("install-etc", "."), ("install", "spank/fallbacks")])
-@pytest.mark.parametrize("umask", [0o027, 0o077, 0o000])
+@pytest.mark.parametrize("umask", [0o077, *(pytest.param(umask, marks=pytest.mark.slow) for umask in (0o027, 0o000))])
 def test_whatever_the_umask_all_may_read_and_none_may_write(
     target: str, below: str, umask: int, tmp_path: Path
 ) -> None:
@@ -73,3 +73,25 @@ def test_a_configuration_stays(tmp_path: Path) -> None:
     mine.write_text("# ours\n")
     make("install-etc", tmp_path)
     assert mine.read_text() == "# ours\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        ([], ""),
+        (
+            ["PREFIX=/usr", "PRELOADDIR=/usr/lib/reprise-preload"],
+            " preload_directory=/usr/lib/reprise-preload witness=/usr/libexec/reprise/reprise-witness.so",
+        ),
+    ],
+)
+def test_the_plugins_line_names_what_lies_elsewhere_than_the_plugin_looks(
+    tmp_path: Path, words: list[str], more: str
+) -> None:
+    subprocess.run(
+        ["make", "-s", "-C", str(ROOT), "install-etc", f"DESTDIR={tmp_path}", *words], check=True, capture_output=True
+    )
+    (line,) = [
+        one for path in tmp_path.rglob("plugstack.conf") for one in path.read_text().splitlines() if one[:3] == "opt"
+    ]
+    assert line == f"optional spank_reprise.so default=on{more}"

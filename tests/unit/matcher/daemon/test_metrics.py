@@ -171,6 +171,7 @@ def test_an_address_that_is_not_up_yet_keeps_no_daemon_from_starting(daemon: Dae
     assert "event=address-missing address=192.0.2.1:9817" in daemon.text()
 
 
+@pytest.mark.slow
 def test_who_tells_nothing_loads_nothing() -> None:
     code = "import sys, reprise.matcher.daemon.daemon; sys.exit('prometheus_client' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PAGE.parents[1])

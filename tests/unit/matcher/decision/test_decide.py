@@ -306,28 +306,6 @@ def test_a_cluster_record_is_not_for_other_node_counts() -> None:
     assert ask(record(2, **CLUSTER, **context(nodes=2)), of=OTHER).verdict == "none"
 
 
-def test_several_components_apply_to_one_job() -> None:
-    io = {"component": "sro", "environment": {"SRO_CACHE": "4096"}, "conflicts": ["SRO_*"]}
-    decision = ask(record(1), record(2, **io))
-    assert decision.injected == {**RULES, "SRO_CACHE": "4096"}
-    assert decision.record_id == 1, "the first of them"
-    assert all(row["used"] for row in decision.alternatives)
-
-
-def test_no_variable_is_set_twice() -> None:
-    also = {"component": "other", "environment": {"OMPI_MCA_coll_tuned_use_dynamic_rules": "0", "SRO_A": "1"}}
-    decision = ask(record(1, created_at=AT + 1), record(2, **also, created_at=AT))
-    assert decision.injected == RULES
-    assert {row["record"]: row["why"] for row in decision.alternatives}[2] == "record 1 is preferred"
-
-
-def test_components_whose_variables_do_not_fit_together_are_not_both_given() -> None:
-    io = {"component": "sro", "environment": {f"SRO_{n}": "1" for n in range(63)}, "conflicts": ["SRO_*"]}
-    decision = ask(record(1), record(2, **io))
-    assert decision.injected == RULES
-    assert "do not fit" in decision.alternatives[1]["why"]
-
-
 def test_a_component_that_the_user_forces_does_not_cost_the_other() -> None:
     io = {"component": "sro", "environment": {"SRO_CACHE": "4096"}, "conflicts": ["SRO_*"]}
     assert ask(record(1), record(2, **io), of=submission(set_names=[FORCED])).injected == {"SRO_CACHE": "4096"}

@@ -33,6 +33,9 @@ def chosen(line: str, *argv: str, env: dict[str, str] | None = None) -> tuple[st
         f"env A=1 {FORCED}=6 mpirun ./a",
         f"setenv {FORCED} 6",
         "mpirun --mca coll_tuned_bcast_algorithm 6 ./a",
+        "OPTIONS='--mca coll_tuned_bcast_algorithm 6'",
+        f"{FORCED}+=6",
+        f": ${{{FORCED}:=6}}",
         "mpirun -mca coll_tuned_bcast_algorithm 6 ./a",
         "mpirun -n 4 \\\n  --mca \\\n  coll_tuned_bcast_algorithm 6 ./a",
         "mpirun --gmca coll_tuned_bcast_algorithm 6 ./a",
@@ -65,6 +68,7 @@ def test_a_variable_that_the_script_sets_is_the_users_choice(line: str) -> None:
         "export OMP_NUM_THREADS=4",
         "mpirun \\\n  # --mca coll_tuned_bcast_algorithm 6 \n  ./a",
         f"echo ${FORCED}",
+        f"echo ${{{FORCED}:-6}} ${{{FORCED}-6}}",
     ],
 )
 def test_other_lines_are_not(line: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from reprise.database import Database
 from reprise.database.entities import CampaignState, RecordStatus, UnmatchedClass
+from reprise.matcher.benefit.production_gain import Gain
 from reprise.matcher.support.jobs import expected_gains, site_summary
 from reprise.matcher.support.jobs.unmatched_classes import basis_text, ranked
 from tests.unit.database_values import campaign
@@ -37,6 +38,17 @@ def a_class(user: str = "alice", application: str = "solve", node_hours: float =
 def judged(database: Database, one: UnmatchedClass, component: str | None = None) -> UnmatchedClass:
     [found] = ranked([one], expected_gains.read(database, component))
     return found
+
+
+def test_what_a_benchmark_gained_is_not_expected_of_jobs_until_jobs_tell(database: Database) -> None:
+    rules = {"rules": [{"problem": "bcast/4096", "applied": True}]}
+    number = database.add_record(tuned("alice", "solve", 0.8, parametrization=rules))
+    database.add_record(tuned("alice", "mesh", 0.1))
+    found = expected_gains.read(database, None)
+    assert (list(found.every), found.in_production) == ([0.1], 0)
+    assert judged(database, a_class()).of_program == 0
+    in_production = expected_gains.read(database, None, {number: Gain(0.05, 0.01, 0.09, 9, 9)})
+    assert (sorted(in_production.every), in_production.in_production) == ([0.05, 0.1], 1)
 
 
 def in_vain(database: Database, user: str, program: str, state: CampaignState = CampaignState.COMPLETE) -> int:

@@ -27,7 +27,7 @@ from reprise.matcher.daemon.pending_writes import Queue
 from reprise.matcher.daemon.service import Service
 from reprise.matcher.decision.configured import policy_of
 from reprise.matcher.linkage import load
-from reprise.matcher.submission import Submission
+from reprise.matcher.submission import SCRIPT_LIMIT, Submission
 from reprise.matcher.support import (
     explainer,
     explanation,
@@ -109,7 +109,7 @@ def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_ot
         _, as_json = run(site, "explain", name, "--json")
     assert status == 0, text
     assert "apply" in text and "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
-    assert "What is (hidden) is another user's." in text
+    assert "What is (hidden) is another user's, or tells how near theirs is." in text
     assert json.loads(as_json)["version"] == 1
     assert "alice" not in text + as_json
     assert "alice" in run(site, "explain", name)[1], "root is told everything"
@@ -313,6 +313,38 @@ def test_credentials_and_what_plugins_hand_to_jobs_are_not_sent(
     read = protocol.read_request(protocol.body(asked, protocol.REQUEST_LIMIT))
     assert isinstance(read, protocol.Preview) and read.submission.script
     assert read.submission.script.text == "srun ./a\ufffd\ufffd\n"
+
+
+def test_a_script_that_is_too_long_is_cut_as_the_plugin_cuts_it_and_said_so(site: Daemon, script: str) -> None:
+    run(site, "explain", "--script", script)  # imports, as root
+    Path(script).write_bytes(Path(script).read_bytes().ljust(100_000, b"\n") + 200_000 * b"\xff")
+    with as_nobody():
+        status, text = run(site, "explain", "--script", script)
+        _, as_json = run(site, "explain", "--script", script, "--json")
+    assert status == 0, text
+    assert "own.sh has 300,000 bytes: only its first 131,072 are read, as at submission" in text
+    assert "It would be given settings of record 1" in text
+    assert "300,000 bytes" in json.loads(as_json)["unread"]
+
+
+def test_a_script_that_grows_beyond_a_request_is_left_out_as_the_plugin_leaves_it_out(
+    site: Daemon, script: str
+) -> None:
+    run(site, "explain", "--script", script)  # imports, as root
+    Path(script).write_bytes(Path(script).read_bytes() + 100_000 * b"\x01")
+    with as_nobody():
+        status, text = run(site, "explain", "--script", script)
+    assert status == 0, text
+    assert "does not fit a request of 262,144 bytes, and nothing of it is read" in text
+    assert len([line for line in text.splitlines() if "does not fit" in line]) == 1
+
+
+@pytest.mark.parametrize(("text", "sent"), [("a" * 3, 3), ("\u20ac", 3), ("aa\u20ac", 2), ("a" * 4, 3)])
+def test_a_script_is_cut_between_characters(tmp_path: Path, text: str, sent: int) -> None:
+    (tmp_path / "job.sh").write_text((SCRIPT_LIMIT - 3) * "a" + text)
+    script = unsubmitted_script.question(Path("job.sh"), (), None, tmp_path).submission.script
+    assert script and script.truncated == (sent < len(text.encode()))
+    assert len(script.text.encode()) == SCRIPT_LIMIT - 3 + sent
 
 
 def test_a_job_of_many_decisions_and_reports_is_told_within_limits(tmp_path: Path) -> None:

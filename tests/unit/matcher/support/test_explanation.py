@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import signal
 from typing import Any
 
@@ -172,3 +173,15 @@ def test_silence_is_explained_by_the_daemons_runs() -> None:
     assert "it had not run before" in explanation.silence_text("12", 50.0, False, None, run(100))
     assert "reprise doctor" in explanation.silence_text("12", 150.0, True, run(100), None)
     assert "check the number" in explanation.silence_text("12", None, False, None, None)
+
+
+def test_the_records_profile_is_told_with_it_but_not_of_another_users_record() -> None:
+    made = dataclasses.replace(decision(), record_id=1)
+    story = Story([Explained(made)], records={1: record(id=1)}, profiles={1: "90% compute"})
+    line = "The application of record 1 spends its time on: 90% compute"
+    assert line in list(explanation.source_texts(story, made))
+    again = Story.from_json(json.loads(json.dumps(story.to_json())))
+    assert again.profiles == {1: "90% compute"}
+    hidden = dataclasses.replace(story, hidden=frozenset({1}))
+    assert line not in list(explanation.source_texts(hidden, made))
+    assert Story.from_json(json.loads(json.dumps(hidden.to_json()))).profiles == {}

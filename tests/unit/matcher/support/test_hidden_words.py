@@ -142,6 +142,16 @@ def test_of_another_users_record_the_component_and_the_gain_are_told_and_not_for
     assert told["context"] is told["default"] is told["tuned"] is told["metadata"] is None
 
 
+def test_what_a_benchmark_gained_is_told_as_that_of_another_users_record_too() -> None:
+    known = alices(parametrization={"rules": [{"problem": "bcast/4096", "applied": True}]}, environment=RULES)
+    told = hide(story(decided(load("thesis"), 0.001, known), known), 1001)
+    sent = Story.from_json(json.loads(json.dumps(told.to_json())))
+    for text in (shown(told), shown(sent)):
+        assert "(28.0% to 32.0%) of bcast of 4 KiB in a benchmark, not of the job's run time" in text
+        assert "(at least 28%) of bcast of 4 KiB in a benchmark, not of the job's run time" in text
+        assert "aliceword" not in text
+
+
 def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_it_would() -> None:
     decision = decided(load("thesis"), 0.001, alices(), mode="observe")
     told = hide(story(decision, alices()), 1001)
@@ -155,6 +165,34 @@ def test_nothing_is_hidden_of_ones_own_record(threshold: float, mode: str) -> No
     known = dataclasses.replace(record(metadata=job("bob").to_json()), id=7)
     whole = story(decided(load("thesis"), threshold, known, mode=mode), known)
     assert hide(whole, 1001) == whole
+
+
+FAR = "#!/bin/bash\n#SBATCH --job-name=o{0}\n#SBATCH --nodes=1\nsrun /opt/other{0} -q {0}\n"
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_whether_another_users_record_comes_before_ones_own_is_not_told(given: bool) -> None:
+    """With enough records of one's own between, that would tell how alike another's is, as a score does."""
+    script = Script("/home/bob/job.sh", SCRIPT)
+    submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/bob", {}, (), script)
+    question = Question(submission, "bob", 1001, "submit", "on", 1.7e9)
+    scripts = [SCRIPT] * given + [FAR.format(number) for number in range(6)]
+    own = [
+        dataclasses.replace(record(metadata=job("bob", text).to_json()), id=number)
+        for number, text in enumerate(scripts, 1)
+    ]
+    near = alices(environment=RULES, metadata=job("alice").to_json())
+    far = alices(environment=RULES, metadata=JobMetadata("alice").to_json())
+    model = load("thesis").model_copy(update={"threshold": 0.001 if given else 0.9999})
+    seen, looked_at = [], []
+    for known in (own, [*own, near], [*own, far]):
+        records = [dataclasses.replace(one, id=number) for number, one in enumerate(known, 1)]
+        decision = decide(question, knowing(*records, model=model), Policy("test", openmpi=("4.1.4",)), "d-1")
+        assert decision.verdict == ("apply" if given else "none")
+        looked_at.append({row["user"] for row in decision.alternatives})
+        seen.append(shown(hide(story(decision, records[0]), 1001)))
+    assert looked_at == [{"bob"}, {"alice", "bob"}, {"bob"}]
+    assert seen[0] == seen[1] == seen[2]
 
 
 def test_a_record_for_the_whole_cluster_is_nobodys() -> None:

@@ -18,7 +18,15 @@ from click.testing import CliRunner
 
 from reprise.cli.main import reprise as command
 from reprise.database import Database
-from reprise.database.entities import Decision, ListedJob, Outcome, RecordStatus, UnmatchedClass, UnreadScript
+from reprise.database.entities import (
+    Decision,
+    ListedJob,
+    Outcome,
+    RecordStatus,
+    Scope,
+    UnmatchedClass,
+    UnreadScript,
+)
 from reprise.database.errors import AccessError
 from reprise.database.job_search import Wanted, decided_sql, reported_sql
 from reprise.matcher.decision.decide import BY_THE_SITE, Question, decide
@@ -464,6 +472,19 @@ def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
     add(site, unmatched(17, uid=7, user="eve", score=None))
     assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
     assert "eve" not in reprise(site, "unmatched").stdout, "that was long ago"
+
+
+@pytest.mark.parametrize("verdict", ["apply", "observe", "holdout"])
+def test_rules_for_the_whole_cluster_do_not_hide_an_application_that_nobody_tuned(site: Daemon, verdict: str) -> None:
+    with Database.open(site.database) as database:
+        for_all = database.add_record(record(scope=Scope.CLUSTER, metadata={}))
+    given: dict[str, Any] = {"verdict": verdict, "uid": 7, "user": "eve"}
+    add(site, unmatched(11, **given, record_id=for_all))
+    assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
+    add(site, decision(12, **given, record_id=for_all, score=0.9))
+    assert "eve" not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of the application is near"
+    add(site, unmatched(13, **given, record_id=1))
+    assert "eve" not in reprise(site, "unmatched", "--since", "2001-01-01").stdout, "one of an application was given"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record's gain is a gain of: the run time of its application, or something else that its campaign measured.
+
+A rules file is measured with a benchmark of single collective calls. What that gains says little of a job, which calls
+others too and does more than to call them; so wherever a gain is shown, what it was measured on is said beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+GAIN_OF = "gain_of"
+"""Key of a record's parametrization: what its gain is of, in words, where that is not the run time."""
+RULES = "rules"
+"""Key of a record's parametrization: what a benchmark measured, one row for each collective and size."""
+SUBJECT_SQL = f"json_extract(parametrization, '$.{GAIN_OF}', '$.{RULES}')"
+"""What `subject_in` reads."""
+OF_RUN_TIME_SQL = (
+    f"json_type(parametrization, '$.{GAIN_OF}') IS NULL AND json_type(parametrization, '$.{RULES}') IS NULL"
+)
+"""Holds for records whose gain is one of the application's run time."""
+WITHDRAWN = "by a withdrawn method"
+"""Ends what a gain is of where Reprise 0.1 measured it: by the mean over ranks and in one session. Some rules that won
+so were slower for every job, see docs/openmpi.md."""
+BY_MEAN, WHOLE = "default_s", "default"
+"""Keys of a row of rules: the default's mean; the whole measurement, which 0.1 did not write."""
+TAKEN_OVER_BY_MEAN = "by_mean"
+"""Key of a row that a later record took over from one of 0.1, which had no whole measurement."""
+SIZES = 3
+"""Message sizes of a collective that are named one by one; of more, the smallest and the largest."""
+COLLECTIVES = 3
+"""Collectives that are named."""
+
+_UNITS = ("B", "KiB", "MiB", "GiB")
+_STEP = 1024
+
+
+def subject(parametrization: Mapping[str, Any]) -> str:
+    """What the gain is of, such as `bcast of 4 and 64 KiB in a benchmark`; "" for the application's run time."""
+    return _subject(parametrization.get(GAIN_OF), parametrization.get(RULES))
+
+
+@lru_cache(maxsize=1024)
+def subject_in(text: str) -> str:
+    """The same of a row: `text` is what SUBJECT_SQL gave."""
+    try:
+        named, rules = json.loads(text)
+    except ValueError:
+        return ""
+    return _subject(named, rules)
+
+
+def not_of_the_run(subject: str) -> str:
+    """To follow a gain: ` of bcast of 4 KiB in a benchmark, not of the job's run time`; "" where it is of that."""
+    return f" of {subject}, not of the job's run time" if subject else ""
+
+
+def is_withdrawn(subject: str) -> bool:
+    """Whether the method that measured the gain was withdrawn."""
+    return subject.endswith(WITHDRAWN)
+
+
+def promise(gain: float, gain_low: float, subject: str) -> str:
+    """A gain in a sentence for a job's user."""
+    if is_withdrawn(subject):
+        return f"gain not known (measured for {subject})"
+    return f"measured gain {gain:.0%} (at least {gain_low:.0%}){not_of_the_run(subject)}"
+
+
+def _subject(named: Any, rules: Any) -> str:
+    if isinstance(named, str) and named:
+        return named
+    if not isinstance(rules, list):
+        return ""
+    applied = [row for row in rules if isinstance(row, dict) and row.get("applied", True)]
+    how = f" {WITHDRAWN}" if any(map(_is_by_mean, applied)) else ""
+    return f"{_calls_text(map(_call, applied))} in a benchmark{how}"
+
+
+def _is_by_mean(row: Mapping[str, Any]) -> bool:
+    return bool(row.get(TAKEN_OVER_BY_MEAN)) or (BY_MEAN in row and WHOLE not in row)
+
+
+def _call(row: Mapping[str, Any]) -> tuple[str, int]:
+    """The collective and the size of `bcast/65536`, before which there may be a layout."""
+    *_, collective, size = ["", *str(row.get("problem", "")).split("/")]
+    return collective, int(size) if size.isdecimal() else 0
+
+
+def _calls_text(calls: Iterable[tuple[str, int]]) -> str:
+    sizes: dict[str, set[int]] = {}
+    for collective, size in calls:
+        sizes.setdefault(collective, set()).add(size)
+    texts = [
+        f"{collective} of {_sizes_text(sorted(of))}" if any(of) else collective
+        for collective, of in sizes.items()
+        if collective
+    ]
+    more = len(texts) - COLLECTIVES
+    if more > 0:
+        texts[COLLECTIVES:] = [f"{more} more collective{'s' * (more > 1)}"]
+    return _listed(texts) or "single calls"
+
+
+def _sizes_text(sizes: Sequence[int]) -> str:
+    shown = [_scaled(size) for size in sizes]
+    if len(shown) > SIZES:
+        return f"{' '.join(shown[0])} to {' '.join(shown[-1])}"
+    alike = len({unit for _, unit in shown}) == 1
+    return (
+        f"{_listed([number for number, _ in shown])} {shown[0][1]}"
+        if alike
+        else _listed([" ".join(one) for one in shown])
+    )
+
+
+def _scaled(size: int) -> tuple[str, str]:
+    value, unit = float(size), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.4g}", _UNITS[unit]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which variables the user has chosen by an option instead: of sbatch, srun and salloc, or of mpirun.
+
+An option stands for the variable that Slurm or mpirun makes of it. Options are looked for in the whole script, since
+nothing says which of its lines will run: whatever looks like one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reprise.matcher.submission import Submission
+from reprise.matcher.submission.slurm_options import TABLES, parse_options
+
+_COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
+_CONTINUED = re.compile(r"\\\n")
+
+BEFORE = r"[\s\"'=(]"
+"""What stands before an option: a blank, or what the value of a variable begins with, or an array:
+`OPTIONS="--bind-to none"`."""
+
+
+@dataclass(frozen=True)
+class _SlurmOption:
+    """An option by the name that the tables report, the `end` of the input variables that stand for it
+    (`SBATCH_DISTRIBUTION`), and a pattern for it in a script."""
+
+    name: str
+    variable: str
+    end: str
+    pattern: re.Pattern[str]
+
+
+_SLURM_OPTIONS = (
+    _SlurmOption(
+        "distribution",
+        "SLURM_DISTRIBUTION",
+        "_DISTRIBUTION",
+        re.compile(
+            rf"--di(?<={BEFORE}--di)(?:s(?:t[a-z]*)?)?[=\s]"
+            rf"|m(?<={BEFORE}-m)[\s=]*[\"']?(?i:block|cyclic|plane|arbitrary|fcyclic|no_?pack|pack|\*|[$`])"
+        ),
+    ),
+    _SlurmOption(
+        "cpus-per-task",
+        "SLURM_CPUS_PER_TASK",
+        "_CPUS_PER_TASK",
+        re.compile(rf"--cpus-per-t(?<={BEFORE}--cpus-per-t)[a-z]*[=\s]|c(?<={BEFORE}-c)(?:[\s=]*[\"']?[0-9]|[$`])"),
+    ),
+    _SlurmOption(
+        "cpu-bind", "SLURM_CPU_BIND", "_CPU_BIND", re.compile(rf"--cpu[-_]bi(?<={BEFORE}--cpu.bi)[a-z]*[=\s]")
+    ),
+    _SlurmOption("hint", "SLURM_HINT", "_HINT", re.compile(rf"--hi(?<={BEFORE}--hi)[a-z]*[=\s]")),
+)
+
+# mpirun's, of 4.1 and 5: with one dash or two. It refuses some of them together, so each counts as all.
+_MPIRUN_OPTION = re.compile(
+    rf"-(?<={BEFORE}-)-?(?:map-by|rank-by|bind-to\b|bind-to-|bynode|byslot|bycore|bysocket|npernode|npersocket|pernode|"
+    r"ppr\b|rankfile|rf\s|cpus-per-(?:rank|proc)|cpu-set|cpu-list|slot-list|nolocal|use-hwthread-cpus|display-map)"
+)
+_TASKS_PER_NODE = re.compile(rf"-N(?<={BEFORE}-N)\s")
+"""mpirun's, too; but Slurm's `-N` is a number of nodes, and says nothing of how tasks are placed on them."""
+_OF_SLURM = re.compile(r"^[ \t]*#SBATCH\b|\b(?:srun|sbatch|salloc)\b(?!.*\b(?:mpirun|mpiexec|orterun|prterun)\b)")
+MPIRUN_VARIABLES = (
+    "OMPI_MCA_rmaps_base_mapping_policy",
+    "OMPI_MCA_rmaps_base_ranking_policy",
+    "OMPI_MCA_hwloc_base_binding_policy",
+    "PRTE_MCA_rmaps_default_mapping_policy",
+    "PRTE_MCA_rmaps_default_ranking_policy",
+    "PRTE_MCA_hwloc_default_binding_policy",
+)
+
+
+def chosen_by_options(submission: Submission) -> tuple[str, ...]:
+    """The variables that options, or the variables that Slurm reads instead of them, stand for; each once."""
+    return tuple(dict.fromkeys(_chosen(submission)))
+
+
+def _chosen(submission: Submission) -> Iterator[str]:
+    table = TABLES.get(submission.command)
+    given = parse_options(table, submission.argv[1:]).values if table else {}
+    script = submission.script.text if submission.script else ""
+    text = " ".join(
+        [submission.command, *submission.argv, ""]
+    )  # a command line of srun may hold a whole script: bash -c '...'
+    texts = [f" {text}"] + ([" " + _CONTINUED.sub(" ", _COMMENT.sub("", script))] if "-" in script else [])
+    for option in _SLURM_OPTIONS:
+        by_variable = any(name.endswith(option.end) for name in submission.env)
+        if option.name in given or by_variable or any(option.pattern.search(text) for text in texts):
+            yield option.variable
+    if any(_MPIRUN_OPTION.search(text) or _names_tasks_per_node(text) for text in texts):
+        yield from MPIRUN_VARIABLES
+
+
+def _names_tasks_per_node(text: str) -> bool:
+    """Whether some line has `-N` that is not plainly Slurm's."""
+    return "-N" in text and any(
+        _TASKS_PER_NODE.search(f" {line}") and not _OF_SLURM.search(line) for line in text.splitlines()
+    )

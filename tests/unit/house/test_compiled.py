@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test files are compiled once for all of pytest's processes, and the longest of the cluster's start first."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import compiled
+from tests.cluster.conftest import LONGEST_FIRST
+from tests.places import ROOT
+
+
+def test_what_is_compiled_is_what_pytest_then_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    files = [tmp_path / f"test_compiled_{name}.py" for name in ("first", "second", "third")]
+    for file in files:
+        file.write_text("print('seen')\n\n\ndef test_it() -> None:\n    assert 1 == 1\n")
+    broken = tmp_path / "test_compiled_broken.py"
+    broken.write_text("raise SystemExit(3)\n")
+    assert compiled.missing([*files, broken]) == [*files, broken]
+    compiled.compile_all([broken, *files], tmp_path, 2)
+    assert compiled.missing(files) == []
+    kept = {path.name for path in (tmp_path / "__pycache__").iterdir()}
+    assert {compiled.kept(file).name for file in files} <= kept, "and by pytest's hook, under pytest's names"
+    assert not {file.stem for file in files} & sys.modules.keys(), "this process imported none of them"
+
+
+@pytest.mark.parametrize("file", LONGEST_FIRST)
+def test_files_that_start_first_are_there(file: str) -> None:
+    assert (ROOT / "tests/cluster" / file).is_file()
