@@ -221,7 +221,7 @@ test: root deps-test $(VENV)/.ready build lint check test-slow test-cluster ## a
 
 .PHONY: check
 check: deps-check $(VENV)/.ready build ## the quick tests: no cluster, no root
-	@$(PYTEST) -n $$(($$(nproc) + 1)) --dist worksteal --hypothesis-profile quick -m "not slow" \
+	@$(PYTEST) -n $$(($$(nproc) + 2)) --dist worksteal --hypothesis-profile quick -m "not slow" \
 	  $(LOCAL_TESTS)  # some of them mostly wait
 
 .PHONY: test-slow

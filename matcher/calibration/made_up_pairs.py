@@ -7,6 +7,7 @@ They say what the jobs of a site cannot say by themselves: which of the pairs th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 from typing import Any
 
@@ -38,8 +39,9 @@ MISSING: tuple[dict[str, Any], ...] = (
 MISSING_OF = 0.02  # share of jobs of which one of these is
 
 
+@functools.cache
 def pairs() -> Pairs:
-    """Those of the sites with the seeds FITTED."""
+    """Those of the sites with the seeds FITTED. They are always the same, and take seconds to make."""
     return together([_of_site(SCENARIOS[name](seed), seed) for name in USED for seed in FITTED])
 
 

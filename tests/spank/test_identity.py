@@ -266,6 +266,7 @@ def test_a_reader_that_does_not_end_is_ended(of_a_user: Stub, daemon: FakeDaemon
     assert 20 - 2 <= sum(elapsed for _, _, elapsed in played.calls) < 40 + SLACK_MS
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_be_mounted(), reason="mounts a file system")
 def test_a_file_system_that_hangs_costs_the_deadline_and_holds_nothing_of_the_job(
     of_a_user: Stub, daemon: FakeDaemon, tmp_path: Path

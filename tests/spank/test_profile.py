@@ -289,6 +289,7 @@ def test_what_stands_there_and_is_no_directory_of_the_users_is_not_used(
     assert os.strerror(errno.EEXIST) in refusal(begin(stub))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_be_mounted(), reason="needs root and /dev/fuse")
 def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub, daemon: FakeDaemon) -> None:
     place = stub.directory / "hung"

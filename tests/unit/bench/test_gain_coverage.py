@@ -11,7 +11,6 @@ from reprise.tuner.model.statistics import DRIFT
 CAMPAIGNS = 400
 LUCK = 0.025  # of a share of so many campaigns that is 0.95
 
-
 QUICK = ("heavy tails", "bursts")  # two of the nine noises: each is 400 campaigns
 EACH_NOISE = [noise if noise in QUICK else pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES]
 
@@ -30,7 +29,7 @@ def test_bounds_of_two_sessions_hold_whatever_a_session_favours(noise: str, shif
     assert found["published"] <= 0.025 + LUCK
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", EACH_NOISE)
 @pytest.mark.parametrize("shift", [0.0, DRIFT])
 def test_bounds_of_separate_jobs_hold_while_sessions_favour_no_more_than_is_assumed(noise: str, shift: float) -> None:
     found = coverage(NOISES[noise], shift, CAMPAIGNS)

@@ -107,6 +107,7 @@ def test_of_a_new_record_one_of_two_is_held_out_and_later_the_share_that_was_set
     assert "in production: gain " in told and "on 4 nodes: " in told and re.search(r"failed: 0 of \d+, and 0 of", told)
 
 
+@pytest.mark.slow
 def test_what_matches_another_users_record_is_compared_one_with_one_until_enough_jobs_have_ended(
     daemon: Daemon,
 ) -> None:

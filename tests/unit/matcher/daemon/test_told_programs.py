@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from reprise.matcher.daemon.told_programs import FRESH_S, KNOWN, PATH_BYTES, UNANSWERED_S, WANTED, ToldPrograms
 from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program_identity import ProgramIdentity
@@ -168,6 +170,7 @@ def test_a_flood_costs_its_own_user_alone() -> None:
     assert [programs._wanted.get(ALICE, f"d-{number}") is None for number in (0, 1, 2)] == [True, True, False]
 
 
+@pytest.mark.slow
 def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:
     """The daemon cannot read the program: not everybody may."""
     program = tmp_path / "a.out"

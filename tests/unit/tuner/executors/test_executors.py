@@ -552,6 +552,7 @@ def test_jobs_that_wait_are_withdrawn_and_those_that_run_go_on(
     assert fake.cancelled == ([101] if withdrawn else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["true", "false"])
 def test_what_comes_before_a_step_is_run_on_the_first_node_and_not_measured(
     tmp_path: Path, srun: Path, before: str

@@ -117,7 +117,7 @@ def test_a_profile_is_read_again() -> None:
         {"wall": 2**64},
         {"mpi": mpi(0, collective_samples=calls(stride=0))},
         {"mpi": mpi(0, collective_samples=calls(["x", "bcast", 0, 4, 0, 1, 2, 3]))},
-        {"mpi": mpi(0, collectives=[collective("bcast", 1, size_class=10**10)])},
+        {"mpi": mpi(0, collectives=[{**collective("bcast", 1), "class": 10**10}])},
     ],
 )
 def test_numbers_that_no_process_has_are_refused(changed: dict[str, Any]) -> None:
