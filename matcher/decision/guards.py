@@ -99,6 +99,7 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
     for (one, many), wanted, given in (
         (("node", "nodes"), record.terms.context.nodes, job.nodes),
         (("task per node", "tasks per node"), record.terms.context.tasks_per_node, tasks_per_node(job)),
+        (("processor on a node", "processors on a node"), record.terms.context.processors, job.processors),
     ):
         if wanted is None or wanted == given:
             continue

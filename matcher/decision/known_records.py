@@ -40,6 +40,7 @@ class Context:
     cluster: str | None = None
     nodes: int | None = None
     tasks_per_node: int | None = None
+    processors: int | None = None
     placement: str | None = None
     openmpi: tuple[str, ...] | None = None
     predicted: bool = False
@@ -137,6 +138,7 @@ class _Context(_Strict):
     cluster: str = ""
     nodes: int = 1
     tasks_per_node: int = 1
+    processors: int = 1
     placement: str = ""
     openmpi: tuple[str, ...] = ()
     predicted: bool = False

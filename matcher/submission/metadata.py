@@ -30,7 +30,8 @@ class JobMetadata:
     asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
     names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch),
     `script_path` where that lies, absolute, for who tunes the job: it is not compared. `build_id`, `functions`,
-    `imports` and `contents` say who the program is (matcher.submission.program_identity).
+    `imports` and `contents` say who the program is (matcher.submission.program_identity). `processors` are those that
+    Slurm gives the job on each node, known once it runs; they are not compared.
     """
 
     user: str
@@ -55,6 +56,7 @@ class JobMetadata:
     imports: str = ""
     contents: str = ""
     programs: tuple[str, ...] = ()
+    processors: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary; `from_json` is its inverse."""

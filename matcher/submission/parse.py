@@ -10,7 +10,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program import Program
 from reprise.matcher.submission.program_arguments import read_options
 from reprise.matcher.submission.script_contents import read_contents
-from reprise.matcher.submission.size_options import node_count, positive
+from reprise.matcher.submission.size_options import equal_on_nodes, node_count, positive
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
@@ -85,7 +85,13 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         script=script.sketch,
         script_path=_script_path(submission, given),
         programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
+        processors=_processors(submission),
     )
+
+
+def _processors(submission: Submission) -> int | None:
+    """Slurm sets the variable in a job that runs, whatever its user has set."""
+    return equal_on_nodes(submission.env.get("SLURM_JOB_CPUS_PER_NODE", "")) if submission.command == "batch" else None
 
 
 def _from_environment(submission: Submission) -> dict[str, str]:

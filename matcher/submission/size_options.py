@@ -14,6 +14,12 @@ def positive(text: str) -> int | None:
     return (int(found.group(1)) or None) if found else None
 
 
+def equal_on_nodes(text: str) -> int | None:
+    """The number that SLURM_JOB_CPUS_PER_NODE has for every node: 8 of `8(x4)`; None for `8(x3),4` and other texts."""
+    found = re.fullmatch(r"([0-9]{1,9})(?:\(x[0-9]+\))?", text)
+    return (int(found.group(1)) or None) if found else None
+
+
 def node_count(text: str) -> int | None:
     """The nodes that `--nodes` asks for, where it leaves no choice: `4`, `4-4`, `1k`; else None."""
     found = _NODES.fullmatch(text)

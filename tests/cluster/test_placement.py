@@ -18,6 +18,7 @@ pytestmark = pytest.mark.cluster
 SOCKET = "/run/reprise/matcher.sock"
 LIBRARIES = "/tmp/lib"  # of each node its own
 ALLOCATOR = f"{LIBRARIES}/libreprise_jemalloc.so"
+PROCESSORS = "SLURM_JOB_CPUS_PER_NODE"
 WHERE = "sh -c 'echo $SLURM_PROCID $SLURM_NODEID'"
 BLOCK, CYCLIC = ["0 0", "1 0", "2 1", "3 1"], ["0 0", "1 1", "2 0", "3 1"]
 
@@ -90,3 +91,12 @@ def test_a_node_without_an_allocator_runs_without_it_and_no_program_complains(
     script = f"srun {has}\nmpirun --oversubscribe -np 4 --map-by node {has}\n/bin/true"
     cluster.run(["srun", "--reprise=off", "--nodes=1", "--nodelist=node0", "sh", "-c", link])
     assert output(cluster, script) == ["with"] * 4 + ["without"] * 4, "the first node alone has it"
+
+
+def test_a_job_that_runs_says_how_many_processors_slurm_gives_it_whatever_its_user_says(
+    cluster: VirtualCluster,
+) -> None:
+    with FakeDaemon(cluster.path(SOCKET), reply=decision("defer", {})).listening() as listening:
+        printed = output(cluster, f"echo ${PROCESSORS}", env={PROCESSORS: "99"})
+    (asked,) = listening.of_kind("decide", "start")
+    assert [asked.message["submission"]["env"][PROCESSORS]] == printed != ["99"]

@@ -25,6 +25,7 @@ from reprise.tuner.components.trial_inputs import parts
 from reprise.tuner.components.user_script import sets, with_lines
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import (
+    PROCESSORS,
     Comparison,
     Problem,
     Publication,
@@ -139,7 +140,7 @@ class ApplicationComponent:
 
     def context(self) -> Mapping[str, object]:
         known = {"nodes": self._nodes, "tasks_per_node": self._tasks_per_node}
-        return {name: known[name] for name in self.description.context}
+        return {name: known[name] for name in self.description.context if name != PROCESSORS}
 
     def problems(self) -> Sequence[Problem]:
         only = math.prod(len(parameter.values) for parameter in self.space.parameters) == 1

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprise.matcher.submission.size_options import equal_on_nodes
 from reprise.templates import render
 from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import TrialResult, ended, read_output, timed_out, variables
@@ -115,7 +116,7 @@ def interpreter(script: str) -> list[str]:
 def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> TrialResult | None:
     """What the script left; None where it is not over."""
     try:
-        status, elapsed, nodes = (directory / RESULT).read_text(encoding="utf-8").split()
+        status, elapsed, nodes, *_ = (directory / RESULT).read_text(encoding="utf-8").split()
         output = read_output(directory, int(status), float(elapsed))
     except (OSError, ValueError):
         return None
@@ -124,6 +125,15 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
     else:
         result = ended(output, job_id)
     return dataclasses.replace(result, nodes=int(nodes))
+
+
+def read_processors(directory: Path) -> int | None:
+    """How many processors a trial's job had on each node; None where Slurm did not say, or they were not as many."""
+    try:
+        words = (directory / RESULT).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return equal_on_nodes(words[3]) if len(words) > 3 else None
 
 
 def _one_line(text: str) -> str:

@@ -123,6 +123,27 @@ def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
         assert "tasks placed by" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("environment", "verdict", "why"),
+    [
+        ({"SLURM_JOB_CPUS_PER_NODE": "64(x4)"}, "apply", "record 1"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "4(x4)"}, "none", "tuned for 64 processors on a node, and the job has 4"),
+        ({}, "none", "tuned for 64 processors on a node, and how many the job gets is not known"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "64(x3),4"}, "none", "is not known"),
+    ],
+)
+def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
+    environment: dict[str, str], verdict: str, why: str
+) -> None:
+    tuned = record(**context(processors=64))
+    submitted = ask(tuned, of=dataclasses.replace(submission(), env={"SLURM_JOB_CPUS_PER_NODE": "64(x4)"}))
+    assert (submitted.verdict, submitted.injected) == ("defer", {}), "what the user's shell says is not the job's"
+    facts = JobFacts(nodes=4, tasks=4)
+    batch = dataclasses.replace(submission(SCRIPT, command="batch"), env=environment)
+    started = ask(tuned, point="start", of=batch, facts=facts)
+    assert started.verdict == verdict and why in started.reason, started.reason
+
+
 def test_a_retired_record_is_as_if_there_were_none() -> None:
     assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
 
