@@ -11,8 +11,8 @@ from tests.cluster.machine import VirtualCluster
 from tests.cluster.product import install
 
 LONGEST_FIRST = (
-    *("test_quickstart.py", "test_together.py", "test_merged_rules.py", "test_campaign_jobs.py", "test_campaign.py"),
-    *("test_proxy.py", "test_profile.py", "test_mpiio.py", "test_rules_on_openmpi.py", "test_benefit.py"),
+    *("test_campaign.py", "test_quickstart.py", "test_together.py", "test_campaign_jobs.py", "test_replicas.py"),
+    *("test_main_job.py", "test_rules_on_openmpi.py", "test_mpiio.py", "test_ways.py", "test_faults.py"),
 )
 """Files that start first: each keeps a process of pytest's busy for a long time. By itself, pytest-xdist starts the
 files with the most tests first, and so ends with the longest: the newcomer's whole day is one test."""
