@@ -110,7 +110,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         foreground.run(database, begun, settings.config)
         trials = database.trials(begun.id)
         if ranked and proxy is not None:
-            proxy |= proxy_ranking.to_json(ranked.agreement(trials))
+            proxy |= proxy_ranking.to_json(ranked.agreement(trials), ranked.ratios(trials))
         runs = len(trials) + profiled + (proxy is not None)
         foreground.show(database, begun.id, settings.config, given["as_json"], {"runs": runs, "proxy": proxy})
         if ranked and proxy is not None:

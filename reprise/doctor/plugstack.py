@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,11 +171,26 @@ def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Itera
             f"{entry.place}: the plugin takes libraries from {loaded}, campaigns from {libraries}",
             "make preload_directory= and tuner.preload_directory the same",
         )
+    if witness := entry.value("witness"):
+        yield from _judge_witness(entry, Path(witness))
     switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
     if switch.exists():
         yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to switch Reprise on")
     if entry.value("default") == "off":
         yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on are served")
+
+
+def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
+    """What the plugin would not load into a job with --reprise=profile, as far as this machine is like the nodes."""
+    try:
+        status = library.stat()
+    except OSError as error:
+        why = f"{entry.place}: witness={library}: {error.strerror}: jobs with --reprise=profile get no profile"
+        yield warning(CHECK, why, "run `make install-tools` (package reprise-tools) on each node, or correct the path")
+        return
+    if status.st_uid or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        why = f"{entry.place}: {library} is not root's alone to write: jobs with --reprise=profile get no profile"
+        yield warning(CHECK, why, f"chown root {library} && chmod go-w {library}, on each node")
 
 
 def _judge_arguments(entry: Entry) -> Iterator[Finding]:

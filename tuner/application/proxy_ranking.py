@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from reprise.database.entities import Trial, TrialRole
 from reprise.tuner.model.space import Parametrization
-from reprise.tuner.proxy.agreement import Agreement, agreement
+from reprise.tuner.proxy.agreement import Agreement, Ratios, Times, agreement, ratios
 
 DEFAULT = "the default"
 ROLES = (TrialRole.DEFAULT, TrialRole.SEARCH)
@@ -67,11 +67,22 @@ class Ranked:
     def agreement(self, trials: Sequence[Trial]) -> Agreement | None:
         """Whether the proxy chose as its application would, by the application's trials; None where they had no two
         settings in common."""
+        both = self._both(trials)
+        return agreement(*both) if both else None
+
+    def ratios(self, trials: Sequence[Trial]) -> Ratios | None:
+        """What the proxy's choice gains the application; None where they had no two settings in common, or one of them
+        did not run as it is."""
+        both = self._both(trials)
+        return ratios(*both, DEFAULT) if both and DEFAULT in both[0] else None
+
+    def _both(self, trials: Sequence[Trial]) -> tuple[Times, Times] | None:
+        """Seconds of the application and of the proxy at the settings that both ran at, two or more."""
         application = times(trials, self.default)
-        both = self.seconds.keys() & application.keys()
-        if len(both) < 2:
+        names = self.seconds.keys() & application.keys()
+        if len(names) < 2:
             return None
-        return agreement({one: application[one] for one in both}, {one: self.seconds[one] for one in both})
+        return {one: application[one] for one in names}, {one: self.seconds[one] for one in names}
 
 
 def verdict(found: Agreement | None) -> str:
@@ -83,10 +94,10 @@ def verdict(found: Agreement | None) -> str:
     return f"the proxy does not rank as the application does, whose own runs decided: {found.reason}"
 
 
-def to_json(found: Agreement | None) -> dict[str, Any]:
-    """What `Ranked.agreement` found, for programs. `loss`: the application's time at the proxy's best setting over its
-    best time, less 1."""
+def to_json(found: Agreement | None, compared: Ratios | None) -> dict[str, Any]:
+    """What `Ranked.agreement` and `Ranked.ratios` found, for programs. `loss`: the application's time at the proxy's
+    best setting over its best time, less 1."""
     told: dict[str, Any] = {"agrees": None, "best": None, "loss": None}
     if found is not None:
         told = {"agrees": found.agrees, "best": found.best, "loss": found.loss}
-    return {**told, "reason": verdict(found)}
+    return {**told, "ratios": asdict(compared) if compared else None, "reason": verdict(found)}

@@ -33,15 +33,13 @@ Times: TypeAlias = Mapping[str, Sequence[float]]
 class Agreement:
     """The verdict on a proxy. `reason` is one sentence.
 
-    `loss`: the application's time at the proxy's best setting over its best time, less 1. `worst_loss`: how far the
-    setting that the proxy calls worst stays below the application's worst time, over that time.
+    `loss`: the application's time at the proxy's best setting over its best time, less 1.
     """
 
     agrees: bool
     reason: str
     best: str
     loss: float
-    worst_loss: float
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,10 @@ def agreement(application_times: Times, proxy_times: Times, tolerance: float = T
     """
     application, proxy = _medians(application_times, proxy_times)
     best = min(proxy, key=lambda setting: (proxy[setting], setting))
-    worst = max(proxy, key=lambda setting: (proxy[setting], setting))
     loss = application[best] / min(application.values()) - 1
-    worst_loss = 1 - application[worst] / max(application.values())
 
     def said(agrees: bool, reason: str) -> Agreement:
-        return Agreement(agrees, reason, best, loss, worst_loss)
+        return Agreement(agrees, reason, best, loss)
 
     for quick, slow in permutations(proxy, 2):
         if _is_faster(proxy_times, quick, slow) and _is_faster(application_times, slow, quick, tolerance):

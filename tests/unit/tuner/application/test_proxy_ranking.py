@@ -62,7 +62,11 @@ def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
 
 def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
-    told = to_json(ranked.agreement(trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))))
+    ran = trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))
+    told = to_json(ranked.agreement(ran), ranked.ratios(ran))
     assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
-    unknown = to_json(None)
-    assert unknown["loss"] is None and unknown["agrees"] is None and "nothing is known" in unknown["reason"]
+    ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
+    assert told["ratios"] == pytest.approx(ratios)
+    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))) is None, "nothing ran as it is"
+    unknown = to_json(None, None)
+    assert unknown["loss"] is None and unknown["ratios"] is None and unknown["agrees"] is None and "nothing is known" in unknown["reason"]
