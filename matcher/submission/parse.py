@@ -64,7 +64,14 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
     script = read_contents(submission, given)
     options = {**script.directives, **_from_environment(submission), **given.values}
     program = script.program
-    nodes, tasks, tasks_per_node = _size(options, program, facts or JobFacts(), _is_one_node(submission, options))
+    running = submission.env if submission.command == "batch" else {}
+    nodes, tasks, tasks_per_node = _size(
+        options,
+        program,
+        facts or JobFacts(),
+        is_one_node=_is_one_node(submission, options),
+        on_each_node=equal_on_nodes(running.get("SLURM_TASKS_PER_NODE", "")),
+    )
     arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
     return JobMetadata(
         user=user,
@@ -85,13 +92,8 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         script=script.sketch,
         script_path=_script_path(submission, given),
         programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
-        processors=_processors(submission),
+        processors=equal_on_nodes(running.get("SLURM_JOB_CPUS_PER_NODE", "")),
     )
-
-
-def _processors(submission: Submission) -> int | None:
-    """Slurm sets the variable in a job that runs, whatever its user has set."""
-    return equal_on_nodes(submission.env.get("SLURM_JOB_CPUS_PER_NODE", "")) if submission.command == "batch" else None
 
 
 def _from_environment(submission: Submission) -> dict[str, str]:
@@ -151,12 +153,13 @@ def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
 
 
 def _size(
-    options: Mapping[str, str], program: Program, facts: JobFacts, is_one_node: bool
+    options: Mapping[str, str], program: Program, facts: JobFacts, *, is_one_node: bool, on_each_node: int | None
 ) -> tuple[int | None, int | None, int | None]:
     """(nodes, tasks, tasks per node), each None unless it is certain.
 
     Where Slurm is told no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and gives one
     node and one task where it is told neither (`is_one_node`), which a launcher that starts more tasks makes doubtful.
+    `on_each_node`: the tasks that Slurm reckons with on each node of a job that runs.
     """
     nodes = node_count(options.get("nodes", ""))
     tasks = positive(options.get("ntasks", ""))
@@ -172,6 +175,8 @@ def _size(
     tasks = facts.tasks or tasks or program.tasks
     if not tasks and is_default:
         tasks = 1
+    if not tasks and nodes and on_each_node:
+        tasks = nodes * on_each_node
     if nodes and tasks:
         even = tasks // nodes if tasks % nodes == 0 else None
         per_node = even if per_node in (None, even) else None

@@ -17,8 +17,9 @@ from reprise.matcher.submission.parameter_expansion import slice_of, transform
 from reprise.matcher.submission.shell_syntax import ASSIGNMENT, Piece, Word, commands
 from reprise.matcher.submission.work_limit import Work
 
-# Fields between blanks; what is not known, such as $(dirname $0), is not torn apart.
-_FIELD = re.compile(r"(?:\$\((?:[^()]++|\([^()]*+\))*\)|`[^`]*+`|\$\{[^{}]*+\}|\S)+")
+# Fields between blanks; what is not known, such as $(dirname $0) or $(seq 1 $((n))), is not torn apart.
+_NESTED = r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)"
+_FIELD = re.compile(rf"(?:\${_NESTED}|`[^`]*+`|\$\{{[^{{}}]*+\}}|\S)+")
 VALUE_LIMIT = 4096
 """Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
 _CHARACTERS_PER_STEP = 8

@@ -41,7 +41,7 @@ xgenerate_databases xmeshfem2D xmeshfem3D xdecompose_mesh xcombine_vol_data make
 psfgen pdb2gmx editconf setup.py tensorboard
 pip pip2 pip3 bowtie2-build hisat2-build collectl BuildDatabase bismark_genome_preparation makeblastdb tabix
 gmx_index vdb-validate vdb-config nrnivmodl makelocalrc grompp grompp_d grompp_mpi
-genbox trjconv g_energy
+genbox trjconv g_energy 3dcopy
 """
 _PERFORMS = re.compile(
     r"(?:all_?reduce|all_?gather|reduce_scatter|alltoall|sendrecv|broadcast)_perf(?:_mpi)?\Z"
@@ -69,6 +69,9 @@ TOOLS = frozenset(_TOOLS.split())
 _VERBS = "index faidx dict convert pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
+# Tools for reads and variants, and first words with which they pass on what another program then works with.
+_TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
+_PASSING_VERBS = frozenset({"view", "query", "sort", "SortVcf", "SortSam"})
 _FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
@@ -92,7 +95,7 @@ _PERHAPS_WORDS = """
 post report merge combine concat collect gather viz draw make generate gen create extract eval evaluate evaluation
 test tests testcase testcases pytest ctest augment augmentation validate score print show tokenize export predict infer
 inference index stat stats hello bandwidth data dataset datasets scatter average compare diff parse count filter write
-update
+update assign
 """
 _MAIN = frozenset({"main", "train", "training", "simulate", "simulation", "simulations", "solve", "solver"})
 _PERHAPS = frozenset(_PERHAPS_WORDS.split())
@@ -132,6 +135,8 @@ def side(path: str, arguments: Sequence[str]) -> Side:
         return Side.PREPARES
     if name.startswith(("gmx", "g_")) and verb in _OF_GROMACS:
         return Side.PREPARES
+    if name in _TOOLKITS and verb in _PASSING_VERBS:
+        return Side.PERHAPS
     if _CODE.match(name) or (name.startswith("gmx") and verb == "mdrun"):
         return Side.CODE
     if verb in ("install", "uninstall") and "." not in name:

@@ -30,6 +30,7 @@ kind: application
 activation:
   options: [nice=7]
   directives: ["#SBB size=1G"]
+context: [nodes, tasks_per_node, processors]
 before: echo "$HOSTNAME" >>/home/reprise/before.txt
 parameters:
   SRO_TEMPO: {default: 1, min: 0, max: 8, step: 1}
@@ -73,6 +74,8 @@ def test_each_trial_was_a_job_of_the_users_script_with_the_components_settings(
 def test_the_next_job_of_that_user_gets_the_variable(cluster: VirtualCluster, report: dict[str, Any]) -> None:
     assert report["parametrization"]["parameters"] == {"SRO_TEMPO": 8}
     assert report["note"] == "for jobs that have, of their own, --nice=7; `#SBB size=1G`"
+    (record,) = report["records"]
+    assert record["context"]["tasks_per_node"] == 1 and record["context"]["processors"] >= 1, "as the trials had them"
     with Daemon(cluster):
         end = cluster.wait_job(cluster.submit("tempo.sh", user="alice", cwd=PLACE))
     output = cluster.path(f"{PLACE}/tempo-{end.job_id}.out").read_text()

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.cluster
 SOCKET = "/run/reprise/matcher.sock"
 LIBRARIES = "/tmp/lib"  # of each node its own
 ALLOCATOR = f"{LIBRARIES}/libreprise_jemalloc.so"
-PROCESSORS = "SLURM_JOB_CPUS_PER_NODE"
 WHERE = "sh -c 'echo $SLURM_PROCID $SLURM_NODEID'"
 BLOCK, CYCLIC = ["0 0", "1 0", "2 1", "3 1"], ["0 0", "1 1", "2 0", "3 1"]
 
@@ -93,10 +92,11 @@ def test_a_node_without_an_allocator_runs_without_it_and_no_program_complains(
     assert output(cluster, script) == ["with"] * 4 + ["without"] * 4, "the first node alone has it"
 
 
-def test_a_job_that_runs_says_how_many_processors_slurm_gives_it_whatever_its_user_says(
-    cluster: VirtualCluster,
+@pytest.mark.parametrize("name", ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"])
+def test_a_job_that_runs_says_what_slurm_gives_it_on_a_node_whatever_its_user_says(
+    cluster: VirtualCluster, name: str
 ) -> None:
     with FakeDaemon(cluster.path(SOCKET), reply=decision("defer", {})).listening() as listening:
-        printed = output(cluster, f"echo ${PROCESSORS}", env={PROCESSORS: "99"})
+        printed = output(cluster, f"echo ${name}", env={name: "99"})
     (asked,) = listening.of_kind("decide", "start")
-    assert [asked.message["submission"]["env"][PROCESSORS]] == printed != ["99"]
+    assert [asked.message["submission"]["env"][name]] == printed != ["99"]

@@ -17,14 +17,14 @@ from typing import Any
 
 from reprise import __version__
 from reprise.config import Config
-from reprise.database.entities import Campaign, CampaignState, Scope
+from reprise.database.entities import Campaign, CampaignState, Scope, TrialState
 from reprise.database.for_tuner import TunerDatabase
 from reprise.tuner.campaign import campaign_spec, preview
 from reprise.tuner.campaign.campaign_account import refuse_root
 from reprise.tuner.campaign.coordinator import Coordinator
 from reprise.tuner.campaign.publish import finish, given_already
 from reprise.tuner.campaign.trial_journal import Journal
-from reprise.tuner.campaign.trial_processors import with_processors
+from reprise.tuner.campaign.trial_sizes import with_sizes
 from reprise.tuner.campaign.trials import Trials
 from reprise.tuner.definition import campaign_place, component_registry
 from reprise.tuner.definition.campaign_definition import Application, CampaignError, Definition, check
@@ -140,7 +140,8 @@ def run(
                 found = [result.comparison for result in results if result.comparison]
                 earlier = _earlier(database, definition, component)
                 publications = _publications(component, earlier, found, trials.prove, config.artifacts.directory)
-                publications = with_processors(publications, directory)
+                measured = [row for row in journal.rows() if row.state is TrialState.COMPLETE]
+                publications = with_sizes(publications, map(trials.directory, measured))
             defaults = {result.problem: result.default for result in results}
             remarks = component.review(defaults, found) if isinstance(component, Reviewer) else ()
             return finish(database, campaign, definition, results, publications, clock(), remarks, earlier)

@@ -26,7 +26,9 @@ from reprise.tuner.components.user_script import sets, with_lines
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import (
     PROCESSORS,
+    TASKS_PER_NODE,
     Comparison,
+    FromTrials,
     Problem,
     Publication,
     Runner,
@@ -106,6 +108,7 @@ class ApplicationComponent:
         self._size_is_known = (description.nodes or job.nodes) is not None
         self._nodes = description.nodes or job.nodes or 1
         self._tasks_per_node = description.tasks_per_node or tasks_on_each(job, self._nodes)
+        self._tasks_are_known = (description.tasks_per_node or job.tasks_per_node or job.tasks) is not None
         most = {"nodes": self._nodes, "tasks": self._nodes * self._tasks_per_node} if self._size_is_known else {}
         try:
             parameters = parameter_grid.bounded(description.parameters, most)
@@ -214,7 +217,15 @@ class ApplicationComponent:
         found = publication(self.description, self.default, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
-        return [found] if found else []
+        return [dataclasses.replace(found, context={**found.context, **self._by_trials()})] if found else []
+
+    def _by_trials(self) -> dict[str, object]:
+        """What a record holds for that only trials tell: the matcher knows it of a job that runs."""
+        named = self.description.context
+        tasks = {TASKS_PER_NODE: FromTrials(self._tasks_per_node)}
+        return ({PROCESSORS: FromTrials()} if PROCESSORS in named else {}) | (
+            tasks if TASKS_PER_NODE in named and not self._tasks_are_known else {}
+        )
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
         """Raise CampaignFailedError where Open MPI has not the settings that jobs would be given, by one more run."""

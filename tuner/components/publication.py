@@ -12,7 +12,7 @@ from reprise.templates import render
 from reprise.tuner.components.described_component import Description, Objective, Via
 from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.model import artifacts
-from reprise.tuner.model.component import PROCESSORS, Comparison, Publication
+from reprise.tuner.model.component import Comparison, Publication
 from reprise.tuner.model.space import Parametrization
 
 KIND = "hints"
@@ -55,13 +55,8 @@ def publication(
         conflicts=variables(description),
         artifact=artifact,
         note=note,
-        context=_context(description),
+        context={"predicted": True} if description.predicted else {},
     )
-
-
-def _context(description: Description) -> dict[str, object]:
-    predicted = {"predicted": True} if description.predicted else {}
-    return predicted | ({PROCESSORS: None} if PROCESSORS in description.context else {})
 
 
 def hints_file(description: Description, given: Parts, about: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import TrialResult, ended, read_output, timed_out, variables
 from reprise.tuner.executors.launch_lines import Launcher
 from reprise.tuner.model import private_files
-from reprise.tuner.model.component import TrialPlan
+from reprise.tuner.model.component import PROCESSORS, TASKS_PER_NODE, TrialPlan
 
 SCRIPT = "trial.sh"
 RESULT = "result"
@@ -127,13 +127,15 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
     return dataclasses.replace(result, nodes=int(nodes))
 
 
-def read_processors(directory: Path) -> int | None:
-    """How many processors a trial's job had on each node; None where Slurm did not say, or they were not as many."""
+def read_sizes(directory: Path) -> dict[str, int]:
+    """How many processors and tasks a trial's job had on each node, by the keys of a context; without what Slurm did
+    not say, and without numbers that differ between nodes."""
     try:
-        words = (directory / RESULT).read_text(encoding="utf-8").split()
+        words = (directory / RESULT).read_text(encoding="utf-8").split()[3:]
     except (OSError, ValueError):
-        return None
-    return equal_on_nodes(words[3]) if len(words) > 3 else None
+        return {}
+    found = zip((PROCESSORS, TASKS_PER_NODE), map(equal_on_nodes, words), strict=False)
+    return {name: number for name, number in found if number is not None}
 
 
 def _one_line(text: str) -> str:

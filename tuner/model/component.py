@@ -87,7 +87,16 @@ class Sample:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-PROCESSORS = "processors"  # the key of a context: those that a job has on each node
+PROCESSORS = "processors"  # keys of a context: those that a job has on each node
+TASKS_PER_NODE = "tasks_per_node"
+
+
+@dataclass(frozen=True)
+class FromTrials:
+    """In a publication's context: what Slurm gave the campaign's trials, which they write down. `otherwise`: what holds
+    where they do not say; None: then there is no record."""
+
+    otherwise: int | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +118,7 @@ class Publication:
 
     Without any environment there is nothing that jobs could be given, and so no record. `note` says in one line what
     jobs must bring themselves, or why there is no record. `context` is what this record holds for, where that is less
-    than the component's whole context; of a combination, all but the cluster. Its PROCESSORS None stands for what the
-    campaign's trials had. `other_artifacts` are more files that the
+    than the component's whole context; of a combination, all but the cluster. `other_artifacts` are more files that the
     environment names. `component` and `version` are those of a combination's record; empty: the campaign's. `replaces`
     are records whose settings are among these.
     """

@@ -18,6 +18,8 @@ NS = 1e9
 MPI = ("libmpi.so", "libmpich")  # names of libraries
 SEEN_LEAST = 0.9  # of the bytes that a process read or wrote: below, the profile says what it has missed
 
+BATCH_STEP = 2**32 - 16  # numbers of steps from here on are of other kinds: the batch script, the job's setup
+
 
 def merge(reports: Sequence[ProcessReport]) -> Profile:
     """The profile of a job, at least one report. A job of several MPI programs, one after the other, is one profile."""
@@ -51,6 +53,7 @@ def merge(reports: Sequence[ProcessReport]) -> Profile:
         files=tables.files([*slowest.reports, *alone]),
         mpi_files=tables.mpi_files(slowest.reports),
         inputs=tables.inputs(reports),
+        tasks=_tasks(reports),
         meta=tables.meta([*slowest.reports, *alone]),
         threads=tables.threads(last),
         memory=Memory(
@@ -91,6 +94,15 @@ def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
         else:
             runs.append([one])
     return runs
+
+
+def _tasks(reports: Sequence[ProcessReport]) -> int:
+    """The most tasks of one step; the batch script's own processes are of none."""
+    of_step: dict[str, set[str]] = {}
+    for one in reports:
+        if (step := one.environment.get("SLURM_STEP_ID", "")).isdecimal() and int(step) < BATCH_STEP:
+            of_step.setdefault(step, set()).add(one.environment.get("SLURM_PROCID", ""))
+    return max(map(len, of_step.values()), default=0)
 
 
 def _lanes(reports: Sequence[ProcessReport]) -> list[Rank]:

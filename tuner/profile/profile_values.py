@@ -118,6 +118,7 @@ class Profile(_Value):
 
     `shares` by name are of `elapsed_s`, the time from the first process's start to the last one's end; they are
     disjoint, and transfer alone for communication. `waiting`: the share in which the slowest rank waited for others.
+    `tasks`: most that one step of srun started, 0 without one; None in a profile of an earlier release.
     `waiting_calls`: on how many calls, by kind, waiting was measured; without any, all time counts as transfer.
     """
 
@@ -136,6 +137,7 @@ class Profile(_Value):
     files: Sequence[Files]
     mpi_files: Sequence[MpiFiles]
     inputs: Sequence[Input] = ()
+    tasks: int | None = None
     meta: Mapping[str, tuple[int, float]]
     threads: Threads
     memory: Memory
@@ -147,8 +149,10 @@ class Profile(_Value):
 
     @property
     def ranks_share_nodes(self) -> bool:
-        """Whether several ranks are on one node; without ranks that is not known, and counts as so."""
-        return self.ranks == 0 or self.ranks > self.nodes
+        """Whether several ranks, or tasks that srun started, are on one node; where that is not known, it counts as
+        so."""
+        ranks = self.ranks or self.tasks
+        return ranks is None or ranks > self.nodes
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")

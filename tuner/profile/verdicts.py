@@ -60,7 +60,7 @@ def _verdict(profile: Profile, component: str, touches: Touches) -> Verdict:
         )
     holding = touched_names.that_hold(touches.names, ranks_share_nodes=profile.ranks_share_nodes)
     if not holding:
-        return Verdict(component, 0.0, (), False, True, "can change nothing where each rank has a node to itself")
+        return Verdict(component, 0.0, (), False, True, "can change nothing where each task has a node to itself")
     shares = {
         name: share
         for name, share in profile.shares.items()

@@ -16,7 +16,7 @@ from reprise.database.entities import Artifact, Json
 from reprise.database.joint_component import ARTIFACT, PARTS, joint_name, parts_of
 from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.errors import TunerError
-from reprise.tuner.model.component import Comparison, Publication
+from reprise.tuner.model.component import Comparison, FromTrials, Publication
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,9 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
             agreed = [release for release in one[key] if release in other[key]] or None
         elif key == "predicted":
             agreed = bool(one[key] or other[key])
-        elif one[key] != other[key]:
+        elif isinstance(agreed, FromTrials):
+            agreed = other[key]  # what another part was planned for is what its trials had
+        elif one[key] != other[key] and not isinstance(other[key], FromTrials):
             agreed = None
         if agreed is None:
             raise TunerError(

@@ -144,6 +144,14 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
     assert started.verdict == verdict and why in started.reason, started.reason
 
 
+def test_tasks_that_the_script_does_not_name_are_known_once_the_job_runs() -> None:
+    script = "#!/bin/sh\n#SBATCH -N4 -c2\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
+    assert ask(record(), of=submission(script)).verdict == "defer"
+    for tasks, verdict in (("1(x4)", "apply"), ("2(x4)", "none"), ("1(x3),2", "none")):
+        batch = dataclasses.replace(submission(script, command="batch"), env={"SLURM_TASKS_PER_NODE": tasks})
+        assert ask(record(), point="start", of=batch, facts=JobFacts(nodes=4)).verdict == verdict
+
+
 def test_a_retired_record_is_as_if_there_were_none() -> None:
     assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
 

@@ -69,4 +69,9 @@ def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() 
     assert told["ratios"] == pytest.approx(ratios)
     assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))) is None, "nothing ran as it is"
     unknown = to_json(None, None)
-    assert unknown["loss"] is None and unknown["ratios"] is None and unknown["agrees"] is None and "nothing is known" in unknown["reason"]
+    assert (
+        unknown["loss"] is None
+        and unknown["ratios"] is None
+        and unknown["agrees"] is None
+        and "nothing is known" in unknown["reason"]
+    )

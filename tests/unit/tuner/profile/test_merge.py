@@ -97,6 +97,13 @@ def test_io_below_mpi_io_is_not_counted_twice() -> None:
     assert found.files[0].mpi and found.files[0].filesystem == "ext4"
 
 
+def test_tasks_are_those_of_the_largest_step_and_the_batch_scripts_own_processes_are_none() -> None:
+    batch = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967291"}
+    steps = [{"SLURM_PROCID": str(rank), "SLURM_STEP_ID": step} for rank, step in ((0, "0"), (0, "1"), (1, "1"))]
+    assert merge([report(environment=batch), report(environment={"SLURM_PROCID": "0"})]).tasks == 0
+    assert merge([report(environment=one) for one in [batch, *steps, steps[2]]]).tasks == 2
+
+
 def test_what_was_not_seen_is_said() -> None:
     found = merge([report(rchar=10 << 20)])
     assert "0 MB of 10 MB of read bytes" in found.remarks[0]

@@ -36,7 +36,14 @@ def test_ranks_with_a_node_each_communicate_alike_wherever_they_are_bound(
 
 def test_a_component_that_can_change_nothing_says_why() -> None:
     (found,) = verdicts(of(4), {"srun-placement": PLACED["srun-placement"]})
-    assert found.words == "can change nothing where each rank has a node to itself"
+    assert found.words == "can change nothing where each task has a node to itself"
+
+
+@pytest.mark.parametrize(("tasks", "worth"), [(0, False), (4, False), (8, True), (None, True)])
+def test_without_mpi_it_is_the_tasks_of_a_step_that_are_placed(tasks: int | None, worth: bool) -> None:
+    placed = {"srun-placement": PLACED["srun-placement"]}
+    (found,) = verdicts(of(0).model_copy(update={"tasks": tasks}), placed)
+    assert found.worth == worth
 
 
 def test_only_known_names_may_have_the_condition() -> None:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records hold for as many processors and tasks on a node as the trials had; where that is not known there is none."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reprise.database.entities import Measurement
+from reprise.tuner.campaign.trial_sizes import with_sizes
+from reprise.tuner.executors.launch_lines import Launcher
+from reprise.tuner.executors.trial_script import TrialScript, read_sizes
+from reprise.tuner.model.component import PROCESSORS, TASKS_PER_NODE, FromTrials, Publication, TrialPlan
+
+MEASURED = Measurement(1.0, 0.9, 1.1, 4, "s")
+
+
+def publication(**context: object) -> Publication:
+    return Publication({}, {"OMP_NUM_THREADS": "8"}, [], MEASURED, MEASURED, 0.3, 0.2, 0.4, context=context)
+
+
+def trials(directory: Path, *results: str) -> list[Path]:
+    found = []
+    for number, result in enumerate(results):
+        found.append(directory / f"{number:04}")
+        found[-1].mkdir()
+        (found[-1] / "result").write_text(result)
+    return found
+
+
+def test_a_record_holds_for_the_processors_that_the_trials_had(tmp_path: Path) -> None:
+    found = with_sizes(
+        [publication(nodes=2, processors=FromTrials())], trials(tmp_path, "0 1.5 2 8(x2)", "1 1.5 2 8(x2)")
+    )
+    assert found[0].context == {"nodes": 2, PROCESSORS: 8} and found[0].environment
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ([], "do not say how many"),
+        (["0 1.5 2"], "do not say how many"),
+        (["0 1.5 2 8(x3),4"], "do not say how many"),
+        (["0 1.5 2 8(x2)", "0 1.5 2 8,4"], "the trials had 8 or another number on each"),
+        (["0 1.5 2 8(x2)", "0 1.5 2 16(x2)"], "the trials had 8 or 16"),
+    ],
+)
+def test_where_that_is_not_one_number_there_is_no_record(tmp_path: Path, results: list[str], said: str) -> None:
+    (found,) = with_sizes([publication(processors=FromTrials())], trials(tmp_path, *results))
+    assert not found.environment and said in found.note and PROCESSORS not in found.context
+
+
+def test_other_records_are_as_they_were(tmp_path: Path) -> None:
+    others = [publication(nodes=2)]
+    assert with_sizes(others, [tmp_path]) == others
+
+
+@pytest.mark.parametrize(("said", "tasks"), [("0 1.5 2 8(x2) 4(x2)", 4), ("0 1.5 2 8(x2) -", 1), ("0 1.5 2", 1)])
+def test_tasks_that_the_script_does_not_name_are_those_of_the_trials(tmp_path: Path, said: str, tasks: int) -> None:
+    guessed = publication(tasks_per_node=FromTrials(1))
+    (found,) = with_sizes([guessed], trials(tmp_path, said))
+    assert found.context == {TASKS_PER_NODE: tasks} and found.environment
+
+
+def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> None:
+    guessed = publication(tasks_per_node=FromTrials(1))
+    (found,) = with_sizes([guessed], trials(tmp_path, "0 1 1 8 4", "0 1 1 8 2"))
+    assert not found.environment and "the tasks that a job has on a node, and the trials had 2 or 4" in found.note
+
+
+def test_a_trial_writes_down_what_slurm_gave_it(tmp_path: Path) -> None:
+    plan = TrialPlan([], 1, 1, script="#!/bin/sh\ntrue\n", timeout_s=10.0)
+    script = TrialScript("t", Launcher("none")).write(plan, tmp_path)
+    for given, seen in (
+        ({"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_TASKS_PER_NODE": "3(x2)"}, {PROCESSORS: 6, TASKS_PER_NODE: 3}),
+        ({"SLURM_TASKS_PER_NODE": "3"}, {TASKS_PER_NODE: 3}),
+        ({}, {}),
+    ):
+        subprocess.run(["bash", script], env={"PATH": "/usr/bin:/bin", **given}, check=True, timeout=30)
+        assert read_sizes(tmp_path) == seen
