@@ -221,11 +221,12 @@ class ApplicationComponent:
 
     def _by_trials(self) -> dict[str, object]:
         """What a record holds for that only trials tell: the matcher knows it of a job that runs."""
-        named = self.description.context
-        tasks = {TASKS_PER_NODE: FromTrials(self._tasks_per_node)}
-        return ({PROCESSORS: FromTrials()} if PROCESSORS in named else {}) | (
-            tasks if TASKS_PER_NODE in named and not self._tasks_are_known else {}
-        )
+        found: dict[str, object] = {}
+        if PROCESSORS in self.description.context:
+            found[PROCESSORS] = FromTrials()
+        if TASKS_PER_NODE in self.description.context and not self._tasks_are_known:
+            found[TASKS_PER_NODE] = FromTrials(self._tasks_per_node)
+        return found
 
     def _prove(self, comparison: Comparison, run: Runner) -> None:
         """Raise CampaignFailedError where Open MPI has not the settings that jobs would be given, by one more run."""
