@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from reprise.config import Config
     from reprise.tuner.executors.executor import Executor
 
 EXECUTORS = ("slurm", "local")
@@ -40,13 +41,16 @@ def name_of(what: str) -> str:
     return f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
 
 
-def executor(kind: str, name: str, options: Sequence[str] = ()) -> Executor:
-    """Where it runs: `kind` is one of EXECUTORS, `options` are sbatch's, beside the script's."""
+def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) -> Executor:
+    """Where it runs: `kind` is one of EXECUTORS, `options` are sbatch's, beside the script's. Raises TunerError for
+    root, who runs no script of a user."""
+    from reprise.tuner.campaign.campaign_account import refuse_root
     from reprise.tuner.executors.job_executor import JobExecutor
     from reprise.tuner.executors.launch_lines import Launcher
     from reprise.tuner.executors.local_executor import LocalExecutor
     from reprise.tuner.executors.slurm_commands import SlurmCommands
 
+    refuse_root(kind, config.database.path)
     if kind == "local":
         return LocalExecutor()
     return JobExecutor(SlurmCommands(), f"reprise-{name}", Launcher("none"), options, warn)

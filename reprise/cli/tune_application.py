@@ -139,7 +139,7 @@ def _ranked_on_proxy(
         script = proxy_campaign.make(
             asked,
             config,
-            single_run.executor("slurm", name, asked.sbatch_options),
+            single_run.executor(config, "slurm", name, asked.sbatch_options),
             config.tuner.work / name,
             asked.timeout_s,
         )
@@ -210,7 +210,7 @@ def _profiled(asked: Asked, config: Config, reads: Sequence[str] = ()) -> Profil
 
     name = single_run.name_of("profile")
     run = profiled_run.Application(asked.script, asked.directory, asked.options)
-    executor = single_run.executor("slurm", name, asked.sbatch_options)
+    executor = single_run.executor(config, "slurm", name, asked.sbatch_options)
     return profiled_run.profile(run, config, executor, config.tuner.work / name, asked.timeout_s, reads)
 
 

@@ -53,7 +53,8 @@ def profile(
     application = profiled_run.Application(script.absolute(), place, options)
     name = single_run.name_of("profile")
     work = settings.config.tuner.work / name
-    found = profiled_run.profile(application, settings.config, single_run.executor(executor, name), work, timeout_s)
+    run_by = single_run.executor(settings.config, executor, name)
+    found = profiled_run.profile(application, settings.config, run_by, work, timeout_s)
     judged = verdicts(found, profiled_run.touched(settings.config, single_run.warn))
     if output:
         _write(output, json.dumps(found.to_json(), indent=2) + "\n")

@@ -43,11 +43,12 @@ def record(
 
     place = (directory or script.parent).absolute()
     application = profiled_run.Application(script.absolute(), place, options)
-    plan = recorded_run.recording(application, settings.config, timeout_s)
     name = single_run.name_of("record")
+    run_by = single_run.executor(settings.config, executor, name)
+    plan = recorded_run.recording(application, settings.config, timeout_s)
     work = settings.config.tuner.work / name
     claim(work)
-    mix = recorded_run.record(plan, single_run.executor(executor, name), work / "run")
+    mix = recorded_run.record(plan, run_by, work / "run")
     path = output or script.with_suffix(".mix")
     mix_file.write(mix, path)
     _say(mix, path, as_json)

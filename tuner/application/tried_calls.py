@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from reprise.tuner.openmpi import catalogue
 from reprise.tuner.profile.profile_values import Collective, Profile
-from reprise.tuner.together.rules_ingredient import Calls
+from reprise.tuner.together.rules_ingredient import LARGEST, Calls
 
 LEAST = 0.02
 """Share of the run time below which calls are left alone: a third of it would not be seen in a noise of 1 %."""
@@ -36,6 +36,7 @@ def _share(found: Sequence[Collective], profile: Profile) -> float:
 
 
 def _calls(kind: str, found: Sequence[Collective]) -> Calls:
-    """From the smallest size class's beginning to the largest message."""
-    low = min(one.bytes for one in found)
-    return Calls(collective=kind, low=(low + 1) // 2, high=max(one.largest_bytes for one in found))
+    """From the smallest size class's beginning to the largest message, of which rules tell up to LARGEST apart."""
+    low = (min(one.bytes for one in found) + 1) // 2
+    high = max(one.largest_bytes for one in found)
+    return Calls(collective=kind, low=min(low, LARGEST), high=min(high, LARGEST))

@@ -21,7 +21,7 @@ def effective_uid() -> int:
 
 
 def refuse_root(executor: str, database: Path) -> None:
-    """Raise TunerError where root would run a campaign on this executor, with whom to run it as."""
+    """Raise TunerError where root would run a user's script on this executor, with whom to run it as."""
     if effective_uid() != 0 or executor == NOTHING_RUNS:
         return
     try:

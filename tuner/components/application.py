@@ -13,8 +13,7 @@ from typing import Any
 from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.config import Config
 from reprise.database.entities import Measurement
-from reprise.matcher.decision.user_choices import conflict
-from reprise.matcher.decision.user_options import chosen_by_options
+from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Submission, parse
 from reprise.tuner.components import libraries, objective, parameter_grid, witness
 from reprise.tuner.components.component_file import read
@@ -129,10 +128,10 @@ class ApplicationComponent:
                 raise TunerError(
                     f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
                 )
-        if chosen := conflict(variables(self.description), chosen_by_options(self._submission)):
+        if chosen := conflict(variables(self.description), chosen_names(self._submission)):
             raise TunerError(
-                f"{self.workload.path}: an option stands for {chosen}, and a job that has it is given nothing: "
-                "remove the option, or leave this component out"
+                f"{self.workload.path}: the script or its options set {chosen}, and a job that has that is given "
+                "nothing: remove it, or leave this component out"
             )
         parameters = [p for p in self.description.parameters if p.via is Via.ENVIRONMENT and _may_be_absent(p)]
         absent = [name for parameter in parameters for name in (parameter.name, *parameter.copies)]

@@ -15,6 +15,8 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from reprise.config import Config, Section, first_problem
+from reprise.matcher.decision.user_choices import chosen_names, conflict
+from reprise.matcher.submission import Submission
 from reprise.tuner.components.application import Workload
 from reprise.tuner.components.user_script import sets
 from reprise.tuner.errors import TunerError
@@ -30,6 +32,8 @@ from reprise.tuner.openmpi.rules_proof import prove
 from reprise.tuner.together.ingredient import Ingredient
 
 BUILT_IN = "built-in"
+LARGEST = 2**30
+"""Bytes of a message; rules for it hold for larger ones, too."""
 PIECES = (0, 8192, 65536)
 """Bytes that are sent at a time, of algorithms that heed them; 0: the whole message."""
 
@@ -39,7 +43,7 @@ class Calls(Section):
 
     collective: str
     low: int = Field(0, ge=0, description="the smallest message")
-    high: int = Field(ge=1, le=2**30, description="the largest message")
+    high: int = Field(ge=1, le=LARGEST, description="the largest message")
 
     @model_validator(mode="after")
     def _in_order(self) -> Calls:
@@ -85,6 +89,9 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
     for name in channel.environment(""):
         if sets(workload.script, name):
             raise TunerError(f"{workload.path}: sets {name} itself, which goes before a rules file: remove it")
+    submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
+    if chosen := conflict(CONFLICTS, chosen_names(submission)):
+        raise TunerError(f"{workload.path}: sets {chosen}, and a job that does is given no rules file: remove that")
     probe = str(config.tuner.libexec / PROBE)
     return RulesIngredient(definition["name"], definition["version"], checked, channel, probe, config.site.cluster)
 

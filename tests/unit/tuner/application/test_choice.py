@@ -16,6 +16,7 @@ from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 from reprise.tuner.profile.profile_values import Collective, Input, Profile
 from reprise.tuner.profile.verdicts import Touches, verdicts
+from reprise.tuner.together.rules_ingredient import LARGEST
 from tests.unit.profile_values import profile
 from tests.unit.tuner_site import Site
 
@@ -146,6 +147,11 @@ def test_rules_are_tried_for_calls_of_all_ranks_that_take_time_and_small_and_lar
     found = tried_calls(communicating(8, *calls), CATALOGUE)
     assert [one.collective for one in found] == ["allreduce", "bcast"]
     assert found[0].low <= 8 and found[0].high == 4096 and found[1].low > 16384
+
+
+def test_messages_over_the_largest_that_a_rule_names_are_tried_as_the_largest() -> None:
+    (found,) = tried_calls(communicating(8, call("bcast", 2**31, 5.0, 8)), CATALOGUE)
+    assert (found.low, found.high) == (LARGEST, LARGEST)
 
 
 @pytest.mark.parametrize("ranks", [0, 1])

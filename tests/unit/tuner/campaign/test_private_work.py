@@ -121,8 +121,24 @@ def test_directories_of_older_campaigns_are_closed_too_and_nothing_else_is(site:
     assert modes["artifacts"] == modes["7-notes"] == 0o755
 
 
+def write_script(directory: Path) -> Path:
+    """A user's script that leaves a trace where it is run."""
+    script = directory / "solve.sh"
+    script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\ntouch {directory}/ran\n")
+    return script
+
+
 @root_only
-@pytest.mark.parametrize("words", [("run", "FILE", "--yes"), pytest.param(("resume", "1"), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "FILE", "--yes"),
+        pytest.param(("resume", "1"), marks=pytest.mark.slow),
+        pytest.param(("profile", "SCRIPT", "--executor=local"), marks=pytest.mark.slow),
+        pytest.param(("record", "SCRIPT", "--executor=local"), marks=pytest.mark.slow),
+        pytest.param(("application", "SCRIPT", "--yes"), marks=pytest.mark.slow),
+    ],
+)
 def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str, ...]) -> None:
     if words[0] == "resume":
         site.begin()
@@ -135,13 +151,14 @@ def test_root_is_refused_before_anything_is_written(site: Site, words: tuple[str
         component_registry.KINDS["fake"] = "tests.fake_component"
         main()
     """
-    argv = [str(file) if word == "FILE" else word for word in words]
+    script = write_script(site.directory)
+    argv = [{"FILE": str(file), "SCRIPT": str(script)}.get(word, word) for word in words]
     done = subprocess.run(
         [sys.executable, "-c", code, "--config", str(path), "tune", *argv], capture_output=True, text=True, check=False
     )
     said = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and said.startswith("reprise: campaigns do not run as root")
     assert "`runuser -u reprise -- reprise tune ...`" in said
-    assert not site.config.tuner.work.exists()
+    assert not site.config.tuner.work.exists() and not (site.directory / "ran").exists()
     with Database.open(site.config.database.path, read_only=True) as database:
         assert len(database.campaigns()) == before

@@ -169,10 +169,12 @@ def test_without_any_allocator_a_campaign_is_refused_in_one_line(tmp_path: Path)
         ("srun-placement", "#SBATCH --distribution=cyclic", "SLURM_DISTRIBUTION"),
         ("openmp-threads", "#SBATCH -c 4", "SLURM_CPUS_PER_TASK"),
         ("mpirun-binding", "mpirun --bind-to none ./solve", "OMPI_MCA_rmaps_base_mapping_policy"),
+        ("openmpi-tcp", "mpirun --mca btl_tcp_if_include eth0 ./solve", "OMPI_MCA_btl_tcp_if_include"),
+        ("openmp-threads", "export OMP_PROC_BIND=close", "OMP_PROC_BIND"),
     ],
 )
 def test_a_campaign_for_a_script_whose_user_has_chosen_is_refused(name: str, line: str, variable: str) -> None:
     script = SCRIPT.replace("\n# the solver", f"\n{line}\n# the solver")
     workload = {"path": "/home/alice/solve.sh", "script": script, "directory": "/home/alice", "options": []}
-    with pytest.raises(TunerError, match=f"an option stands for {variable}, and a job that has it is given nothing"):
+    with pytest.raises(TunerError, match=f"options set {variable}, and a job that has that is given nothing"):
         build({**shipped(name), "application": workload}, {}, Config())
