@@ -107,14 +107,30 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         now = time.time()
         kept = kept_profile(now, profile_text.summary(profile), profile.without_names())
         begun = session.begin(database, definition, settings.config, now, kept)
-        foreground.run(database, begun, settings.config)
+        records = foreground.run(database, begun, settings.config)
         trials = database.trials(begun.id)
         if ranked and proxy is not None:
             proxy |= proxy_ranking.to_json(ranked.agreement(trials), ranked.ratios(trials))
         runs = len(trials) + profiled + (proxy is not None)
-        foreground.show(database, begun.id, settings.config, given["as_json"], {"runs": runs, "proxy": proxy})
+        answer = _to_its_jobs(asked, settings.config) if records else None
+        more = {"runs": runs, "proxy": proxy, "its_jobs": answer}
+        foreground.show(database, begun.id, settings.config, given["as_json"], more)
         if ranked and proxy is not None:
             click.echo(proxy["reason"], err=True)
+        if answer and answer["verdict"] != "apply":
+            click.echo(f"jobs of {asked.script} are not given the record at submission: {answer['reason']}", err=True)
+
+
+def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
+    """What the matcher would say now if the user submitted the script: a record that no job of it is given is a promise
+    that nobody keeps."""
+    from reprise.cli.reading import open_to_read
+    from reprise.matcher.support import job_lookup, unsubmitted_script
+
+    question = unsubmitted_script.question(asked.script, asked.options, asked.user, asked.directory)
+    with open_to_read(config) as database:
+        (told,) = job_lookup.of_script(database, config, question).decisions
+    return {"verdict": told.decision.verdict, "reason": told.decision.reason}
 
 
 def _is_worth_a_proxy(profile: Profile, given: dict[str, Any]) -> bool:
