@@ -30,7 +30,7 @@ class Ingredient(Protocol):
         """The plan with the settings of a point that is not the default. Raises TunerError where that cannot be."""
 
     def check(self, output: TrialOutput) -> None:
-        """Raise CampaignFailedError where a trial shows that its settings were not in effect."""
+        """Raise CampaignFailedError where a trial shows that its settings were not in effect. Only that trial fails."""
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         """What jobs are given of a winner (`comparison` has the ingredient's own point, which is not the default, and

@@ -20,7 +20,7 @@ from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
 from reprise.tuner.components.component_file import objective_of
 from reprise.tuner.components.job_size import tasks_on_each
-from reprise.tuner.errors import TunerError
+from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.model.component import (
     Comparison,
     Component,
@@ -128,7 +128,7 @@ class TogetherComponent:
             given = (output.directory / GIVEN_FILE).read_text(encoding="utf-8").split()
             for one in self._ingredients:
                 if one.name in given:
-                    one.check(output)
+                    _check(one, output)
         return objective.read(self._objective, output, self.workload.directory, None)
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
@@ -170,6 +170,14 @@ class TogetherComponent:
                     used.append(one)
             found |= {_axis(one, name): value for name, value in own.items()}
         return found
+
+
+def _check(one: Ingredient, output: TrialOutput) -> None:
+    """Raise ObjectiveError where its settings were not in effect: only this trial fails, and the search goes on."""
+    try:
+        one.check(output)
+    except CampaignFailedError as error:
+        raise ObjectiveError(str(error)) from error
 
 
 def _exclude(one: Ingredient, other: Ingredient) -> bool:

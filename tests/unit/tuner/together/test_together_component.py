@@ -7,6 +7,7 @@ import io
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from reprise.tuner.definition.campaign_definition import check as check_definiti
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.model.component import Comparison, TrialOutput, TrialPlan
 from reprise.tuner.report import campaign_overview, following, text_report, words
+from reprise.tuner.together.described_ingredient import DescribedIngredient
 from reprise.tuner.together.together_component import GIVEN_FILE, TogetherComponent, build
 from tests.unit.report_values import Written
 from tests.unit.tuner_site import Site
@@ -211,7 +213,7 @@ def test_a_record_holds_for_what_its_own_settings_hold_for_not_for_what_was_trie
     assert found.context == {"cluster": "testing"}
 
 
-def test_a_trial_whose_settings_were_not_in_effect_ends_the_campaign_unless_it_had_none(
+def test_a_trial_whose_settings_were_not_in_effect_fails_unless_it_had_none(
     together: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = component(together)
@@ -223,8 +225,45 @@ def test_a_trial_whose_settings_were_not_in_effect_ends_the_campaign_unless_it_h
     (tmp_path / GIVEN_FILE).write_text("b\n")
     assert found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path)).value == 2.5
     (tmp_path / GIVEN_FILE).write_text("a\nb\n")
-    with pytest.raises(CampaignFailedError, match="not in effect"):
+    with pytest.raises(ObjectiveError, match="not in effect"):
         found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path))
+
+
+def objecting(name: str, after: int = 0) -> Callable[[DescribedIngredient, TrialOutput], None]:
+    """A check that this component does not pass, from the trial behind the first `after` on."""
+    seen: list[TrialOutput] = []
+
+    def check(ingredient: DescribedIngredient, output: TrialOutput) -> None:
+        if ingredient.name == name:
+            seen.append(output)
+            if len(seen) > after:
+                raise CampaignFailedError(f"component {name}: the program sets it itself, which wins")
+
+    return check
+
+
+@pytest.mark.slow
+def test_a_component_that_has_no_effect_does_not_keep_the_others_from_a_record(
+    together: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DescribedIngredient, "check", objecting("a"))
+    number = begun(together, {**campaign(), "settings": components(a={"level": [2]}, b={"level": [1]})})
+    (record,) = together.run(number)
+    assert together.read(lambda database: database.record(record)).environment == {"SRO_B": "1"}
+    failed = [trial for trial in together.trials(number) if trial.state is TrialState.FAILED]
+    assert failed and all(trial.parametrization["a.level"] == 2 for trial in failed)
+    assert failed[0].message == "component a: the program sets it itself, which wins"
+
+
+@pytest.mark.slow
+def test_a_winner_that_had_no_effect_when_it_was_run_again_gets_no_record(
+    together: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DescribedIngredient, "check", objecting("a", after=2))
+    number = begun(together, {**campaign(), "settings": components(a={"level": [2]})})
+    assert together.run(number) == []
+    (problem,) = together.described(number)["problems"]
+    assert "failed when it was run again" in json.dumps(problem)
 
 
 def test_points_that_come_first_are_completed_by_the_default_and_refused_off_the_axes(together: Site) -> None:
