@@ -93,14 +93,12 @@ def _tried(
     space = tried_space(described)
     if not space:
         raise TunerError("has no parameter that jobs could be given: run a campaign of its own")
-    settings: dict[str, Any] = {"space": space}
-    if definition.get("before_reads"):
-        if not (reads := cold(profile)):
-            raise TunerError(
-                f"acts on files that are not in memory, and the application reads less than {cold_files.LEAST >> 20} "
-                "MiB of large files: nothing to try"
-            )
-        settings["reads"] = reads
+    if definition.get("before_reads") and not cold(profile):
+        raise TunerError(
+            f"acts on files that are not in memory, and the application reads less than {cold_files.LEAST >> 20} "
+            "MiB of large files: nothing to try"
+        )
+    settings = {"space": space}
     return settings, described_ingredient.build(definition, settings, workload, config)
 
 

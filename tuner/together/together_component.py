@@ -53,6 +53,8 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
     ingredients = []
     for name, own in checked.components.items():
         part = definition[COMPONENTS][name]
+        if checked.reads or definition.get(PROXY):
+            part = _without_dropping(part, own)
         if part["kind"] not in INGREDIENTS:
             raise TunerError(
                 f"settings: components: {name}: of kind {part['kind']} cannot be tuned together with others"
@@ -60,6 +62,16 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
         sizes = {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(checked, key)) is not None}
         ingredients.append(INGREDIENTS[part["kind"]](part, {**sizes, **own}, workload, config))
     return TogetherComponent(ingredients, workload, checked, definition.get(PROXY, ""))
+
+
+def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A component that leaves page caches as they are: each trial drops the files itself, and a replay reads none.
+
+    One whose `own` settings name what is read drops that all the same.
+    """
+    if not definition.get("before_reads") or own.get("reads"):
+        return definition
+    return {key: value for key, value in definition.items() if key not in ("before", "before_reads")}
 
 
 class TogetherComponent:

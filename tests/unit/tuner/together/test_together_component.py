@@ -123,6 +123,27 @@ def test_no_trial_finds_in_memory_what_the_application_reads_nor_does_the_defaul
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+DROPS = "before: drop all\nbefore_reads: drop {reads}"
+
+
+def test_a_component_drops_no_caches_where_every_trial_does_or_nothing_is_read(together: Site) -> None:
+    """Its own way needs sudo, and fails where one of the files is gone."""
+    text = FAST.format(name="c", variable="SRO_C", more="MORE").replace("MORE", DROPS)
+    (together.directory / "components/c.yaml").write_text(text)
+
+    def before(own: dict[str, Any], **more: Any) -> str:
+        found = component(together, {"components": {"c": {"space": {"level": [1]}, **own}}, **more})
+        (problem,) = found.problems()
+        return found.plan(problem.key, {**problem.default, "c.level": 1}).before
+
+    assert before({}) == "drop all"
+    assert "drop all" not in before({}, reads=["/data/gone"]) and "/data/gone" in before({}, reads=["/data/gone"])
+    assert before({"reads": ["/data"]}, reads=["/data/mesh"]).endswith("\ndrop /data")
+    script = together.directory / "app.replay.sh"
+    script.write_text(SCRIPT)
+    assert before({}, proxy=str(script)) == ""
+
+
 def test_a_trial_is_given_the_settings_of_all_components_that_it_changes(together: Site) -> None:
     found = component(together)
     (problem,) = found.problems()
