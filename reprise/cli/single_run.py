@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +55,16 @@ def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) 
     if kind == "local":
         return LocalExecutor()
     return JobExecutor(SlurmCommands(), f"reprise-{name}", Launcher("none"), options, warn)
+
+
+def writable(path: Path) -> None:
+    """Raise TunerError, before anything runs, for a file that could not be written at its end."""
+    from reprise.tuner.errors import TunerError
+
+    if not path.absolute().parent.is_dir():
+        raise TunerError(f"{path}: cannot be written (there is no such directory): name another file")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise TunerError(f"{path}: cannot be written (Permission denied): name another file")
 
 
 def warn(line: str) -> None:

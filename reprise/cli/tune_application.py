@@ -72,6 +72,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
 
     from reprise.database.facade import Database
     from reprise.tuner.application import planned, proxy_ranking
+    from reprise.tuner.application.choice import Choice
     from reprise.tuner.campaign import session
     from reprise.tuner.campaign.publish import kept_profile
     from reprise.tuner.definition import campaign_definition
@@ -79,6 +80,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
     asked = _asked(script, given)
+    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # what is wrong with it, before it runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
     judged = verdicts(profile, profiled_run.touched(settings.config, single_run.warn))
     for line in (*profile_text.head(profile), *(f"{one.component}: {one.words}" for one in judged if one.worth)):

@@ -47,6 +47,8 @@ def profile(
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import overall, verdicts
 
+    if output:
+        single_run.writable(output)
     if record is not None:
         _check(settings, record)
     place = (directory or script.parent).absolute()

@@ -41,6 +41,8 @@ def record(
     from reprise.tuner.profile import profiled_run
     from reprise.tuner.proxy import mix_file, recorded_run
 
+    path = output or script.with_suffix(".mix")
+    single_run.writable(path)
     place = (directory or script.parent).absolute()
     application = profiled_run.Application(script.absolute(), place, options)
     name = single_run.name_of("record")
@@ -50,6 +52,8 @@ def record(
     claim(work)
     mix = recorded_run.record(plan, run_by, work / "run")
     path = output or script.with_suffix(".mix")
+=======
+    mix = recorded_run.record(plan, single_run.executor(executor, name), work / "run")
     mix_file.write(mix, path)
     _say(mix, path, as_json)
 

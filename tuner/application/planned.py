@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reprise.tuner.application.choice import Choice
+from reprise.tuner.definition.campaign_definition import LONGEST_NAME, NAME_LETTERS
 from reprise.tuner.proxy.replay_script import OBJECTIVE
 
 DEFAULT_RUNS = 2
@@ -32,6 +34,8 @@ FROM_PROXY = 4
 """Points that the application tries first, of those that the proxy ranks."""
 WORTH_A_PROXY = 0.1
 """Share of the run time that goes to communication from which on the application is recorded once more, for a proxy."""
+ITS_PROXY = " - proxy"
+"""Behind the name of a campaign: the one on its proxy."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,9 @@ class Asked:
 
     @property
     def title(self) -> str:
-        """The campaign's name."""
-        return self.name or f"{self.script.stem[:60]} of {self.user}"
+        """The campaign's name: of a script and a user that may be called otherwise than a campaign may."""
+        name = self.name or f"{self.script.stem[:60]} of {self.user}"
+        return re.sub(f"[^{NAME_LETTERS}]", "_", name)[: LONGEST_NAME - len(ITS_PROXY)]
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
 def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, Any]:
     """The campaign that ranks the settings on a proxy's `script`: what it finds is tried on the application."""
     found = campaign(asked, choice)
-    found["name"] = f"{asked.title} - proxy"
+    found["name"] = asked.title + ITS_PROXY
     found["settings"].pop("reads", None)  # a replay reads nothing
     found["settings"] |= {"proxy": str(script), "objective": dict(OBJECTIVE)}
     del found["noise"]

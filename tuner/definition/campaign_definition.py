@@ -34,6 +34,9 @@ from reprise.tuner.search.initial_design import DESIGNS
 from reprise.tuner.search.search_method import Search
 from reprise.tuner.search.stop_rules import Progress, StopRule, rules_of
 
+NAME_LETTERS = r"\w.,@+ /-"
+"""What a campaign's name may hold, as in brackets of a regular expression."""
+LONGEST_NAME = 100
 ExecutorKind = Literal["allocation", "slurm", "local", "replay"]
 # What sbatch reads from a script's #SBATCH lines and from its command line alike: no blanks, quotes or comments.
 Option = Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z][\w-]*(=[^\s'\"\\#]+)?$")]
@@ -254,9 +257,13 @@ class Definition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, _of_letters(r"[\w.,@+ /-]{1,100}", "1 to 100 letters, digits, blanks and . , @ + / _ -")] = (
-        Field(description="of the campaign, in lists and reports")
-    )
+    name: Annotated[
+        str,
+        _of_letters(
+            rf"[{NAME_LETTERS}]{{1,{LONGEST_NAME}}}",
+            f"1 to {LONGEST_NAME} letters, digits, blanks and . , @ + / _ -",
+        ),
+    ] = Field(description="of the campaign, in lists and reports")
     component: Annotated[str, _of_letters(r"[\w.-]+", "letters, digits and . _ -")] = Field(
         description="a file NAME.yaml in the directory of components"
     )

@@ -87,3 +87,18 @@ def test_without_the_witness_nothing_is_recorded(site: Path) -> None:
     (site / "libexec/reprise-witness.so").unlink()
     done = command(site, "record", site / "app.sh", "--executor", "local")
     assert done.exit_code == 1 and "make install-tools" in str(done.exception)
+
+
+@pytest.mark.parametrize("of", ["record", "profile"])
+def test_an_output_that_cannot_be_written_is_refused_before_the_run(site: Path, of: str) -> None:
+    (site / "app.sh").write_text(f"#!/bin/bash\ntouch {site}/ran\n")
+    for output in (site / "nowhere/new", site / "app.sh/new"):
+        done = command(site, of, site / "app.sh", "--executor", "local", "--output", output)
+        assert done.exit_code == 1 and f"{output}: cannot be written" in str(done.exception)
+    assert not (site / "ran").exists() and not (site / "work").exists()
+
+
+def test_an_application_that_makes_no_campaign_is_refused_before_it_runs(site: Path) -> None:
+    done = command(site, "application", site / "app.sh", "--user", "alice", "--partition", "no such")
+    assert done.exit_code == 1 and "'executor.partition': may hold letters" in str(done.exception)
+    assert not (site / "work").exists()

@@ -115,6 +115,18 @@ def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> Non
     assert on_proxy.settings["proxy"] == "/srv/replay.sh" and on_proxy.name.endswith(" - proxy")
 
 
+@pytest.mark.parametrize("name", ["run_T=300.sh", "it's (new) & \udcff\n.sh", "x" * 200 + ".sh", ".sh"])
+def test_a_script_of_any_name_makes_campaigns(name: str) -> None:
+    asked = planned.Asked(Path("/srv") / name, "ADS\\alice$" * 9, Path("/srv"), (), {})
+    ours = check(planned.campaign(asked, Choice()), "test")
+    proxy = check(planned.campaign_on_proxy(asked, Choice(), Path("/srv/replay.sh")), "test")
+    assert proxy.name == f"{ours.name} - proxy"
+
+
+def test_a_name_says_what_it_can() -> None:
+    assert planned.Asked(Path("/srv/run_T=300.sh"), "alice", Path("/srv"), (), {}).title == "run_T_300 of alice"
+
+
 def call(kind: str, most: int, seconds: float, ranks: int = 8, waiting: float = 0.0) -> Collective:
     size = 1
     while size < most:
