@@ -55,10 +55,9 @@ class RankBuilder:
         if done:
             self._push(f"wait q={','.join(map(str, done))}")
 
-    def skip(self, kind: str, enter: float, leave: float, *, waits: bool = False) -> None:
-        """Pass over a call that a replay does not make; with `waits`, the rank waits as long instead."""
-        if not waits:
-            self._pass(enter, leave)
+    def skip(self, kind: str, enter: float, leave: float) -> None:
+        """Pass over a call that a replay does not make."""
+        self._pass(enter, leave)
         self.left_out[kind] += 1
 
     def idle(self, enter: float, leave: float) -> None:

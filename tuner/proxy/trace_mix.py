@@ -103,8 +103,8 @@ class _Rank:
             self._indices.free(event.comm)
         elif kind.startswith(LOCAL):
             self.builder.idle(enter, leave)
-        else:
-            self.builder.skip(kind, enter, leave, waits=kind.startswith("file_"))
+        elif not kind.startswith("file_"):  # of those, the time is part of the next gap: the rank waits as long
+            self.builder.skip(kind, enter, leave)
         self._made = None
 
     def _start(self, place: int, event: Event) -> None:
