@@ -75,7 +75,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.application.choice import Choice
     from reprise.tuner.campaign import session
     from reprise.tuner.campaign.publish import kept_profile
+    from reprise.tuner.campaign.trials import proofs_with_application
     from reprise.tuner.definition import campaign_definition
+    from reprise.tuner.definition.campaign_place import directory_of
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
@@ -113,7 +115,8 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         trials = database.trials(begun.id)
         if ranked and proxy is not None:
             proxy |= proxy_ranking.to_json(ranked.agreement(trials), ranked.ratios(trials))
-        runs = len(trials) + profiled + (proxy is not None)
+        proofs = proofs_with_application(directory_of(begun, settings.config))
+        runs = len(trials) + proofs + profiled + (proxy is not None)
         answer = _to_its_jobs(asked, settings.config) if records else None
         more = {"runs": runs, "proxy": proxy, "its_jobs": answer}
         foreground.show(database, begun.id, settings.config, given["as_json"], more)

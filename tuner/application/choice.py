@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from typing import Any
 
 from reprise.config import Config
@@ -21,7 +21,7 @@ from reprise.tuner.openmpi.catalogue import CATALOGUE
 from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Verdict
 from reprise.tuner.together import described_ingredient, rules_ingredient
-from reprise.tuner.together.ingredient import Ingredient
+from reprise.tuner.together.ingredient import Ingredient, exclude
 
 EVERYTHING = "compute"
 """What a profile calls all that it shows nothing more exact of."""
@@ -31,12 +31,14 @@ EVERYTHING = "compute"
 class Choice:
     """`components`: the settings of each, as the component `together` takes them. `points`: each value to try alone, in
     the order in which they are tried: what differs from the default. `left_out`: why the others are not tried that the
-    profile shows something for, a line each. `reads`: files that no trial may find in memory."""
+    profile shows something for, a line each. `reads`: files that no trial may find in memory. `proofs`: runs of the
+    application that a winner takes at most before its record is written."""
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     points: Sequence[Mapping[str, Value]] = ()
     left_out: Sequence[str] = ()
     reads: Sequence[str] = ()
+    proofs: int = 0
 
 
 def choose(
@@ -54,7 +56,7 @@ def choose(
     """
     components: dict[str, Mapping[str, Any]] = {}
     alone: list[list[Mapping[str, Value]]] = []
-    left_out = []
+    ingredients, left_out = [], []
     worth = [verdict for verdict in verdicts if verdict.worth]
     for verdict in sorted(worth, key=lambda one: (EVERYTHING in one.names, -one.share)):
         try:
@@ -64,14 +66,22 @@ def choose(
             continue
         components[verdict.component] = settings
         alone.append(_alone(ingredient))
+        ingredients.append(ingredient)
     in_turn = zip_longest(*alone)
     points = [point for points in in_turn for point in points if point is not None]
-    return Choice(components, points, left_out, cold(profile))
+    return Choice(components, points, left_out, cold(profile), _proofs(ingredients))
 
 
 def cold(profile: Profile) -> list[str]:
     """The files that no run may find in memory: all that the application reads, where that is much."""
     return [one.path for one in profile.inputs] if sum(one.bytes for one in profile.inputs) >= cold_files.LEAST else []
+
+
+def _proofs(ingredients: Sequence[Ingredient]) -> int:
+    """How many of them a winner may have that are proved by a run each: none that exclude each other."""
+    proved = [one for one in ingredients if one.proved]
+    groups = (group for count in range(1, len(proved) + 1) for group in combinations(proved, count))
+    return max((len(group) for group in groups if not any(exclude(*two) for two in combinations(group, 2))), default=0)
 
 
 def _tried(

@@ -12,6 +12,7 @@ from typing import Any
 from reprise.tuner.application.choice import Choice
 from reprise.tuner.definition.campaign_definition import LONGEST_NAME, NAME_LETTERS
 from reprise.tuner.proxy.replay_script import OBJECTIVE
+from reprise.tuner.steps.default_runs import SETS
 
 DEFAULT_RUNS = 2
 SEARCHED = 7
@@ -68,7 +69,7 @@ class Asked:
 @dataclass(frozen=True)
 class Runs:
     """How often the application and its proxy run at most, the profile aside, and what that costs at the profile's run
-    time."""
+    time. Where runs of the default spread, there are more of it (`default_runs`), which are not counted here."""
 
     runs: int
     on_proxy: int
@@ -76,7 +77,11 @@ class Runs:
 
     def __str__(self) -> str:
         proxy = f" and {self.on_proxy} of its proxy" if self.on_proxy else ""
-        return f"at most {self.runs} more runs of the application{proxy}, some {self.node_hours:.2g} node-hours"
+        of_proxy = f" and {_if_they_spread(PROXY_DEFAULT_RUNS)}" if self.on_proxy else ""
+        return (
+            f"at most {self.runs} more runs of the application{proxy}, some {self.node_hours:.2g} node-hours; "
+            f"up to {_if_they_spread(DEFAULT_RUNS)}{of_proxy} more if runs of the default spread"
+        )
 
 
 def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -117,10 +122,15 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
 def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool) -> Runs:
     """Estimate what the campaigns cost at most. `replayed`: the application is recorded, and its replay is tried first,
     each run of which takes as long as `proxy_campaign` lets it, at least."""
-    runs = replayed + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS)
+    runs = replayed + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs
     on_proxy = replayed * (PROXY_DEFAULT_RUNS + _searched_on_proxy(choice) + 2 * PROXY_PAIRS)
     seconds = runs * run_s + on_proxy * max(LEAST_PROXY_S, LEAST_SHARE * run_s)
     return Runs(runs, on_proxy, nodes * seconds / 3600)
+
+
+def _if_they_spread(runs: int) -> int:
+    """How many runs of the default there are beside these, at most."""
+    return (SETS - 1) * runs
 
 
 def _searched_on_proxy(choice: Choice) -> int:

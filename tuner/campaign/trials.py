@@ -16,6 +16,7 @@ from reprise.database.entities import Trial, TrialState
 from reprise.tuner.campaign.trial_journal import Journal
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.executors.executor import UNKNOWN, Begun, Executor, TrialResult
+from reprise.tuner.executors.trial_script import APPLICATION
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import Component, RoundComponent, Sample, TrialOutput, TrialPlan, Wanted
 from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN
@@ -222,6 +223,11 @@ class Trials:
         """Whether it was its own limit that stopped it, and not the campaign's, or Slurm's at an unknown run time."""
         limit_s = trial.limit_s
         return limit_s is not None and limit_s < self._plan([trial]).timeout_s and output.exit_status != UNKNOWN
+
+
+def proofs_with_application(directory: Path) -> int:
+    """How often a campaign ran its application for a proof, of which no trial tells. `directory`: the campaign's."""
+    return sum(1 for _ in directory.glob(f"proof-*/{APPLICATION}"))
 
 
 _Judged = tuple[TrialState, str, Sample | None]

@@ -51,6 +51,7 @@ class DescribedIngredient:
             *filter(None, [activation.hints, activation.hint_list]),
         ]
         self.conflicts: Sequence[str] = described.conflicts
+        self.proved = bool(described.verify)
         self._component = component
 
     def context(self) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.model.component import Comparison, Publication, Runner, TrialOutput, TrialPlan
 from reprise.tuner.model.space import Parametrization, Space
 
@@ -22,6 +23,8 @@ class Ingredient(Protocol):
     """The variables that it sets."""
     conflicts: Sequence[str]
     """Patterns of variables that have to be left alone where it is used."""
+    proved: bool
+    """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
         """What its settings hold for."""
@@ -35,3 +38,12 @@ class Ingredient(Protocol):
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         """What jobs are given of a winner (`comparison` has the ingredient's own point, which is not the default, and
         the gain of all together). None: nothing that could be given."""
+
+
+def exclude(one: Ingredient, other: Ingredient) -> bool:
+    """Whether two components decide the same: both set a variable, or one sets what the other has to be without."""
+    return bool(
+        set(one.names) & set(other.names)
+        or conflict(one.conflicts, other.names)
+        or conflict(other.conflicts, one.names)
+    )

@@ -117,6 +117,7 @@ class RulesIngredient:
         self.space = Space([Parameter(axis, self._values(calls), "category") for axis, calls in self._calls.items()])
         self.names: Sequence[str] = list(channel.environment(""))
         self.conflicts: Sequence[str] = CONFLICTS
+        self.proved = False  # by a benchmark, not by the application
         self.default: Parametrization = dict.fromkeys(self._calls, BUILT_IN)
 
     def context(self) -> Mapping[str, object]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database.joint_component import JOINT, joint_name
-from reprise.matcher.decision.user_choices import conflict
 from reprise.matcher.submission import Submission, parse
 from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
@@ -35,7 +34,7 @@ from reprise.tuner.model.space import Parametrization, Space, Value
 from reprise.tuner.search import grid_points
 from reprise.tuner.together import described_ingredient, rules_ingredient, together_settings
 from reprise.tuner.together.combination import Part, combine, publication
-from reprise.tuner.together.ingredient import Ingredient
+from reprise.tuner.together.ingredient import Ingredient, exclude
 
 COMPONENTS = "components"  # the key of their definitions, see `component_registry`
 PROXY = "proxy"  # the key of the proxy's script there
@@ -176,7 +175,7 @@ class TogetherComponent:
         for one in self._ingredients:
             own = one.space.canonical(_own(one, point))
             if one.space.key(own) != one.space.key(one.default):
-                if any(_exclude(one, other) for other in used):
+                if any(exclude(one, other) for other in used):
                     own = one.space.canonical(one.default)
                 else:
                     used.append(one)
@@ -190,15 +189,6 @@ def _check(one: Ingredient, output: TrialOutput) -> None:
         one.check(output)
     except CampaignFailedError as error:
         raise ObjectiveError(str(error)) from error
-
-
-def _exclude(one: Ingredient, other: Ingredient) -> bool:
-    """Whether two components decide the same: both set a variable, or one sets what the other has to be without."""
-    return bool(
-        set(one.names) & set(other.names)
-        or conflict(one.conflicts, other.names)
-        or conflict(other.conflicts, one.names)
-    )
 
 
 def _axis(one: Ingredient, name: str) -> str:

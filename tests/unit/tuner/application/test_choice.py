@@ -111,8 +111,25 @@ def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> Non
     assert (with_proxy.runs, with_proxy.on_proxy) == (21, 3 + 5 + 4)
     assert with_proxy.node_hours == pytest.approx((21 * 90 + 12 * 9) * 4 / 3600)
     assert str(with_proxy).startswith("at most 21 more runs of the application and 12 of its proxy, some ")
+    assert str(with_proxy).endswith(" node-hours; up to 4 and 6 more if runs of the default spread")
+    assert str(cost).endswith(" node-hours; up to 4 more if runs of the default spread")
     on_proxy = check(planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh")), "test")
     assert on_proxy.settings["proxy"] == "/srv/replay.sh" and on_proxy.name.endswith(" - proxy")
+
+
+def test_a_run_that_proves_a_winner_is_counted_for_each_component_that_it_may_have(site: Site) -> None:
+    proved = "verify: mpiio\nactivation: {{hints: SRO_HINTS_{0}}}"
+    excludes = "\nconflicts: [SRO_A]"
+    placed(site, a=proved.format("A"), b=proved.format("B"), c=proved.format("C") + excludes, d="")
+    (site.directory / "reprise-witness.so").touch()
+    asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, (), {}, searched=1)
+    config = site.config.tuner.model_copy(update={"libexec": site.directory})
+    site.config = site.config.model_copy(update={"tuner": config})
+    for names, proofs in (("d", 0), ("ad", 1), ("ac", 1), ("abd", 2), ("abcd", 2)):
+        found = chosen(site, {name: ["io"] for name in names}, io_read=0.5)
+        assert set(found.components) == set(names), found.left_out
+        assert found.proofs == proofs
+        assert planned.cost(asked, found, nodes=4, run_s=90.0, replayed=False).runs == 2 + 1 + 14 + proofs
 
 
 @pytest.mark.parametrize("name", ["run_T=300.sh", "it's (new) & \udcff\n.sh", "x" * 200 + ".sh", ".sh"])

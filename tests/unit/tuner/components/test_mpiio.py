@@ -16,6 +16,7 @@ import yaml
 from click.testing import Result
 
 from reprise.database.facade import Database
+from reprise.tuner.campaign.trials import proofs_with_application
 from reprise.tuner.components.application import ApplicationComponent, Workload
 from reprise.tuner.components.witness import LIBRARY, seen_in
 from reprise.tuner.executors.executor import TrialResult
@@ -256,6 +257,8 @@ def test_a_record_is_written_once_open_mpi_has_its_settings(site: Site) -> None:
     (proof,) = site.directory.rglob("proof-*/witness.jsonl")
     settings = [json.loads(line)["settings"] for line in proof.read_text().splitlines()]
     assert {one["io_ompio_max_aggregators_ratio"] for one in settings} == {"4"}
+    (proof.parent.parent / "proof-0002").mkdir()  # of a benchmark
+    assert proofs_with_application(proof.parent.parent) == 1
 
 
 def test_settings_that_open_mpi_does_not_know_make_no_record(site: Site) -> None:
