@@ -48,7 +48,7 @@ def publication(
         parametrization={
             "parameters": dict(comparison.winner),
             **({"note": note} if note else {}),
-            **({GAIN_OF: of} if (of := _gain_of(description.objective)) else {}),
+            **({GAIN_OF: of} if (of := gain_of(description.objective)) else {}),
             **({"predicted": dict(description.predicted)} if description.predicted else {}),
         },
         environment=environment,
@@ -73,7 +73,7 @@ def variables(description: Description) -> list[str]:
     return list(dict.fromkeys([*activation.environment, *hints, *named, *description.conflicts]))
 
 
-def _gain_of(objective: Objective) -> str:
+def gain_of(objective: Objective) -> str:
     """What was compared, in words, where it is not the run time."""
     if not (objective.pattern or objective.function or objective.parts):
         return ""

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from reprise.database.entities import Artifact, Json
+from reprise.database.gain_subject import GAIN_OF
 from reprise.database.joint_component import ARTIFACT, PARTS, joint_name, parts_of
 from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.errors import TunerError
@@ -91,17 +92,18 @@ def combine(parts: Sequence[Part]) -> Combination:
     )
 
 
-def publication(combination: Combination, comparison: Comparison) -> Publication:
+def publication(combination: Combination, comparison: Comparison, gain_of: str = "") -> Publication:
     """What becomes the record of a combination that was measured.
 
-    `comparison` is of the application's run time with all of these settings against its default: runs in turn, the
-    default with Reprise switched off, so without anything that is known of this application or cluster.
+    `comparison` is of the application with all of these settings against its default: runs in turn, the default with
+    Reprise switched off, so without anything that is known of this application or cluster. `gain_of` says in words what
+    was compared, where that is not the run time.
     """
     artifacts = [part.artifact for part in combination.parts if part.artifact]
     alone = artifacts[0] if len(artifacts) == 1 else None
     return Publication.of(
         comparison,
-        parametrization=_parametrization(combination),
+        parametrization={**_parametrization(combination), **({GAIN_OF: gain_of} if gain_of else {})},
         environment=combination.environment,
         conflicts=combination.conflicts,
         artifact=alone,

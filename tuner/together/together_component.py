@@ -19,6 +19,7 @@ from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
 from reprise.tuner.components.component_file import objective_of
 from reprise.tuner.components.job_size import tasks_on_each
+from reprise.tuner.components.publication import gain_of
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.model.component import (
     Comparison,
@@ -153,7 +154,7 @@ class TogetherComponent:
                 return [_not_given(comparison, own.note if own else "")]
             holds_for = {**one.context(), **own.context}
             parts.append(Part.of_publication(one.name, one.version, dataclasses.replace(own, context=holds_for)))
-        return [publication(combine(parts), comparison)]
+        return [publication(combine(parts), comparison, gain_of(self._objective))]
 
     def _changed(self, point: Parametrization) -> list[tuple[Ingredient, Parametrization]]:
         """The components that a point changes, each with its own part of the point."""

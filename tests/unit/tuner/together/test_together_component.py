@@ -16,6 +16,7 @@ from rich.console import Console
 
 from reprise.database.entities import Measurement, TrialRole, TrialState
 from reprise.database.facade import Database
+from reprise.database.gain_subject import subject
 from reprise.tuner.campaign import session
 from reprise.tuner.definition.campaign_definition import check as check_definition
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
@@ -172,6 +173,15 @@ def test_what_is_found_has_the_settings_of_the_components_that_the_winner_change
     (alone,) = found.publish([comparison({**default, "b.level": 1})], never, tmp_path)
     assert alone.environment == {"SRO_B": "1"} and alone.component == "b"
     assert found.publish([comparison({**default, "b.level": 1}, low=-0.1)], never, tmp_path) == []
+
+
+def test_a_gain_of_a_figure_in_the_output_is_not_promised_as_one_of_the_run_time(
+    together: Site, tmp_path: Path
+) -> None:
+    rate = {"pattern": r"rate: (\S+)", "unit": "MB/s", "direction": "maximize"}
+    found = component(together, {**components(a={"level": [2]}), "objective": rate})
+    (one,) = found.publish([comparison({**found.problems()[0].default, "a.level": 2})], never, tmp_path)
+    assert subject(one.parametrization) == "a figure in the application's output (MB/s)"
 
 
 @pytest.mark.parametrize(("variable", "more"), [("SRO_A", ""), ("SRO_C", "conflicts: [SRO_A*]"), ("A_C", "")])
