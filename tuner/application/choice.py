@@ -14,6 +14,9 @@ from reprise.tuner.application.tried_values import tried_space
 from reprise.tuner.components import cold_files
 from reprise.tuner.components.application import Workload
 from reprise.tuner.components.component_file import read
+from reprise.tuner.components.publication import out_of_jobs_reach
+from reprise.tuner.components.trial_inputs import parts
+from reprise.tuner.components.user_script import of_its_own
 from reprise.tuner.definition import component_registry
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.space import Value
@@ -100,6 +103,12 @@ def _tried(
     for option in (word.partition("=")[0] for word in described.activation.options):
         if not knows_option(option):
             raise TunerError(f"sbatch has no option --{option} here: install what brings it")
+    given = parts(described, {one.key: one.default for one in described.parameters})
+    if missing := out_of_jobs_reach(of_its_own(workload.script, workload.options, given), given):
+        raise TunerError(
+            f"no job can be given {'; '.join(missing)}, and its settings count with that: write it into the script, or "
+            "run a campaign of its own"
+        )
     space = tried_space(described)
     if not space:
         raise TunerError("has no parameter that jobs could be given: run a campaign of its own")

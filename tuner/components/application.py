@@ -20,7 +20,7 @@ from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import ComponentParameter, Description, Via
 from reprise.tuner.components.job_size import tasks_on_each
 from reprise.tuner.components.publication import hints_file, publication, variables
-from reprise.tuner.components.trial_inputs import parts
+from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.components.user_script import sets, with_lines
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import (
@@ -213,10 +213,15 @@ class ApplicationComponent:
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons
-        found = publication(self.description, self.default, comparison, artifacts, self._cluster)
+        found = self.published(comparison, parts(self.description, self.default), run, artifacts)
+        return [found] if found else []
+
+    def published(self, comparison: Comparison, before: Parts, run: Runner, artifacts: Path) -> Publication | None:
+        """What to publish where the default runs have `before`, which is not this component's default everywhere."""
+        found = publication(self.description, before, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
-        return [dataclasses.replace(found, context={**found.context, **self._by_trials()})] if found else []
+        return dataclasses.replace(found, context={**found.context, **self._by_trials()}) if found else None
 
     def _by_trials(self) -> dict[str, object]:
         """What a record holds for that only trials tell: the matcher knows it of a job that runs."""

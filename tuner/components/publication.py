@@ -13,16 +13,15 @@ from reprise.tuner.components.described_component import Description, Objective,
 from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.model import artifacts
 from reprise.tuner.model.component import Comparison, Publication
-from reprise.tuner.model.space import Parametrization
 
 KIND = "hints"
 TRIAL_DIRECTORY = "{directory}"
 
 
 def publication(
-    description: Description, default: Parametrization, comparison: Comparison, directory: Path, cluster: str
+    description: Description, before: Parts, comparison: Comparison, directory: Path, cluster: str
 ) -> Publication | None:
-    """What to publish; None where nothing is better than the default beyond noise.
+    """What to publish; None where nothing is better than the default beyond noise. `before`: what the default has.
 
     Where the winner differs from the default in what no variable can set, there is no environment, and `note` says so:
     a record that gives jobs a part of what was measured would promise what it does not keep. What default and winner
@@ -30,16 +29,16 @@ def publication(
     """
     if comparison.gain_low <= 0:
         return None
-    before, after = parts(description, default), parts(description, comparison.winner)
-    out_of_reach = _differences(before, after)
-    environment = {} if out_of_reach else {n: v for n, v in after.environment.items() if _can_be_set(n, v)}
+    after = parts(description, comparison.winner)
+    missing = out_of_jobs_reach(before, after)
+    environment = {} if missing else {n: v for n, v in after.environment.items() if _can_be_set(n, v)}
     artifact = None
-    if after.hints and not out_of_reach:
+    if after.hints and not missing:
         text = hints_file(description, after, [f"for {cluster}"])
         artifact = artifacts.publish(directory, text, KIND, ".hints")
         environment[description.activation.hints] = artifact.path
-    if out_of_reach:
-        note = f"no record: no job can be given {'; '.join(out_of_reach)}: write it into the job's script or options"
+    if missing:
+        note = f"no record: no job can be given {'; '.join(missing)}: write it into the job's script or options"
     else:
         shared = _shared(before, after)
         note = f"for jobs that have, of their own, {'; '.join(shared)}" if shared else ""
@@ -81,6 +80,16 @@ def gain_of(objective: Objective) -> str:
     return f"{names or 'a figure'} in the application's output ({objective.unit})"
 
 
+def out_of_jobs_reach(before: Parts, after: Parts) -> list[str]:
+    """What no job can be given, in words: what `after` has out of reach and `before` has not, and what `before` has and
+    cannot be taken away."""
+    was, now = _out_of_reach(before), _out_of_reach(after)
+    taken = [f"no {name}" for name in before.environment if name not in after.environment]
+    taken += ["no hints"] if before.hints and not after.hints else []
+    gone = [f"no {text}" for what, text in was.items() if what not in now and what not in before.environment]
+    return [text for what, text in now.items() if was.get(what) != text] + gone + taken
+
+
 def _can_be_set(name: str, value: str) -> bool:
     return is_allowed(name) and TRIAL_DIRECTORY not in value
 
@@ -98,15 +107,6 @@ def _out_of_reach(given: Parts) -> dict[str, str]:
     labels = {"wrapper": "the wrapper ", "arguments": "the arguments ", "preload": "LD_PRELOAD="}
     found = {what: labels.get(what, "") + text for what, text in found.items() if text}
     return found | {n: f"{n}={v}" for n, v in given.environment.items() if not _can_be_set(n, v)}
-
-
-def _differences(before: Parts, after: Parts) -> list[str]:
-    """What the winner has out of reach and the default has not, and what the default has that cannot be taken away."""
-    was, now = _out_of_reach(before), _out_of_reach(after)
-    taken = [f"no {name}" for name in before.environment if name not in after.environment]
-    taken += ["no hints"] if before.hints and not after.hints else []
-    gone = [f"no {text}" for what, text in was.items() if what not in now and what not in before.environment]
-    return [text for what, text in now.items() if was.get(what) != text] + gone + taken
 
 
 def _shared(before: Parts, after: Parts) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import PurePath
 
 from reprise.tuner.components.trial_inputs import Parts
@@ -47,6 +49,17 @@ def sets(script: str, name: str) -> bool:
     if name.startswith(MCA):
         ways.append(rf"(?<!\S)--?g?o?mca[\s=]+{re.escape(name.removeprefix(MCA))}[\s=]")
     return any(re.search(rf"^(?!\s*#).*{way}", script, re.MULTILINE) for way in ways)
+
+
+def of_its_own(script: str, options: Sequence[str], parts: Parts) -> Parts:
+    """What of a component's options and directives a script has already, or its user gives sbatch in `options`."""
+    lines = (line.strip() for line in script.splitlines())
+    head = list(takewhile(lambda line: not line or line.startswith("#"), lines))
+    words = {*options, *(word for line in head if line.startswith("#SBATCH") for word in line.split())}
+    return Parts(
+        options=[word for word in parts.options if word in words],
+        directives=[line for line in parts.directives if line in head],
+    )
 
 
 def _shell(script: str) -> list[str]:

@@ -13,6 +13,8 @@ from reprise.tuner.components import application
 from reprise.tuner.components.application import APPLICATION, ApplicationComponent, Workload
 from reprise.tuner.components.component_file import check
 from reprise.tuner.components.described_component import Via
+from reprise.tuner.components.trial_inputs import parts
+from reprise.tuner.components.user_script import of_its_own
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import Comparison, Publication, Runner, TrialOutput, TrialPlan
 from reprise.tuner.model.space import Parametrization
@@ -74,5 +76,7 @@ class DescribedIngredient:
         self._component.verify(output)
 
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
-        found = self._component.publish([comparison], run, artifacts)
-        return found[0] if found else None
+        given = parts(self._component.description, comparison.winner)
+        workload = self._component.workload
+        before = of_its_own(workload.script, workload.options, given)
+        return self._component.published(comparison, before, run, artifacts)

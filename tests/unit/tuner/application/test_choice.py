@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from reprise.config import Config
 from reprise.tuner.application import planned
 from reprise.tuner.application.choice import Choice, choose
 from reprise.tuner.application.tried_calls import tried_calls
 from reprise.tuner.components.application import Workload
+from reprise.tuner.components.publication import out_of_jobs_reach
+from reprise.tuner.components.trial_inputs import parts
+from reprise.tuner.components.user_script import of_its_own
 from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 from reprise.tuner.profile.profile_values import Collective, Input, Profile
 from reprise.tuner.profile.verdicts import Touches, verdicts
 from reprise.tuner.together.rules_ingredient import LARGEST
+from tests.unit.component_values import SHIPPED, component, shipped
 from tests.unit.profile_values import profile
 from tests.unit.tuner_site import Site
 
@@ -72,9 +77,36 @@ def test_what_cannot_be_given_is_left_out_with_the_reason(site: Site) -> None:
 
 def test_an_option_that_sbatch_does_not_have_is_not_tried(site: Site) -> None:
     placed(site, a="activation: {options: [known=yes]}", b="activation: {options: [fastio=yes]}")
-    found = chosen(site, {name: ["io"] for name in "ab"}, io_read=0.5)
+    script = SCRIPT.replace("-N 4", "-N 4 --known=yes")
+    found = chosen(site, {name: ["io"] for name in "ab"}, script, io_read=0.5)
     assert list(found.components) == ["a"]
     assert found.left_out == ["b: sbatch has no option --fastio here: install what brings it"]
+
+
+def test_what_counts_only_with_something_that_no_job_can_be_given_is_not_tried(site: Site) -> None:
+    placed(site, a="activation: {library: sro}", b="activation: {options: [known=yes]}")
+    (site.directory / "libreprise_sro.so").touch()
+    site.settings["tuner"]["preload_directory"] = str(site.directory)
+    site.config = Config.model_validate(site.settings)
+    touches = {name: ["io"] for name in "ab"}
+    found = chosen(site, touches, io_read=0.5)
+    assert list(found.components) == ["a"]
+    assert found.left_out[0].startswith("b: no job can be given --known=yes, and its settings count with that")
+    for own in ("#SBATCH -N 4 --known=yes", "#SBATCH -N 4\n#SBATCH --known=yes"):
+        assert list(chosen(site, touches, SCRIPT.replace("#SBATCH -N 4", own), io_read=0.5).components) == ["a", "b"]
+    late = SCRIPT + "#SBATCH --known=yes\n"
+    assert list(chosen(site, touches, late, io_read=0.5).components) == ["a"]
+
+
+def test_of_the_components_that_are_shipped_only_those_with_an_option_of_sbatch_are_out_of_reach() -> None:
+    missing = {}
+    for file in sorted(SHIPPED.glob("*.yaml")):
+        content = shipped(file.stem)
+        if content["kind"] == "application" and not content.get("needs"):
+            made = component(content)
+            given = parts(made.description, made.default)
+            missing[file.stem] = out_of_jobs_reach(of_its_own(SCRIPT, (), given), given)
+    assert {name: words for name, words in missing.items() if words} == {"fastio": ["--fastio=yes"]}
 
 
 BEFORE = "before: drop all\nbefore_reads: drop {{reads}}".replace("{{", "{").replace("}}", "}")

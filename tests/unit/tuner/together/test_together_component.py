@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from reprise.config import Config
 from reprise.database.entities import Measurement, TrialRole, TrialState
 from reprise.database.facade import Database
 from reprise.database.gain_subject import subject
@@ -173,6 +174,37 @@ def test_what_is_found_has_the_settings_of_the_components_that_the_winner_change
     (alone,) = found.publish([comparison({**default, "b.level": 1})], never, tmp_path)
     assert alone.environment == {"SRO_B": "1"} and alone.component == "b"
     assert found.publish([comparison({**default, "b.level": 1}, low=-0.1)], never, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "script", "note"),
+    [
+        ("options: [fastio=yes]", "", "no record: no job can be given --fastio=yes: write it"),
+        ("options: [fastio=yes]", "#SBATCH --fastio=yes\n", "for jobs that have, of their own, --fastio=yes"),
+        ("directives: ['#SBB a=b']", "", "no record: no job can be given `#SBB a=b`"),
+        ("directives: ['#SBB a=b']", "#SBB a=b\n", "for jobs that have, of their own, `#SBB a=b`"),
+        ("preload: [/opt/x.so]", "", "no record: no job can be given LD_PRELOAD=/opt/x.so"),
+        ("library: sro", "", ""),
+    ],
+)
+def test_what_the_script_as_it_is_has_not_and_no_job_can_be_given_gives_no_record(
+    together: Site, tmp_path: Path, more: str, script: str, note: str
+) -> None:
+    """Settings of a library do nothing in a job without it; the library itself is another matter: jobs are given it."""
+    (together.directory / "libreprise_sro.so").touch()
+    together.settings["tuner"]["preload_directory"] = str(together.directory)
+    together.config = Config.model_validate(together.settings)
+    text = FAST.format(name="a", variable="SRO_A", more=f"activation: {{{more}}}")
+    (together.directory / "components/a.yaml").write_text(text)
+    (together.directory / "app.sh").write_text(SCRIPT.replace("left=5", f"{script}left=5"))
+    found = component(together)
+    default = found.problems()[0].default
+    (one,) = found.publish([comparison({**default, "a.level": 2, "b.level": 1})], never, tmp_path)
+    if note.startswith("no record"):
+        assert not one.environment and one.note.startswith(note)
+    else:
+        library = {"REPRISE_PRELOAD": "sro"} if "library" in more else {}
+        assert one.environment == {"SRO_A": "2", "SRO_B": "1", **library} and one.note == note
 
 
 def test_a_gain_of_a_figure_in_the_output_is_not_promised_as_one_of_the_run_time(
