@@ -15,6 +15,7 @@ from reprise.config import Config
 from reprise.database.entities import Measurement
 from reprise.matcher.decision.user_choices import chosen_names, conflict
 from reprise.matcher.submission import Submission, parse
+from reprise.matcher.submission.metadata import JobMetadata
 from reprise.tuner.components import libraries, objective, parameter_grid, witness
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import ComponentParameter, Description, Via
@@ -49,6 +50,16 @@ class Workload:
     script: str
     directory: str
     options: Sequence[str] = ()
+
+    @property
+    def submission(self) -> Submission:
+        """How its user would submit it."""
+        return Submission.for_script(self.path, self.script, self.options, self.directory)
+
+    @property
+    def job(self) -> JobMetadata:
+        """What is known of such a job when it is submitted."""
+        return parse(self.submission, user="", submit_time=0.0)
 
 
 def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Config) -> ApplicationComponent:
@@ -102,8 +113,7 @@ class ApplicationComponent:
         self._preload_directory = preload_directory
         self._remarks: dict[str, None] = {}
         self.default: Parametrization = {p.key: p.default for p in description.parameters}
-        self._submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
-        job = parse(self._submission, user="", submit_time=0.0)
+        job = workload.job
         self._size_is_known = (description.nodes or job.nodes) is not None
         self._nodes = description.nodes or job.nodes or 1
         self._tasks_per_node = description.tasks_per_node or tasks_on_each(job, self._nodes)
@@ -128,7 +138,7 @@ class ApplicationComponent:
                 raise TunerError(
                     f"{self.workload.path}: sets {name} itself, so that every trial would measure the same: remove it"
                 )
-        if chosen := conflict(variables(self.description), chosen_names(self._submission)):
+        if chosen := conflict(variables(self.description), chosen_names(self.workload.submission)):
             raise TunerError(
                 f"{self.workload.path}: the script or its options set {chosen}, and a job that has that is given "
                 "nothing: remove it, or leave this component out"

@@ -16,7 +16,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from reprise.config import Config, Section, first_problem
 from reprise.matcher.decision.user_choices import chosen_names, conflict
-from reprise.matcher.submission import Submission
 from reprise.tuner.components.application import Workload
 from reprise.tuner.components.user_script import sets
 from reprise.tuner.errors import TunerError
@@ -34,6 +33,7 @@ from reprise.tuner.together.ingredient import Ingredient
 BUILT_IN = "built-in"
 LARGEST = 2**30
 """Bytes of a message; rules for it hold for larger ones, too."""
+BY_NODE = "node"  # a job's placement, see `JobMetadata`; what is not said is "core"
 PIECES = (0, 8192, 65536)
 """Bytes that are sent at a time, of algorithms that heed them; 0: the whole message."""
 
@@ -89,19 +89,28 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], workload: 
     for name in channel.environment(""):
         if sets(workload.script, name):
             raise TunerError(f"{workload.path}: sets {name} itself, which goes before a rules file: remove it")
-    submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
-    if chosen := conflict(CONFLICTS, chosen_names(submission)):
+    if chosen := conflict(CONFLICTS, chosen_names(workload.submission)):
         raise TunerError(f"{workload.path}: sets {chosen}, and a job that does is given no rules file: remove that")
     probe = str(config.tuner.libexec / PROBE)
-    return RulesIngredient(definition["name"], definition["version"], checked, channel, probe, config.site.cluster)
+    by_node = checked.tasks_per_node > 1 and workload.job.placement == BY_NODE
+    name, version, cluster = definition["name"], definition["version"], config.site.cluster
+    return RulesIngredient(name, version, checked, channel, probe, cluster, BY_NODE if by_node else "")
 
 
 class RulesIngredient:
     """The `Ingredient` of this package."""
 
     def __init__(
-        self, name: str, version: str, settings: Settings, channel: RulesChannel, probe: str, cluster: str
+        self,
+        name: str,
+        version: str,
+        settings: Settings,
+        channel: RulesChannel,
+        probe: str,
+        cluster: str,
+        placement: str = "",
     ) -> None:
+        """`placement`: of the application's tasks, where that is another than jobs have that do not say it."""
         self.name = name
         self.version = version
         self._calls = {calls.axis: calls for calls in settings.calls}
@@ -110,6 +119,7 @@ class RulesIngredient:
         self._channel = channel
         self._probe = probe
         self._cluster = cluster
+        self._placement = placement
         self._ids: dict[str, dict[str, int]] = {
             axis: {name: number for number, name in channel.mpi.algorithms[calls.collective].items()}
             for axis, calls in self._calls.items()
@@ -124,6 +134,7 @@ class RulesIngredient:
         return {
             "nodes": self._nodes,
             "tasks_per_node": self._tasks_per_node,
+            **({"placement": self._placement} if self._placement else {}),
             "openmpi": list(self._channel.releases),
         }
 
@@ -141,7 +152,12 @@ class RulesIngredient:
         rules = self._rules(comparison.winner)
         text = self._channel.text(rules, self._provenance())
         plan = TrialPlan(
-            [self._probe], self._nodes, self._tasks_per_node, self._channel.environment("{rules}"), timeout_s=120.0
+            [self._probe],
+            self._nodes,
+            self._tasks_per_node,
+            self._channel.environment("{rules}"),
+            timeout_s=120.0,
+            placement=self._placement,
         )
         proof = prove(rules, self._channel.form, text, self._ranks, plan, run, artifacts)
         artifact = artifact_files.publish(artifacts, text, KIND, ".conf")
@@ -183,8 +199,10 @@ class RulesIngredient:
         return compile_rules({name: {Shape(self._ranks): found} for name, found in rows.items()}, self._channel.mpi)
 
     def _provenance(self) -> list[str]:
+        size = f"{self._nodes} nodes, {self._tasks_per_node} tasks on each"
+        placed = f", placed by {self._placement}" if self._placement else ""
         return [
             f"Open MPI rules file, made by Reprise ({self.name} {self.version})",
-            f"for {self._cluster}: one application on {self._nodes} nodes, {self._tasks_per_node} tasks on each",
+            f"for {self._cluster}: one application on {size}{placed}",
             f"for Open MPI {', '.join(self._channel.releases)}; proved with {self._channel.mpi.version}",
         ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database.joint_component import JOINT, joint_name
-from reprise.matcher.submission import Submission, parse
+from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
 from reprise.tuner.components.component_file import objective_of
@@ -93,8 +93,7 @@ class TogetherComponent:
         self._reads = [str(path) for path in settings.reads]
         self._proxy = proxy
         self._objective = objective_of(settings.objective)
-        submission = Submission.for_script(workload.path, workload.script, workload.options, workload.directory)
-        job = parse(submission, user="", submit_time=0.0)
+        job = workload.job
         self._nodes = settings.nodes or job.nodes or 1
         self._tasks_per_node = settings.tasks_per_node or tasks_on_each(job, self._nodes)
         self._default = {
