@@ -93,7 +93,7 @@ def _tried(
     """The settings of a component, and what they make of it. Raises TunerError where it cannot be tried."""
     definition = component_registry.read(name, config)
     if definition["kind"] == "collectives":
-        calls = _of_collectives(profile)
+        calls = _of_collectives(profile, workload)
         return calls, rules_ingredient.build(definition, calls, workload, config)
     if definition["kind"] != "application":
         raise TunerError(f"of kind {definition['kind']}: cannot be tried together with others")
@@ -121,7 +121,7 @@ def _tried(
     return settings, described_ingredient.build(definition, settings, workload, config)
 
 
-def _of_collectives(profile: Profile) -> dict[str, Any]:
+def _of_collectives(profile: Profile, workload: Workload) -> dict[str, Any]:
     calls = tried_calls(profile, CATALOGUE)
     if not calls:
         raise TunerError(
@@ -129,11 +129,24 @@ def _of_collectives(profile: Profile) -> dict[str, Any]:
         )
     if profile.ranks % profile.nodes:
         raise TunerError(f"{profile.ranks} ranks on {profile.nodes} nodes: rules hold for as many ranks on each node")
+    nodes, each = _size(profile, workload)
+    if (nodes, each) != (profile.nodes, profile.ranks / profile.nodes):
+        raise TunerError(
+            f"{profile.ranks} ranks ran on {profile.nodes} nodes, and the job asks for {nodes} with {each:g} tasks on "
+            "each: its jobs would be refused the rules: ask for the tasks that are started"
+        )
     return {
         "nodes": profile.nodes,
         "tasks_per_node": profile.ranks // profile.nodes,
         "calls": [one.model_dump() for one in calls],
     }
+
+
+def _size(profile: Profile, workload: Workload) -> tuple[int, float]:
+    """The nodes of a job and its tasks on each, as the matcher takes them; the profile's where it does not say."""
+    job = workload.job
+    nodes = job.nodes or profile.nodes
+    return nodes, job.tasks_per_node or (job.tasks or profile.ranks) / nodes
 
 
 def _alone(ingredient: Ingredient) -> list[Mapping[str, Value]]:

@@ -127,11 +127,17 @@ class ApplicationComponent:
 
     def check(self, environment: Mapping[str, str]) -> None:
         """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
-        this process has one that some trials are to do without."""
+        this process has one that some trials are to do without; and where no job could be given what is found."""
         if self.description.context and not self._size_is_known:
             raise TunerError(
                 f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for as many "
                 "only: set `nodes` in the campaign's settings"
+            )
+        job = self.workload.job
+        if TASKS_PER_NODE in self.description.context and not job.tasks_per_node and (job.tasks or 0) % self._nodes:
+            raise TunerError(
+                f"{self.workload.path}: has {job.tasks} tasks on {self._nodes} nodes, and what is found holds for as "
+                "many on each only: ask for as many on each, or leave this component out"
             )
         for name in variables(self.description):
             if sets(self.workload.script, name):

@@ -18,9 +18,11 @@ from reprise.tuner.components.trial_inputs import parts
 from reprise.tuner.components.user_script import of_its_own
 from reprise.tuner.definition.campaign_definition import check
 from reprise.tuner.openmpi.catalogue import CATALOGUE
+from reprise.tuner.openmpi.rules_channel import RulesChannel
 from reprise.tuner.profile.profile_values import Collective, Input, Profile
 from reprise.tuner.profile.verdicts import Touches, verdicts
 from reprise.tuner.together.rules_ingredient import LARGEST
+from tests.unit.collectives_values import BUILD
 from tests.unit.component_values import SHIPPED, component, shipped
 from tests.unit.profile_values import profile
 from tests.unit.tuner_site import Site
@@ -214,6 +216,36 @@ def test_rules_are_tried_for_calls_of_all_ranks_that_take_time_and_small_and_lar
 def test_messages_over_the_largest_that_a_rule_names_are_tried_as_the_largest() -> None:
     (found,) = tried_calls(communicating(8, call("bcast", 2**31, 5.0, 8)), CATALOGUE)
     assert (found.low, found.high) == (LARGEST, LARGEST)
+
+
+@pytest.mark.parametrize(
+    ("options", "command", "left_out"),
+    [
+        ("-N 2 --ntasks-per-node=4", "mpirun", ""),
+        ("-N 2 -n 8", "srun", ""),
+        ("-N 2", "mpirun", ""),  # how many tasks is not said: as many as there were
+        ("-N 2", "mpirun -np 8", ""),
+        ("-n 8", "srun", ""),
+        ("-N 1-4", "srun", ""),
+        ("-N 2 --ntasks-per-node=8", "mpirun -np 8 --map-by ppr:4:node", "asks for 2 with 8 tasks on each"),
+        ("-n 16", "mpirun -np 8", "asks for 2 with 8 tasks on each"),
+        ("-N 4 --ntasks-per-node=2", "mpirun -np 8", "asks for 4 with 2 tasks on each"),
+        ("-N 2 -n 7", "mpirun -np 8", "asks for 2 with 3.5 tasks on each"),
+    ],
+)
+def test_rules_are_tried_where_the_jobs_of_the_application_would_be_given_them(
+    site: Site, monkeypatch: pytest.MonkeyPatch, options: str, command: str, left_out: str
+) -> None:
+    monkeypatch.setattr(RulesChannel, "installed", lambda _: RulesChannel.of(BUILD, ()))
+    text = 'name: rules\nversion: "1"\ndescription: tried\nkind: collectives\n'
+    (site.directory / "components/rules.yaml").write_text(text)
+    found = communicating(8, call("allreduce", 4096, 5.0)).model_copy(update={"shares": {"mpi.collective": 0.5}})
+    judged = verdicts(found, {"rules": Touches(["mpi.collective"])})
+    script = f"#!/bin/bash\n#SBATCH {options}\n{command} solver\n"
+    workload = Workload(str(site.directory / "app.sh"), script, str(site.directory))
+    choice = choose(found, judged, workload, site.config, lambda _: True)
+    assert (list(choice.components), len(choice.left_out)) == ((["rules"], 0) if not left_out else ([], 1))
+    assert all(line.startswith("rules: 8 ranks ran on 2 nodes") and left_out in line for line in choice.left_out)
 
 
 @pytest.mark.parametrize("ranks", [0, 1])

@@ -163,6 +163,28 @@ def test_a_job_whose_size_nobody_says_is_refused_where_it_matters() -> None:
         component(shipped("romio"), {}, workload).check({})
 
 
+@pytest.mark.parametrize(
+    ("options", "settings", "refused"),
+    [
+        ("-N 2 -n 7", {}, True),
+        ("-n 7", {"nodes": 2, "tasks_per_node": 4}, True),  # the matcher would say 3.5 of its jobs
+        ("-N 2 -n 8", {}, False),
+        ("-N 2 --ntasks-per-node=7", {}, False),
+        ("-N 2", {}, False),  # trials tell
+    ],
+)
+def test_a_job_whose_nodes_have_not_as_many_tasks_is_refused_where_it_matters(
+    options: str, settings: dict[str, Any], refused: bool
+) -> None:
+    workload = Workload("/a/run.sh", f"#!/bin/bash\n#SBATCH {options}\nsrun ./solve\n", "/a")
+    component(shipped("romio"), settings, workload).check({})
+    if refused:
+        with pytest.raises(TunerError, match="has 7 tasks on 2 nodes, and what is found holds for as many on each"):
+            component(shipped("srun-placement"), settings, workload).check({})
+    else:
+        component(shipped("srun-placement"), settings, workload).check({})
+
+
 GOOD: dict[str, Any] = {"default": 1, "values": [1, 2]}
 
 
