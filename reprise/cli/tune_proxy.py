@@ -51,9 +51,6 @@ def record(
     work = settings.config.tuner.work / name
     claim(work)
     mix = recorded_run.record(plan, run_by, work / "run")
-    path = output or script.with_suffix(".mix")
-=======
-    mix = recorded_run.record(plan, single_run.executor(executor, name), work / "run")
     mix_file.write(mix, path)
     _say(mix, path, as_json)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from reprise.config import Config
 from reprise.database.joint_component import JOINT, joint_name
-from reprise.matcher.decision.user_choices import conflict
 from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
 from reprise.tuner.components.component_file import objective_of
