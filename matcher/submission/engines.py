@@ -32,7 +32,7 @@ _FILE_IN_CODE = re.compile(
 )
 _CALL = re.compile(r"(?:try\s++)?(?:\[?[\w., ~]++\]?\s*+=(?!=)\s*+)?(?:run\s+)?([A-Za-z][\w./]*)(?![\w./]|\s*=(?!=))")
 _PREPARES_CODE = re.compile(
-    r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
+    r"(?:clear|close|clc|cd|addpath|rmpath|genpath|parpool|par(?:Safe|Start|Pool)\w*|matlabpool|parcluster|maxNumCompThreads|warning|disp|display|"
     r"fprintf|exit|quit|try|catch|end|if|for|while|format|feature|rng|rand|num2str|str2func|strcat|fullfile|numel|length|zeros|ones|size|getenv|setenv|str2num|str2double|pwd|ver|"
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"

@@ -8,6 +8,7 @@ takes part: where it is the likeliest, the program is unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -23,6 +24,9 @@ from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
 """Names that are kept of the programs that one job starts; pipelines of more are told apart by these."""
+
+_MODULE = re.compile(r"\w/[0-9]+(?:\.[0-9]+)+(?:-[\w.+-]+)?\Z")
+"""A module's name and version where a command should stand: `TensorFlow/2.11.0-CUDA-11.7.0`."""
 
 
 class Rank(IntEnum):
@@ -153,6 +157,8 @@ def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
     if not path:
         return Rank.LAUNCHED_UNSEEN if launcher else Rank.UNSEEN
     path = path[:TEXT_LIMIT]
+    if _MODULE.search(path):
+        return Rank.NEVER
     if _is_utility(path):
         if basename(path) in NEVER:
             return Rank.NEVER

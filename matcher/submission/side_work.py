@@ -71,7 +71,7 @@ _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
 # Tools for reads and variants, and first words with which they pass on what another program then works with.
 _TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
-_PASSING_VERBS = frozenset({"view", "query", "sort", "SortVcf", "SortSam"})
+_PASSING_VERBS = frozenset({"view", "query", "sort", "getfasta", "SortVcf", "SortSam"})
 _FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
@@ -81,7 +81,7 @@ initialise prejob postjob cleanup hostfile nodelist nodefile check verify fetch 
 backup notify kill monitor pre prep prepare allclean reset split
 """
 _PREPARING_FIRST = """
-init get clean copy delete drop remove stagein stageout stage build start stop load archive log watch unpack untar
+init link get clean copy delete drop remove stagein stageout stage build start stop load archive log watch unpack untar
 bcast broadcast git checkout sanitize upload sync compress set mount cp mv scp rsync transfer
 """
 _PREPARING_LAST = """
@@ -112,11 +112,12 @@ SOURCED = re.compile(
 """Bare names without arguments that are rather functions of a file that the script sources."""
 # What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
 SITE_TOOL = re.compile(
-    r"(?:\w|(?:de)?activate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|getconf|setfacl|tput|stty|"
+    r"(?:\w|(?:de)?activate|(?:de)?spacktivate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|"
+    r"getconf|setfacl|tput|stty|"
     r"set(?:cuda|gcc|mpi|python|java|intel|cmake)\w*|unlog|"
     r"logger|mail|mailx|sendmail|usage|die|abort|error|fail|info|warn|warning|debug|main|nodeset|testreport|newgrp|"
     r"ssh-agent|ssh-add|klist|kinit|krenew|aklog|umount|mount|fusermount|sysctl|lsmod|locale|lockfile|dos2unix|"
-    r"(?:load|set|setup|init|enable|disable|print|log|check|config|export|module|mod|env|say|msg|print)[_-]\w+|"
+    r"(?:load|set|setup|init|determine|enable|disable|print|log|check|config|export|module|mod|env|say|msg|print)[_-]\w+|"
     r"[\w-]*(?:quota|job-?stats|jobinfo|job-info|resources|-start|-stop|_version)|"
     r"\w+_(?:env|environment|modules?|log|lmod|usage|help|message|status))\Z",
     re.IGNORECASE,

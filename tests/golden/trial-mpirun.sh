@@ -22,9 +22,10 @@ export OMPI_MCA_coll_tuned_dynamic_rules_filename=/shared/campaigns/7/bcast_6553
 export REPRISE=off
 export SEGMENT=0
 
-# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes.
+# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
+# as Slurm writes them the processors and the tasks of each node.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4}" >result.part &&
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4} ${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--}" >result.part &&
     mv result.part result
   exit "$1"
 }

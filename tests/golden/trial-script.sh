@@ -30,9 +30,10 @@ case "${SLURM_EXPORT_ENV:-ALL}" in
   *) export SLURM_EXPORT_ENV+=,EMPTY,LD_PRELOAD,REPRISE,SRO_SIZE ;;
 esac
 
-# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes.
+# The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
+# as Slurm writes them the processors and the tasks of each node.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1}" >result.part &&
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1} ${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--}" >result.part &&
     mv result.part result
   exit "$1"
 }

@@ -68,7 +68,7 @@ def run_trial(directory: Path, *argv: str, timeout_s: float = 5.0, **environment
     plan = TrialPlan(argv, 1, 1, environment=environment, timeout_s=timeout_s)
     path = TrialScript("reprise-1", Launcher("none")).write(plan, directory)
     subprocess.run(["bash", str(path)], cwd="/", timeout=30, check=False)
-    status, elapsed, nodes = (directory / "result").read_text().split()
+    status, elapsed, nodes, *_ = (directory / "result").read_text().split()
     assert nodes == "1"
     return status, float(elapsed)
 
