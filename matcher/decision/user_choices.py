@@ -20,11 +20,11 @@ from reprise.matcher.submission import Submission
 _NAMED = sorted({pattern.split("*")[0] for pattern in (*ALLOW_LIST, *TOLD_LIST)})
 _FAMILIES = [name for name in _NAMED if not any(name != other and name.startswith(other) for other in _NAMED)]
 # NAME=value (sh, env, --export=, -x), NAME+=value, ${NAME:=value}, os.environ["NAME"] = value, and
-# os.putenv("NAME", value).
+# os.putenv("NAME", value). What follows a dollar is read: [ "$NAME" = value ].
 # What a variable completes may be any name: OMPI_MCA_coll_tuned_${collective}_algorithm=3
 _ASSIGNMENTS = {
     family: re.compile(
-        rf"(?P<name>{family}(?<![A-Za-z0-9_]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"
+        rf"(?P<name>{family}(?<![A-Za-z0-9_$]{family})[A-Za-z0-9_]*)(?:[\"']?\]?\s*[=,]|:=|\+=|(?P<more>[$`]))"
     )
     for family in _FAMILIES
 }

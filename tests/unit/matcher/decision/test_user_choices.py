@@ -69,6 +69,7 @@ def test_a_variable_that_the_script_sets_is_the_users_choice(line: str) -> None:
         "mpirun \\\n  # --mca coll_tuned_bcast_algorithm 6 \n  ./a",
         f"echo ${FORCED}",
         f"echo ${{{FORCED}:-6}} ${{{FORCED}-6}}",
+        f'[ "${FORCED}" = 6 ] && echo six',
     ],
 )
 def test_other_lines_are_not(line: str) -> None:
