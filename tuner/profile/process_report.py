@@ -18,6 +18,7 @@ LIBRARY = "reprise-witness.so"
 VARIABLE = "REPRISE_PROFILE"  # names the directory that processes write to
 REPORTS_MAX = 20_000  # files that are read; a script of more processes is no parallel application
 REPORT_BYTES = 8 * 1024 * 1024  # of a file; the witness writes at most a tenth of it
+TOTAL_BYTES = 1024**3  # of all files together
 
 
 def _printable(text: str) -> str:
@@ -193,9 +194,19 @@ def _text(path: Path) -> bytes:
 
 def read_reports(directory: Path) -> Sequence[ProcessReport]:
     """All processes' reports in a directory, by start. Raises TunerError where there are none or one is unreadable."""
+    found = []
+    total = 0
     try:
         paths = sorted(path for path in directory.iterdir() if path.suffix == ".json")[:REPORTS_MAX]
-        texts = [_text(path) for path in paths]
+        for path in paths:
+            text = _text(path)
+            total += len(text)
+            if total > TOTAL_BYTES:
+                raise TunerError(
+                    f"{directory}: its reports are larger than {TOTAL_BYTES >> 20} MiB together: profile a run of "
+                    "fewer ranks, and remove files that no witness wrote"
+                )
+            found.append(_checked(path, text))
     except OSError as error:
         raise TunerError(
             f"{directory}: cannot be read ({error.strerror}): ask whose it is, or profile the application again"
@@ -205,13 +216,13 @@ def read_reports(directory: Path) -> Sequence[ProcessReport]:
             f"{directory}: no process wrote a profile: the witness does not get into static programs; nodes that do "
             "not see this directory cannot write to it: set tuner.work to one that they see"
         )
-    found = []
-    for path, text in zip(paths, texts, strict=True):
-        try:
-            found.append(ProcessReport.model_validate_json(text))
-        except ValidationError as error:
-            raise TunerError(
-                f"{path}: is no report of this release's witness: install this release's {LIBRARY} "
-                "(`make install-tools`)"
-            ) from error
     return sorted(found, key=lambda one: (one.start, one.host, one.pid))
+
+
+def _checked(path: Path, text: bytes) -> ProcessReport:
+    try:
+        return ProcessReport.model_validate_json(text)
+    except ValidationError as error:
+        raise TunerError(
+            f"{path}: is no report of this release's witness: install this release's {LIBRARY} (`make install-tools`)"
+        ) from error

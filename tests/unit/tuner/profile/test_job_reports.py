@@ -67,6 +67,32 @@ def test_no_more_of_a_file_is_read_than_a_report_may_be_long(tmp_path: Path, mon
         job_profile.profile_of(tmp_path)
 
 
+def test_files_are_checked_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 files of a user's, 8 MiB each, do not lie in memory together."""
+    read = []
+
+    def text(path: Path) -> bytes:
+        read.append(path.name)
+        return bytes(100)
+
+    for number in range(3):
+        (tmp_path / f"{number}.json").touch()
+    monkeypatch.setattr(process_report, "_text", text)
+    with pytest.raises(TunerError, match=r"0\.json: is no report"):
+        job_profile.profile_of(tmp_path)
+    assert read == ["0.json"]
+
+
+def test_no_more_is_read_than_all_reports_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = write(tmp_path).stat().st_size
+    monkeypatch.setattr(process_report, "TOTAL_BYTES", 2 * size)
+    write(tmp_path, "node1.2.json")
+    assert job_profile.profile_of(tmp_path).processes == 2
+    write(tmp_path, "node1.3.json")
+    with pytest.raises(TunerError, match=f"{tmp_path}: its reports are larger than .* fewer ranks, and remove files"):
+        job_profile.profile_of(tmp_path)
+
+
 def test_reports_that_cannot_be_merged_are_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def merge(_: object) -> None:
         raise ZeroDivisionError
