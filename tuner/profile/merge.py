@@ -83,17 +83,14 @@ def _ranks(parallel: Sequence[ProcessReport]) -> tuple[list[Rank], Mapping[str, 
 
 def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
     """The processes of each run of an MPI program: a rank that comes again belongs to the next one."""
-    runs: list[list[ProcessReport]] = []
+    runs: dict[tuple[int, int], list[ProcessReport]] = {}
+    seen: Counter[tuple[int, int]] = Counter()
     for one in sorted(parallel, key=lambda one: one.start):
         assert one.mpi is not None  # noqa: S101
-        for run in runs:
-            others = [other.mpi for other in run if other.mpi]
-            if others[0].ranks == one.mpi.ranks and one.mpi.rank not in {other.rank for other in others}:
-                run.append(one)
-                break
-        else:
-            runs.append([one])
-    return runs
+        rank = one.mpi.ranks, one.mpi.rank
+        runs.setdefault((one.mpi.ranks, seen[rank]), []).append(one)
+        seen[rank] += 1
+    return list(runs.values())
 
 
 def _tasks(reports: Sequence[ProcessReport]) -> int:

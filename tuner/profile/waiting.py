@@ -90,13 +90,13 @@ def _base(kind: str) -> str:
 def _collective(calls: Sequence[Call], reports: Sequence[ProcessReport]) -> list[tuple[int, Sampled, int]]:
     kind = _base(calls[0][1].kind)
     last = max(call.arrived for _, call in calls)
+    roots = [one.arrived for at, one in calls if (mpi := reports[at].mpi) and mpi.rank == one.other]
     found = []
     for index, call in calls:
         mpi = reports[index].mpi
         is_root = mpi is not None and call.other == mpi.rank
         until = last if kind in MUTUAL else call.blocked  # of others it is not known whom they wait for
         if kind in FROM_ROOT:
-            roots = [one.arrived for at, one in calls if (them := reports[at].mpi) and them.rank == one.other]
             until = roots[0] if roots and not is_root else call.blocked
         elif kind in TO_ROOT and is_root:
             until = last

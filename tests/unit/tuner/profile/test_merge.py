@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from reprise.tuner.errors import TunerError
+from reprise.tuner.profile.merge import _runs as runs_of
 from reprise.tuner.profile.merge import merge
 from reprise.tuner.profile.process_report import read_reports
 from reprise.tuner.profile.profile_values import read_profile
@@ -87,6 +89,22 @@ def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
     ]
     found = merge(reports)
     assert found.elapsed_s == 30 and found.shares["mpi.collective.bcast"] * 30 == pytest.approx(2)
+
+
+def test_a_rank_that_comes_again_is_of_the_next_run() -> None:
+    order = [(0, 2), (0, 3), (1, 2), (1, 2), (0, 2), (0, 2), (1, 3)]
+    reports = [report(pid=at, start=START + at, mpi=mpi(rank, ranks)) for at, (rank, ranks) in enumerate(order)]
+    assert [[one.pid for one in run] for run in runs_of(reports)] == [[0, 2], [1, 6], [3, 4], [5]]
+
+
+def test_runs_of_made_up_sizes_are_told_apart_at_once() -> None:
+    """20,000 processes that each say another number of ranks, and 20,000 that all say they are rank 0, take seconds."""
+    first = report(mpi=mpi(0, 1))
+    assert first.mpi
+    sizes = [first.model_copy(update={"mpi": first.mpi.model_copy(update={"ranks": at})}) for at in range(20_000)]
+    begin = time.process_time()
+    assert len(runs_of(sizes)) == len(runs_of([first] * 20_000)) == 20_000
+    assert time.process_time() - begin < 5
 
 
 def test_io_below_mpi_io_is_not_counted_twice() -> None:
