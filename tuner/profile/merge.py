@@ -83,14 +83,21 @@ def _ranks(parallel: Sequence[ProcessReport]) -> tuple[list[Rank], Mapping[str, 
 
 def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
     """The processes of each run of an MPI program: a rank that comes again belongs to the next one."""
-    runs: dict[tuple[int, int], list[ProcessReport]] = {}
-    seen: Counter[tuple[int, int]] = Counter()
+    runs: dict[tuple[str, int, int], list[ProcessReport]] = {}
+    seen: Counter[tuple[str, int, int]] = Counter()
     for one in sorted(parallel, key=lambda one: one.start):
         assert one.mpi is not None  # noqa: S101
-        rank = one.mpi.ranks, one.mpi.rank
-        runs.setdefault((one.mpi.ranks, seen[rank]), []).append(one)
+        launch, ranks = _launch(one), one.mpi.ranks
+        rank = launch, ranks, one.mpi.rank
+        runs.setdefault((launch, ranks, seen[rank]), []).append(one)
         seen[rank] += 1
     return list(runs.values())
+
+
+def _launch(one: ProcessReport) -> str:
+    """What the ranks that mpirun or srun started together have in common, as far as the report says it. Not the step:
+    of one mpirun's ranks those on the first node have the batch script's, and the others another one."""
+    return one.environment.get("PMIX_NAMESPACE") or one.environment.get("PMI_JOBID") or ""
 
 
 def _tasks(reports: Sequence[ProcessReport]) -> int:

@@ -146,7 +146,8 @@ static void say_process(struct output *to, uint64_t now)
 {
     static struct process_facts facts;
     static const char *const asked[] = {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",   "OMP_SCHEDULE",
-                                        "OMP_WAIT_POLICY", "SLURM_PROCID",  "SLURM_JOB_ID", "SLURM_STEP_ID"};
+                                        "OMP_WAIT_POLICY", "SLURM_PROCID",  "SLURM_JOB_ID", "SLURM_STEP_ID",
+                                        "PMIX_NAMESPACE",  "PMI_JOBID"};
     int said = 0;
 
     process_facts_take(&facts);

@@ -97,6 +97,30 @@ def test_a_rank_that_comes_again_is_of_the_next_run() -> None:
     assert [[one.pid for one in run] for run in runs_of(reports)] == [[0, 2], [1, 6], [3, 4], [5]]
 
 
+@pytest.mark.parametrize("name", ["PMIX_NAMESPACE", "PMI_JOBID"])
+def test_programs_that_run_at_the_same_time_are_told_apart_by_their_launch(name: str) -> None:
+    order = [("a", 0), ("b", 0), ("b", 1), ("a", 1), ("a", 0), ("a", 1)]
+    reports = [
+        report(pid=at, start=START + at, mpi=mpi(rank), environment={name: launch, "SLURM_STEP_ID": str(at)})
+        for at, (launch, rank) in enumerate(order)
+    ]
+    assert [[one.pid for one in run] for run in runs_of(reports)] == [[0, 3], [1, 2], [4, 5]]
+
+
+def test_the_namespace_counts_before_what_a_process_has_from_an_outer_launch() -> None:
+    reports = [
+        report(pid=rank, mpi=mpi(rank), environment={"PMIX_NAMESPACE": "a", "PMI_JOBID": str(rank)}) for rank in (0, 1)
+    ]
+    assert len(runs_of(reports)) == 1
+
+
+def test_a_step_alone_tells_no_runs_apart() -> None:
+    """mpirun's ranks on the first node have the batch script's step; older witnesses say no more."""
+    steps = enumerate(("4294967291", "0"))
+    reports = [report(pid=rank, mpi=mpi(rank), environment={"SLURM_STEP_ID": step}) for rank, step in steps]
+    assert len(runs_of(reports)) == 1
+
+
 def test_runs_of_made_up_sizes_are_told_apart_at_once() -> None:
     """20,000 processes that each say another number of ranks, and 20,000 that all say they are rank 0, take seconds."""
     first = report(mpi=mpi(0, 1))

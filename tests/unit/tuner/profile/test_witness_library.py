@@ -161,6 +161,16 @@ def test_fortran_is_counted_once(programs: Path, tmp_path: Path, program: str) -
     assert all(one == keys[0] for one in keys)  # a communicator that was made has one name on all ranks
 
 
+def test_ranks_of_one_launch_say_the_same_namespace(programs: Path, known: Path, tmp_path: Path) -> None:
+    done = mpirun(programs, tmp_path / "reports", str(programs / "known_calls"), "end", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    found = [
+        {one.environment.get("PMIX_NAMESPACE", "") for one, _ in by_rank(place / "reports").values()}
+        for place in (known, tmp_path)
+    ]
+    assert len(found[0]) == len(found[1]) == 1 and all(map(any, found)) and found[0] != found[1]
+
+
 def test_an_aborted_program_leaves_what_it_did_so_far(programs: Path, tmp_path: Path) -> None:
     done = mpirun(programs, tmp_path / "reports", str(programs / "known_calls"), "abort")
     assert done.returncode == 3
