@@ -84,5 +84,7 @@ def _storage(one: ProcessReport) -> dict[str, float]:
 
 
 def _threaded_ns(one: ProcessReport) -> float:
-    """For how long other threads than the first one computed, as the mean over them."""
-    return (one.cpu - one.main_cpu) / (one.threads - 1) if one.threads > 1 else 0.0
+    """For how long other threads than the first one computed, if as many did so at once as are there at the end and
+    have a processor each. Where none is left, nobody knows how many there were: then the most that it can be."""
+    at_once = max(1, min(one.threads - 1, one.processors))
+    return min(one.wall, max(0, one.cpu - one.main_cpu) / at_once)

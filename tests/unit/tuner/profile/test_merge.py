@@ -76,9 +76,29 @@ def test_files_without_mpi_are_of_all_processes_one_after_the_other() -> None:
 
 
 def test_threads_and_page_faults_are_taken_from_computation() -> None:
-    found = merge([report(cpu=26 * S, main_cpu=8 * S, threads=4, system=S, minor_faults=10**6)])
+    found = merge([report(cpu=26 * S, main_cpu=8 * S, threads=4, processors=4, system=S, minor_faults=10**6)])
     assert found.shares == pytest.approx({"threads": 6 / 26, "memory": 0.5 / 26, "compute": 19.5 / 26})
     assert merge([report(minor_faults=10**9)]).shares.get("memory", 0) == 0  # the kernel took no time at all
+
+
+@pytest.mark.parametrize(
+    ("threads", "processors", "seconds"),
+    [
+        pytest.param(4, 4, 2, id="all compute"),
+        pytest.param(64, 2, 3, id="most of them idle"),
+        pytest.param(1, 4, 6, id="ended before the process"),
+        pytest.param(4, 0, 6, id="unknown processors"),
+    ],
+)
+def test_threads_compute_on_the_processors_they_have(threads: int, processors: int, seconds: float) -> None:
+    one = report(cpu=10 * S, main_cpu=4 * S, threads=threads, processors=processors, mpi=mpi(0, 1))
+    assert merge([one]).shares == pytest.approx({"threads": seconds / 10, "compute": 1 - seconds / 10})
+
+
+def test_threads_compute_no_longer_than_the_process_runs() -> None:
+    found = merge([report(cpu=160 * S, main_cpu=8 * S, processors=16)])
+    assert found.shares == pytest.approx({"threads": 10 / 160, "compute": 150 / 160})
+    assert "threads" not in merge([report(main_cpu=9 * S, threads=2)]).shares  # the clocks were read one by one
 
 
 def test_a_job_of_several_mpi_programs_is_one_profile() -> None:
