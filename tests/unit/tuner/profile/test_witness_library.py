@@ -24,6 +24,7 @@ from tests.places import ROOT, UNIT
 pytestmark = pytest.mark.slow
 
 WITNESS = ROOT / "tuner/programs/witness"
+LOOKUP = ROOT / "accelerators/lookup.h"
 RANKS = 4
 LATE_S = 1.0  # much longer than a busy machine keeps a rank from running
 FORTRAN = {"known_f08": "known_f08.f90", "known_mpif": "known_mpif.f90"}
@@ -42,7 +43,7 @@ def build(directory: Path) -> None:
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", *UNIT.glob("known_*")]
+    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", LOOKUP, *UNIT.glob("known_*")]
     return built_once("witness", "mpicc", sources, build)
 
 
