@@ -18,7 +18,7 @@ enum {
     REQUESTS_MAX = 8192,    // under way at the same time
     CHANNELS_MAX = 8192,    // communicator x peer x tag x direction whose messages are numbered
     SAMPLES_MAX = 2048,     // calls of which the times are kept, of collectives and of messages each
-    TIMED_EVERY = 16,       // calls, where one takes less than a hundred times what looking at the clock takes
+    TIMED_EVERY = 16,       // calls on average, if they take less than a hundred times what looking at the clock takes
     WORTH_CLOCK = 100,
 };
 

@@ -11,9 +11,11 @@
 #include <sys/types.h>
 
 #include "limits.h"
+#include "table.h"
 
 // Calls of one sort to one file system. Where they are short only one of `period` is timed, and counts for all since
-// the last timed one.
+// the last timed one. The period is drawn anew each time: the kernel reads ahead at regular distances, and a fixed one
+// would meet always the calls that wait for it, or never.
 struct io_cell {
     uint64_t calls;
     uint64_t bytes;
@@ -21,6 +23,7 @@ struct io_cell {
     uint32_t since;
     uint32_t period;
     uint64_t usual;             // ticks of a call, lately
+    uint32_t random;            // xorshift's state; 0: none yet
 } __attribute__((aligned(64))); // a cache line
 
 enum direction { READING, WRITING, DIRECTIONS };
@@ -108,6 +111,18 @@ static inline bool cell_skips(struct io_cell *cell)
     return true;
 }
 
+// 1 to 2 * TIMED_EVERY - 1 calls, all as likely.
+static inline uint32_t cell_draw(struct io_cell *cell)
+{
+    uint32_t x = cell->random ? cell->random : (uint32_t)mix((uint64_t)(uintptr_t)cell, witness->ticks) | 1;
+
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    cell->random = x;
+    return 1 + (uint32_t)((uint64_t)x * (2 * TIMED_EVERY - 1) >> 32);
+}
+
 // A timed call stands for those since the last one, in bytes and in time.
 static inline void cell_timed(struct io_cell *cell, int64_t bytes, uint64_t ticks)
 {
@@ -116,7 +131,7 @@ static inline void cell_timed(struct io_cell *cell, int64_t bytes, uint64_t tick
     cell->ticks += ticks * (cell->since + 1);
     cell->since = 0;
     cell->usual = cell->usual ? (cell->usual * 7 + ticks) / 8 : ticks;
-    cell->period = cell->calls > 32 && cell->usual < WORTH_CLOCK * witness->clock_cost ? TIMED_EVERY : 1;
+    cell->period = cell->calls > 32 && cell->usual < WORTH_CLOCK * witness->clock_cost ? cell_draw(cell) : 1;
 }
 
 #endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of which each 32nd waits, as those of a file that is read ahead, in a cell of the witness: says what it counts,
+// in thousandths of what they took.
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../../tuner/programs/witness/state.h"
+
+enum { CALLS = 200000, DISTANCE = 32, SHORT = 100, LONG = 40000 };
+
+static struct state state;
+struct state *witness = &state;
+
+int main(void)
+{
+    struct io_cell *cell = &state.blocks[0].meta[0];
+
+    state.clock_cost = 20;
+    for (int first = 0; first < DISTANCE; first++) {
+        uint64_t took = 0;
+        memset(cell, 0, sizeof(*cell));
+        cell->random = 1000003U * (unsigned)(first + 1);
+        for (int i = 0; i < CALLS; i++) {
+            const uint64_t ticks = i % DISTANCE == first ? LONG : SHORT;
+            took += ticks;
+            if (!cell_skips(cell))
+                cell_timed(cell, 1, ticks);
+        }
+        printf("%d %d\n", (int)(cell->ticks * 1000 / took), (int)cell->bytes);
+    }
+    return 0;
+}
