@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is counted of one MPI call.
 #define _GNU_SOURCE
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "clock.h"
 #include "mpi_next.h"
@@ -9,7 +11,11 @@
 #include "table.h"
 #include "trace.h"
 
-enum { SPINS = 1000 }; // for a thread that is counting; it takes a tenth of a microsecond
+enum { SPINS = 1000 };                    // for a thread that is counting; it takes a tenth of a microsecond
+static const uint64_t PATIENCE_NS = 10e9; // for one that holds the lock and waits, say, for the loader's
+
+// This thread holds the lock, or is about to: what its signal handlers call must not wait for it.
+static __thread volatile bool is_holder __attribute__((tls_model("initial-exec")));
 
 const char *const kind_names[KINDS] = {
 #define KIND(kind) #kind,
@@ -24,22 +30,50 @@ static bool try_lock(void)
 {
     struct mpi_state *mpi = mpi_state();
 
-    return !mpi->has_threads || !atomic_exchange_explicit(&mpi->lock, 1, memory_order_acquire);
+    if (!mpi->has_threads)
+        return true;
+    if (is_holder)
+        return false;
+    is_holder = true;
+    if (!atomic_exchange_explicit(&mpi->lock, 1, memory_order_acquire))
+        return true;
+    is_holder = false;
+    return false;
 }
 
 void mpi_unlock(void)
 {
     struct mpi_state *mpi = mpi_state();
 
-    if (mpi->has_threads)
+    if (mpi->has_threads) {
         atomic_store_explicit(&mpi->lock, 0, memory_order_release);
+        is_holder = false;
+    }
 }
 
+static bool lock_in_time(void)
+{
+    uint64_t since = 0;
+
+    for (int spins = 0; !try_lock(); spins += spins < SPINS) {
+        if (is_holder)
+            return false;
+        if (spins < SPINS)
+            continue;
+        const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        since = since ? since : now;
+        if (now - since > PATIENCE_NS)
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+// A call that is passed over shifts the numbers of all that follow, by which ranks know a call from others.
 bool mpi_begin(void)
 {
-    for (int i = 0; i < SPINS; i++)
-        if (try_lock())
-            return true;
+    if (lock_in_time())
+        return true;
     mpi_state()->lost++;
     return false;
 }
@@ -47,8 +81,9 @@ bool mpi_begin(void)
 // Whoever has begun to count a call counts it to its end: the others hold the lock for moments only.
 void mpi_lock(void)
 {
-    while (!try_lock())
-        ;
+    for (int spins = 0; !try_lock(); spins += spins < SPINS)
+        if (spins == SPINS)
+            sched_yield();
 }
 
 uint64_t mpi_bytes(int count, MPI_Datatype type)

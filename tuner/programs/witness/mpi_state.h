@@ -179,7 +179,8 @@ static inline bool mpi_is_watched(void)
     return __builtin_expect(witness != NULL, 0) && witness_inside == 0 && mpi_state()->is_on;
 }
 
-// Before a call is described. Fails where another thread is counting; then the call only goes through.
+// Before a call is described. Fails in a signal handler of the thread that is counting, and where another one does not
+// come to an end; then the call only goes through.
 bool mpi_begin(void);
 // Around the real call. What is described is complete before it.
 void mpi_enter(struct mpi_call *call);

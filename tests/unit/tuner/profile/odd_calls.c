@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Correct programs that a wrapper of MPI may break, one for each word. What they print is the same under the witness.
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,12 +137,37 @@ static void polls(void)
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
 }
 
+static void *exchange(void *tag)
+{
+    MPI_Request request;
+    int sent = 1, got;
+
+    for (int i = 0; i < 50; i++) {
+        MPI_Isend(&sent, 1, MPI_INT, rank, *(int *)tag, MPI_COMM_WORLD, &request);
+        MPI_Recv(&got, 1, MPI_INT, rank, *(int *)tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return NULL;
+}
+
+// Threads that call at the same time.
+static void threads(void)
+{
+    int tags[] = {1, 2};
+    pthread_t other;
+
+    pthread_create(&other, NULL, exchange, &tags[0]);
+    exchange(&tags[1]);
+    pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     int level;
 
-    MPI_Init_thread(&argc, &argv, strcmp(word, "aborts") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
+    const int is_alone = strcmp(word, "aborts") && strcmp(word, "threads");
+    MPI_Init_thread(&argc, &argv, is_alone ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (strcmp(word, "groups") == 0)
@@ -156,6 +182,8 @@ int main(int argc, char **argv)
         matched();
     else if (strcmp(word, "polls") == 0)
         polls();
+    else if (strcmp(word, "threads") == 0)
+        threads();
     MPI_Finalize();
     return 0;
 }

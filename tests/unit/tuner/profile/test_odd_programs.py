@@ -31,9 +31,11 @@ MPI = {
 def build(directory: Path) -> None:
     subprocess.run(["make", "-s", "-C", WITNESS, f"BUILD={directory}"], check=True)
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["mpicc", *flags, HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
+    subprocess.run(["mpicc", *flags, "-pthread", HERE / "odd_calls.c", "-o", directory / "odd_calls"], check=True)
+    made: list[str | Path] = ["-shared", "-fPIC", "-o", directory / "odd_sizes.so", "-ldl"]
+    subprocess.run(["mpicc", *flags, HERE / "odd_sizes.c", *made], check=True)
     # Its fstatfs is one that libraries see.
-    made: list[str | Path] = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
+    made = ["-o", directory / "odd_ends", "-pthread", "-rdynamic"]
     subprocess.run(["cc", *flags, HERE / "odd_ends.c", *made], check=True)
     library = directory / "libmpich.so.12"
     subprocess.run(["cc", "-shared", "-fPIC", HERE / "odd_library.c", "-o", library], check=True)
@@ -58,13 +60,15 @@ class Pair:
         self._witness = programs / LIBRARY
         self._clean = {name: value for name, value in os.environ.items() if not name.startswith(("REPRISE", "SLURM_"))}
 
-    def run(self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Sequence[tuple[int, list[str]]]:
-        """Returns exit status and sorted lines of output, without and with."""
+    def run(
+        self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None, behind: Sequence[Path] = ()
+    ) -> Sequence[tuple[int, list[str]]]:
+        """Returns exit status and sorted lines of output, without and with; `behind` the witness others are loaded."""
         given = {**self._clean, **MPI, **(env or {})}
         for name in ("reports", "traces"):
             (self.place / name).mkdir(exist_ok=True)
         asked = {
-            "LD_PRELOAD": str(self._witness),
+            "LD_PRELOAD": ":".join(map(str, [self._witness, *behind])),
             "REPRISE_PROFILE": str(self.place / "reports"),
             "REPRISE_WITNESS_TRACE": str(self.place / "traces"),
         }
@@ -101,6 +105,13 @@ def test_arguments_that_do_not_count_are_not_looked_at(
 def test_an_error_handler_that_aborts_is_not_waited_for(programs: Path, pair: Pair) -> None:
     alone, witnessed = pair.run(mpirun(programs, 1, "aborts"))
     assert witnessed == alone == (7, [])
+
+
+def test_calls_of_threads_are_all_counted(programs: Path, pair: Pair) -> None:
+    alone, witnessed = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": "slow"}, [programs / "odd_sizes.so"])
+    assert witnessed == alone == (0, [])
+    found = pair.ranks()[0]
+    assert found.threads and (found.lost, found.kinds["isend"][0], found.kinds["recv"][0]) == (0, 100, 100)
 
 
 def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair: Pair) -> None:
