@@ -60,11 +60,11 @@ BEGINS(PMPI_Init, init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 BEGINS(PMPI_Init_thread, init_thread, (int *argc, char ***argv, int wanted, int *got), (argc, argv, wanted, got))
 
+// The caller has the lock.
 static void end(enum kind kind)
 {
     const uint64_t now = clock_ticks();
 
-    mpi_lock();
     mpi_state()->is_on = false;
     mpi_state()->ended = now;
     record(kind, now, now);
@@ -82,8 +82,10 @@ static void end(enum kind kind)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        if (mpi_is_watched())                                                                                          \
+        if (mpi_is_watched()) {                                                                                        \
+            mpi_lock();                                                                                                \
             end(KIND_finalize);                                                                                        \
+        }                                                                                                              \
         const uint64_t enter = witness ? clock_ticks() : 0;                                                            \
         MPI_THROUGH(code, real());                                                                                     \
         if (witness)                                                                                                   \
@@ -93,6 +95,7 @@ static void end(enum kind kind)
 ENDS(MPI_Finalize)
 ENDS(PMPI_Finalize)
 
+// Often called in a signal handler, which may have interrupted a thread that counts: then there is no report.
 #define ABORTS(function)                                                                                               \
     EXPORT int function(MPI_Comm comm, int code)                                                                       \
     {                                                                                                                  \
@@ -100,7 +103,7 @@ ENDS(PMPI_Finalize)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        if (mpi_is_watched())                                                                                          \
+        if (mpi_is_watched() && mpi_begin())                                                                           \
             end(KIND_abort);                                                                                           \
         return real(comm, code);                                                                                       \
     }

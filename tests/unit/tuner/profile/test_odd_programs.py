@@ -114,6 +114,11 @@ def test_calls_of_threads_are_all_counted(programs: Path, pair: Pair) -> None:
     assert found.threads and (found.lost, found.kinds["isend"][0], found.kinds["recv"][0]) == (0, 100, 100)
 
 
+def test_an_abort_in_a_signal_handler_of_a_thread_that_is_counted_is_not_waited_for(programs: Path, pair: Pair) -> None:
+    _, (status, _) = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": "abort"}, [programs / "odd_sizes.so"])
+    assert status == 9
+
+
 def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 4, "groups"))
     calls = [
