@@ -156,33 +156,47 @@ static bool handles_keep(struct handles *handles, const MPI_Request *requests, i
     return handles->all != NULL;
 }
 
+// Takes the `done` requests that a call completed out of those under way: several may have one handle, and each is
+// another one. Returns what they weigh together. `which`: their places; NULL: the first ones.
+static uint64_t take_completed(const struct handles *handles, const int *which, int done, struct request *taken)
+{
+    uint64_t weight = 0;
+
+    for (int i = 0; i < done; i++) {
+        struct request *request = requests_find(handles->all[which ? which[i] : i]);
+        taken[i] = request ? *request : (struct request){0};
+        if (!request)
+            continue;
+        weight += request->bytes + OVERHEAD_BYTES;
+        request->sample = 0;
+        if (!request->is_persistent)
+            requests_forget(request);
+    }
+    return weight;
+}
+
 // Counts a completing call. `which`: places of the `done` requests that it completed; NULL: the first `done`.
 static void completed(struct mpi_call *call, const struct handles *handles, const int *which, int done)
 {
     struct mpi_state *mpi = mpi_state();
     int64_t stack[ON_STACK];
+    struct request few[ON_STACK];
     int64_t *values = !*witness_trace ? NULL : done > ON_STACK ? malloc((size_t)done * sizeof(*values)) : stack;
-    uint64_t weight = 0;
+    struct request *taken = done > ON_STACK ? malloc((size_t)done * sizeof(*taken)) : few;
     const uint64_t ticks = call->leave - call->enter;
 
     mpi_lock();
     mpi->kind_calls[call->kind]++;
     mpi->kind_ticks[call->kind] += ticks;
+    const uint64_t weight = taken ? take_completed(handles, which, done, taken) : 0;
     for (int i = 0; i < done; i++) {
-        const struct request *request = requests_find(handles->all[which ? which[i] : i]);
-        weight += request ? request->bytes + OVERHEAD_BYTES : 0;
-    }
-    for (int i = 0; i < done; i++) {
-        struct request *request = requests_find(handles->all[which ? which[i] : i]);
+        const struct request *request = taken && taken[i].handle ? &taken[i] : NULL;
         if (values)
             values[i] = request ? request->id : 0;
         if (!request)
             continue;
         const double part = (double)(request->bytes + OVERHEAD_BYTES) / (double)weight;
         count_completion(request, call->enter, call->leave, (uint64_t)((double)ticks * part));
-        request->sample = 0;
-        if (!request->is_persistent)
-            requests_forget(request);
     }
     if (!weight)
         count_idle(ticks);
@@ -192,6 +206,8 @@ static void completed(struct mpi_call *call, const struct handles *handles, cons
     mpi_unlock();
     if (values != stack)
         free(values);
+    if (taken != few)
+        free(taken);
 }
 
 #define COMPLETES(function, KIND, parameters, arguments, requests, number, which, done)                                \

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, ranks;
 
@@ -137,6 +138,24 @@ static void polls(void)
         MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
 }
 
+// Sends that are over at once, to which MPI gives one handle, and a receive that waits for the other rank.
+static void shares(void)
+{
+    enum { MANY = 40, LARGE = 200 };
+    static char sent[LARGE], got[LARGE];
+    MPI_Request requests[MANY + 1];
+
+    MPI_Irecv(got, 1, MPI_CHAR, 1 - rank, MANY, MPI_COMM_WORLD, &requests[MANY]);
+    for (int i = 0; i < MANY; i++)
+        MPI_Isend(sent, i ? LARGE : 1, MPI_CHAR, 1 - rank, i, MPI_COMM_WORLD, &requests[i]);
+    if (rank)
+        usleep(50000);
+    MPI_Send(sent, 1, MPI_CHAR, 1 - rank, MANY, MPI_COMM_WORLD);
+    MPI_Waitall(MANY + 1, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < MANY; i++)
+        MPI_Recv(got, LARGE, MPI_CHAR, 1 - rank, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void *exchange(void *tag)
 {
     MPI_Request request;
@@ -184,6 +203,8 @@ int main(int argc, char **argv)
         polls();
     else if (strcmp(word, "threads") == 0)
         threads();
+    else if (strcmp(word, "shares") == 0)
+        shares();
     MPI_Finalize();
     return 0;
 }

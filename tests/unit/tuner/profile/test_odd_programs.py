@@ -119,6 +119,13 @@ def test_an_abort_in_a_signal_handler_of_a_thread_that_is_counted_is_not_waited_
     assert status == 9
 
 
+def test_the_shares_of_a_wait_add_up_where_requests_have_one_handle(programs: Path, pair: Pair) -> None:
+    pair.run(mpirun(programs, 2, "shares"))
+    for mpi in pair.ranks().values():
+        spent = sum(mpi.kinds[kind][1] for kind in ("isend", "irecv", "send", "waitall", "recv"))
+        assert sum(one.ns for one in mpi.messages) == pytest.approx(spent, abs=1000), "each is cut to a nanosecond"
+
+
 def test_what_two_groups_make_of_themselves_has_one_number(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 4, "groups"))
     calls = [
