@@ -15,6 +15,10 @@
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
 // Names the directory of the reports to the witness.
 #define PROFILE_VARIABLE "REPRISE_PROFILE"
+// AddressSanitizer's options, and the one about the order of libraries.
+#define SANITIZER_VARIABLE "ASAN_OPTIONS"
+#define SANITIZER_ORDER "verify_asan_link_order"
+#define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
 
 struct profiled_step {
     bool is_batch;

@@ -57,12 +57,18 @@ static void forget_library(const struct settings *settings, const char *library)
 // Of a job that is profiled; its library stands behind all others.
 static void forget_profile(spank_t spank, const struct settings *settings)
 {
-    char *list = getenv(LOADER_VARIABLE);
+    char *list = getenv(LOADER_VARIABLE), *options = getenv(SANITIZER_VARIABLE);
     if (getenv(PROFILE_WISH)) {
         if (list) {
             preload_file_take_back(settings->witness, list);
             if (*list == '\0') {
                 unsetenv(LOADER_VARIABLE);
+            }
+        }
+        if (options) {
+            preload_file_take_back(SANITIZER_ANY_ORDER, options);
+            if (*options == '\0') {
+                unsetenv(SANITIZER_VARIABLE);
             }
         }
         unsetenv(PROFILE_VARIABLE);

@@ -144,6 +144,26 @@ def test_a_job_has_a_directory_of_its_users_alone_and_the_witness_behind_its_lis
     assert played.job["SLURM_SPANK_REPRISE_PROFILE"] == "1", "its steps are to know"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "verify_asan_link_order=0"),
+        ("detect_leaks=0", "detect_leaks=0:verify_asan_link_order=0"),
+        ("verify_asan_link_order=1:a=b", "verify_asan_link_order=1:a=b"),
+    ],
+)
+def test_programs_with_address_sanitizer_run_though_the_witness_comes_first(
+    stub: Stub, daemon: FakeDaemon, before: str | None, after: str
+) -> None:
+    own = [] if before is None else [f"ASAN_OPTIONS={before}"]
+    played = begin(stub, [WISH, *own])
+    assert witnessed(played) and played.job["ASAN_OPTIONS"] == after
+    assert begin(stub, own).job.get("ASAN_OPTIONS") == before, "not where no profile is taken"
+    inherited = [f"own ASAN_OPTIONS={after}", f"own {WISH}"]
+    submitted = stub.submit(before=inherited, settings=[f"witness={WITNESS}"])
+    assert submitted.own.get("ASAN_OPTIONS") == before
+
+
 def test_an_accelerator_and_the_witness_are_loaded_together(stub: Stub, daemon: FakeDaemon) -> None:
     (stub.directory / "libreprise_sro.so").touch()
     carried = {**CARRIED, "env": {"REPRISE_PRELOAD": "sro"}}

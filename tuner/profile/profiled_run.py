@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from reprise.tuner.profile.profile_values import Profile
 from reprise.tuner.profile.verdicts import Touches
 
 PROCESSES = "processes"  # directory of a run's directory, where processes write to
+SANITIZER = "ASAN_OPTIONS"
+ORDER = "verify_asan_link_order"
 POLL_S = 1.0
 NOT_JUDGED = ("landscape", "together")  # recorded, so nothing that a job can be given; made of others
 
@@ -47,7 +50,7 @@ def plan(application: Application, config: Config, timeout_s: float, reads: Sequ
     found = witnessed(application, config, timeout_s)
     return replace(
         found,
-        environment={VARIABLE: f"{{directory}}/{PROCESSES}"},
+        environment={**found.environment, VARIABLE: f"{{directory}}/{PROCESSES}"},
         files={f"{PROCESSES}/.made": ""},
         before=cold_files.command(reads) if reads else "",
     )
@@ -84,7 +87,13 @@ def witnessed(application: Application, config: Config, timeout_s: float) -> Tri
         work_directory=directory,
         options=list(application.options),
         preload=[str(library)],
+        environment=_sanitizer_options(os.environ.get(SANITIZER, "")),
     )
+
+
+def _sanitizer_options(own: str) -> Mapping[str, str]:
+    """Programs with AddressSanitizer end where another library comes before its own, unless its options allow it."""
+    return {} if ORDER in own else {SANITIZER: ":".join([*filter(None, [own]), f"{ORDER}=0"])}
 
 
 def profile(

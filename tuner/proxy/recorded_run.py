@@ -27,7 +27,8 @@ def recording(application: Application, config: Config, timeout_s: float) -> Tri
         TunerError: The script cannot be read, or the witness is not installed or cannot get into the program.
     """
     plan = witnessed(application, config, timeout_s)
-    return replace(plan, environment={VARIABLE: f"{{directory}}/{TRACES}"}, files={f"{TRACES}/.made": ""})
+    environment = {**plan.environment, VARIABLE: f"{{directory}}/{TRACES}"}
+    return replace(plan, environment=environment, files={f"{TRACES}/.made": ""})
 
 
 def record(plan: TrialPlan, executor: Executor, directory: Path, *, keep: bool = False) -> Mix:
