@@ -18,7 +18,7 @@ LIBRARY = "reprise-witness.so"
 VARIABLE = "REPRISE_PROFILE"  # names the directory that processes write to
 REPORTS_MAX = 20_000  # files that are read; a script of more processes is no parallel application
 REPORT_BYTES = 8 * 1024 * 1024  # of a file; the witness writes at most a tenth of it
-TOTAL_BYTES = 1024**3  # of all files together
+TOTAL_BYTES = 2 * 1024**3  # of all files together: some 4,800 ranks with as many samples as there can be
 
 
 def _printable(text: str) -> str:
