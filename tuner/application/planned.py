@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,12 @@ CONFIRM_PAIRS = 3
 """In the second session, in new jobs, where the first was better beyond noise."""
 LATER_S = 600.0
 """Seconds between the two."""
-ON_PROXY = 60
+ON_PROXY = 90
 """Runs that the search on a proxy has at most."""
+REPEATED_ON_PROXY = 0.2
+"""Share of these that repeats the best points."""
+COMBINED_ON_PROXY = 10
+"""Runs of combinations at most: all values that helped, and these without one of them."""
 PROXY_DEFAULT_RUNS = 3
 PROXY_PAIRS = 2
 LEAST_PROXY_S = 3.0
@@ -113,7 +118,7 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
     found["name"] = asked.title + ITS_PROXY
     found["settings"].pop("reads", None)  # a replay reads nothing
     found["settings"] |= {"proxy": str(script), "objective": dict(OBJECTIVE)}
-    del found["noise"]
+    found["noise"] = {"policy": "racing", "settings": {"share": REPEATED_ON_PROXY}}
     found["search"]["budget"] = _searched_on_proxy(choice)
     found["repetitions"] = {"default_runs": PROXY_DEFAULT_RUNS, "final_pairs": PROXY_PAIRS}
     return found
@@ -134,7 +139,9 @@ def _if_they_spread(runs: int) -> int:
 
 
 def _searched_on_proxy(choice: Choice) -> int:
-    return min(ON_PROXY, 4 * len(choice.points) // 3 + 3)
+    """Return enough runs for each value alone, for combinations and for the repeated runs."""
+    combined = min(COMBINED_ON_PROXY, len(choice.points) + 1)
+    return min(ON_PROXY, math.ceil((len(choice.points) + combined) / (1 - REPEATED_ON_PROXY)))
 
 
 def _searched(asked: Asked, choice: Choice) -> int:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from reprise.database.entities import Trial, TrialRole
-from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.space import Parametrization, Value
 from reprise.tuner.proxy.agreement import Agreement, Ratios, Times, agreement, ratios
 
 DEFAULT = "the default"
@@ -26,16 +28,17 @@ def times(trials: Sequence[Trial], default: Parametrization) -> dict[str, list[f
 
 
 def in_words(point: Parametrization, default: Parametrization) -> str:
-    """What of a point is not the default."""
-    changed = [f"{name}={value}" for name, value in point.items() if value != default.get(name)]
+    """Return the values of a point that are not the default's, in words."""
+    changed = [f"{name}={value}" for name, value in _changes(point, default).items()]
     return ", ".join(changed) or DEFAULT
 
 
 def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> list[Parametrization]:
-    """The points that the application tries: the best of the proxy's search and its worst, by their means.
+    """Return the points that the application tries: the best of the proxy's search and its worst, by their means.
 
-    The worst tells whether the proxy ranks as the application does; it comes second. Without what the proxy finds
-    slower than its default there is nothing worth a run but the best.
+    The first is the simplest of those that noise does not distinguish from the best. The worst comes second: it shows
+    whether the proxy ranks as the application does. If the proxy finds nothing faster than its default, only the best
+    is worth a run.
     """
     points = {json.dumps(trial.parametrization, sort_keys=True): trial.parametrization for trial in trials}
     known = times(trials, default)
@@ -47,8 +50,27 @@ def to_try(trials: Sequence[Trial], default: Parametrization, count: int) -> lis
     changed = [point for point in ranked if in_words(point, default) != DEFAULT]
     if not changed:
         return []
-    best = [point for point in changed if mean[in_words(point, default)] < mean.get(DEFAULT, float("inf"))][: count - 1]
-    return [*best[:1], changed[-1], *best[1:]] if best else changed[:1]
+    best = [point for point in changed if mean[in_words(point, default)] < mean.get(DEFAULT, float("inf"))]
+    if not best:
+        return changed[:1]
+    close = mean[in_words(best[0], default)] * (1 + noise(known))
+    equal = [point for point in best if mean[in_words(point, default)] <= close]
+    simplest = min(equal, key=lambda point: len(_changes(point, default)))
+    others = [point for point in best if point is not simplest]
+    return [simplest, changed[-1], *others[: count - 2]]
+
+
+def noise(known: Times) -> float:
+    """Return the relative standard deviation of runs at one setting, pooled over the settings that ran repeatedly."""
+    repeated = [values for values in known.values() if len(values) > 1]
+    squares = sum((value / fmean(values) - 1) ** 2 for values in repeated for value in values)
+    freedom = sum(len(values) - 1 for values in repeated)
+    return math.sqrt(squares / freedom) if freedom else 0.0
+
+
+def _changes(point: Parametrization, default: Parametrization) -> dict[str, Value]:
+    """Return the values that are not the default's."""
+    return {name: value for name, value in point.items() if value != default.get(name)}
 
 
 @dataclass(frozen=True)

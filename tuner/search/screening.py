@@ -9,6 +9,7 @@ and those that helped are tried together.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -16,6 +17,11 @@ import numpy as np
 from reprise.tuner.model.space import Parametrization, Space, Value
 from reprise.tuner.search import grid_points
 from reprise.tuner.search.search_method import Key, OpenedSearch
+
+LEAST_EFFECTS = 8
+"""Single changes that show how much values vary without any effect."""
+CLEAR = 1.3
+"""Standard errors that a run must lie below the others to count: 90 % of a normal distribution is above."""
 
 
 class ScreeningSearch(OpenedSearch):
@@ -80,14 +86,23 @@ class ScreeningSearch(OpenedSearch):
         return {name: value for name, (_, value) in ranked}
 
     def _limit(self) -> float:
-        """The value below which a single run counts as better than the base: the base's least, less half their range.
+        """Return the value below which a single run counts as better than the base.
 
-        In normal noise with three runs of the base, 12 of 100 runs that change nothing are below it; half of them are
-        below the base's mean.
+        Most settings change nothing, so the runs of single changes show the noise: the limit lies 1.3 of their
+        pseudo standard errors below the centre of those that changed nothing (Lenth 1989, for unreplicated
+        factorials). In normal noise one in ten runs that change nothing is below it. An outlier among the few runs of
+        the base does not move it. With fewer than `LEAST_EFFECTS` single changes, it is the base's least value, less
+        half their range.
         """
         seen = self._told.observations.get(self._space.key(self._first))
-        values = seen.values if seen else []
-        return min(values) - (max(values) - min(values)) / 2 if values else math.inf
+        base = seen.values if seen else []
+        alone = [mean for point in self._alone() if math.isfinite(mean := self._mean(point))]
+        if not base:
+            return math.inf
+        if len(alone) < LEAST_EFFECTS:
+            return min(base) - (max(base) - min(base)) / 2
+        centre, error = _centre_and_error(alone, base)
+        return centre - CLEAR * error
 
     def _with(self, changes: dict[str, Value]) -> Parametrization:
         return self._space.canonical({**self._base, **changes})
@@ -95,3 +110,17 @@ class ScreeningSearch(OpenedSearch):
     def _mean(self, point: Parametrization) -> float:
         seen = self._told.observations.get(self._space.key(point))
         return math.inf if seen is None or seen.mean is None else seen.mean
+
+
+def _centre_and_error(alone: Sequence[float], base: Sequence[float]) -> tuple[float, float]:
+    """Return the centre of the values without effect and their pseudo standard error (Lenth 1989, eq. 3 and 4)."""
+    centre = statistics.median(base)
+    near = 2.5 * _deviation(alone, centre)
+    without_effect = [value for value in alone if abs(value - centre) <= near]
+    centre = statistics.median([*without_effect, *base])
+    return centre, _deviation(without_effect, centre)
+
+
+def _deviation(values: Sequence[float], centre: float) -> float:
+    """Return the standard deviation of normal values, from the median of their distances to a centre."""
+    return 1.5 * statistics.median(abs(value - centre) for value in values)

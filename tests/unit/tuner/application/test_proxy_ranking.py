@@ -42,6 +42,14 @@ def test_the_best_the_worst_and_the_next_best_are_tried_in_this_order() -> None:
     assert [in_words(point, BASE) for point in to_try(ON_PROXY, BASE, 3)] == ["a.x=1", "b.y=on", "a.x=2"]
 
 
+def test_the_simplest_of_the_points_that_noise_does_not_distinguish_is_tried_first() -> None:
+    both: Parametrization = {"a.x": 1, "b.y": "on"}
+    noisy = trials(({}, 10.0), ({}, 10.3), (both, 7.0), ({"a.x": 1}, 7.1), ({"b.y": "on"}, 10.1))
+    assert [in_words(point, BASE) for point in to_try(noisy, BASE, 3)] == ["a.x=1", "b.y=on", "a.x=1, b.y=on"]
+    exact = trials(({}, 10.0), ({}, 10.01), (both, 7.0), ({"a.x": 1}, 7.1), ({"b.y": "on"}, 10.1))
+    assert in_words(to_try(exact, BASE, 3)[0], BASE) == "a.x=1, b.y=on"
+
+
 def test_a_proxy_that_nothing_helps_has_one_point_tried_and_one_without_trials_none() -> None:
     assert [in_words(point, BASE) for point in to_try(trials(({}, 1.0), ({"a.x": 1}, 2.0)), BASE, 3)] == ["a.x=1"]
     assert to_try(trials(({}, 1.0)), BASE, 3) == []

@@ -28,6 +28,19 @@ def test_what_differs_from_the_default_by_no_more_than_its_runs_do_has_not_helpe
     assert search.ask() == {"a": 0, "b": 1, "c": 1}  # a is within the noise, though below each run of the default
 
 
+def test_a_slow_run_of_the_default_does_not_hide_what_helped() -> None:
+    names = "abcdefghijkl"
+    space = Space(tuple(Parameter(name, (0, 1)) for name in names))
+    search = build("screening", space, 1, 3)
+    default: Parametrization = dict.fromkeys(names, 0)
+    for value in (10.0, 10.1, 14.0):
+        search.tell(default, value)
+    runs = (10.1, 9.95, 10.0, 10.05, 9.95, 10.2, 13.0, 9.92, 10.08, 12.0, 9.4, 9.3)
+    for name, value in zip(names, runs, strict=True):
+        search.tell({**default, name: 1}, value)
+    assert search.ask() == {**default, "k": 1, "l": 1}
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_settings_are_the_defaults(method: str) -> None:
     assert settings_of(method, {}) == METHODS[method].settings()
