@@ -336,10 +336,12 @@ bench-warm: deps-python $(VENV)/.ready ## measure what a warm start saves, write
 
 .PHONY: bench-tuner
 bench-tuner: deps-python $(VENV)/.ready $(PEERS)/.ready ## measure the tuner beside its peers, write docs/tuner-evaluation.md anew
+	@$(PACKAGE_LINKS)
 	@$(PYTHON) -m bench.tuner
 
 .PHONY: bench-tuner-peers
 bench-tuner-peers: deps-python $(VENV)/.ready $(PEERS)/.ready ## play the peers' games anew and store them (hours)
+	@$(PACKAGE_LINKS)
 	@$(PYTHON) -m bench.tuner --fresh --store
 
 .PHONY: lint
