@@ -19,6 +19,7 @@ from reprise.errors import RepriseError
 
 # command: (module, attribute, help in one line)
 COMMANDS = {
+    "status": ("reprise.cli.status", "status", "Show daemon, plugin, records, campaigns and savings."),
     "serve": ("reprise.cli.match", "serve", "Run the matcher daemon."),
     "match": ("reprise.cli.match", "match", "Explain decisions, and look at the models that make them."),
     "jobs": ("reprise.cli.jobs", "jobs", "Look for jobs, and for what to tune next."),
