@@ -34,6 +34,7 @@ from reprise.tuner.definition import component_registry
 from reprise.tuner.errors import TunerError
 from reprise.tuner.model.component import TrialPlan
 from reprise.tuner.model.space import Parametrization
+from reprise.tuner.model.touched_names import that_hold
 from reprise.tuner.openmpi.catalogue import CATALOGUE
 from reprise.tuner.profile.profile_values import Profile, read_profile
 from reprise.tuner.profile.profiled_run import touched
@@ -70,7 +71,7 @@ def _ingredient(definition: Mapping[str, Any], profile: Profile, workload: Workl
     kind = definition["kind"]
     if kind not in INGREDIENTS:
         raise NotHereError(f"of kind {kind}")
-    touches = definition.get("touches", [])
+    touches = that_hold(definition.get("touches", []), ranks_share_nodes=profile.ranks_share_nodes)
     if all(one.startswith("mpi.") for one in touches) and not any(profile.share(one) for one in touches):
         raise TunerError("the job makes no call that it touches")
     if kind == "collectives":

@@ -34,6 +34,13 @@ def test_ranks_with_a_node_each_communicate_alike_wherever_they_are_bound(
     assert found["srun-placement"].worth == (placement > 0)
 
 
+@pytest.mark.parametrize(("ranks", "share"), [(4, 0.0), (8, 0.4)], ids=["one a node", "two a node"])
+def test_shared_memory_is_tried_only_where_ranks_can_use_it(ranks: int, share: float) -> None:
+    (found,) = verdicts(of(ranks), {"sm": Touches(shipped("openmpi-shared-memory")["touches"])})
+    assert found.share == pytest.approx(share)
+    assert found.worth == (share > 0)
+
+
 def test_a_component_that_can_change_nothing_says_why() -> None:
     (found,) = verdicts(of(4), {"srun-placement": PLACED["srun-placement"]})
     assert found.words == "can change nothing where each task has a node to itself"
