@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a job got what it got, and what support staff look for among jobs."""
+"""Explanations of jobs for their users, and the lists of jobs that support staff work with."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon tells users: about a job of theirs, or about a script that they have not submitted."""
+"""Requests to the daemon about a user's job, or about a script that is not submitted yet."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ DAEMON_TIMEOUT_S = 5.0
 
 
 def story_of(config: Config, job: str, cluster: str | None) -> Story:
-    """The answer of the first matcher that decided about the job; else of one that the job reported to; else nothing.
+    """Return the daemon's account of a job.
 
-    Raises MatcherError where no matcher says anything, DaemonUnreachableError where none answers.
+    The first matcher that decided about the job answers; failing that, one that the job reported to; failing that, the
+    story is empty. Raises MatcherError if every matcher refuses, DaemonUnreachableError if none answers.
     """
-    return _story(config, explain_request(job, cluster), "the matcher does not say why")
+    return _story(config, explain_request(job, cluster), "the matcher cannot explain the job")
 
 
 def story_of_script(config: Config, submission: Submission) -> Story:
-    """What the first matcher that answers says the caller's job would be given. Raises as `story_of`."""
-    return _story(config, preview_request(submission), "the matcher does not say what the script would be given")
+    """Return the decision that the first matcher to answer would make for the script. Raises as `story_of`."""
+    return _story(config, preview_request(submission), "the matcher cannot preview the script")
 
 
 def comparison(config: Config, job: str, cluster: str | None, profile: Profiled) -> Comparison:
-    """How the first matcher that knows a record of the job's says that it behaves. Raises as `story_of`."""
+    """Compare a job with its record, by the first matcher that knows the record. Raises as `story_of`."""
     told: list[Comparison] = []
     refused: list[str] = []
     shares = {name: min(1.0, share) for name, share in profile.shares.items()}
@@ -42,7 +43,7 @@ def comparison(config: Config, job: str, cluster: str | None, profile: Profiled)
         if reply.get("kind") == "comparison":
             told.append(Comparison.from_json(reply))
         else:
-            refused.append(f"{endpoint}: the matcher compares no profiles: {reply.get('reason')}")
+            refused.append(f"{endpoint}: the matcher cannot compare profiles: {reply.get('reason')}")
         if told and told[-1].record is not None:
             return told[-1]
     if not told:
@@ -62,7 +63,7 @@ def _replies(config: Config, request: Mapping[str, Any]) -> Iterator[tuple[Endpo
 
 
 def _story(config: Config, request: Mapping[str, Any], without: str) -> Story:
-    """`without`: how an error begins where a matcher answers, and tells nothing."""
+    """Return the first story with a decision; `without` begins the error if every matcher refuses."""
     told: list[Story] = []
     refused: list[str] = []
     for endpoint, reply in _replies(config, request):

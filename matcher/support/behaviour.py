@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a job behaves as the record that it matched, by the profiles of both.
+"""Comparison of a job's behaviour with the record that it matched, by their profiles.
 
-A user who could ask this of another user's record as often as they like, with profiles that they make up, would find
-out all of that record's profile. So they are told yes or no, once for each of their jobs, and only after Slurm itself
-has reported that job's end.
+A user who could compare any number of made-up profiles with another user's record would learn that record's whole
+profile. Users therefore get a yes or no, once for each of their jobs, and only after Slurm itself has reported that
+job's end.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from reprise.matcher.support.hidden_words import hide
 from reprise.matcher.support.job_story import Story
 
 MATCHED = ("apply", "holdout", "observe")
-"""Verdicts about jobs that a record matched, whether they were given its settings or not."""
+"""Verdicts on jobs that matched a record, whether its settings were applied or not."""
 
 
 class Behaviour(StrEnum):
-    """How a job compares with its record."""
+    """Result of comparing a job with its record."""
 
     ALIKE = "alike"
     OTHERWISE = "otherwise"
-    NO_RECORD = "no-record"  # it matched none
+    NO_RECORD = "no-record"  # the job matched no record
     NO_APPLICATION = "no-application"  # the record is for the whole cluster
-    NO_PROFILE = "no-profile"  # the record has none
-    NOT_ENDED = "not-ended"  # Slurm has not reported the job's end, and the record is another user's
+    NO_PROFILE = "no-profile"  # the record has no profile
+    NOT_ENDED = "not-ended"  # the record is another user's, and Slurm has not reported the job's end yet
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A job beside its record. `words`: in one line how it differs; empty where it does not, or where that is hidden.
+    """A job compared with its record.
 
-    `hidden`: the record is another user's, and the reader may know no more than the verdict. `decision`: the id of the
-    one that matched the two.
+    `words` says in one line how they differ; it is empty if they do not, or if that is hidden. `hidden` means that the
+    record is another user's and the reader may see only the verdict. `decision` is the id of the decision that matched
+    the two.
     """
 
     verdict: Behaviour
@@ -52,17 +53,18 @@ class Comparison:
     hidden: bool = False
 
     def to_json(self) -> dict[str, Any]:
+        """Return the comparison as a JSON object."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Comparison:
-        """Read what `to_json` wrote; keys of newer releases are ignored. Raises ProtocolError."""
+        """Read the output of `to_json`, ignoring keys of newer releases. Raises ProtocolError."""
         try:
             names = [field.name for field in dataclasses.fields(cls) if field.name != "verdict"]
             return cls(Behaviour(data["verdict"]), **{name: data[name] for name in names})
         except (KeyError, ValueError) as error:
             raise ProtocolError(
-                f"a comparison of another release cannot be read ({error}): install the release of the daemon"
+                f"cannot read a comparison made by another release ({error}): install the daemon's release"
             ) from error
 
 
@@ -70,10 +72,10 @@ def compare(database: SupportDatabase, story: Story, job: Profiled, uid: int | N
     """Compare a job with the record of its newest decision that matched one.
 
     Args:
-        database: Where the record's profile is.
-        story: What is known of the job, of its user's decisions alone.
+        database: Database with the record's profile.
+        story: Decisions and reports of the job, of its user alone.
         job: The job's profile.
-        uid: Who reads it; None: staff, who may know everything.
+        uid: Reader of the result; None for staff, who may see everything.
     """
     decision = next((one.decision for one in story.decisions if _matched(one.decision)), None)
     record = story.records.get(decision.record_id or 0) if decision else None
@@ -89,17 +91,17 @@ def compare(database: SupportDatabase, story: Story, job: Profiled, uid: int | N
 
 
 def text(comparison: Comparison) -> str:
-    """The comparison in one sentence."""
+    """Return the comparison as one sentence."""
     record = f"record {comparison.record} ({comparison.component})"
     whose = f"{record}, which is another user's" if comparison.hidden else record
-    otherwise = comparison.words or f"this job behaves otherwise than {whose}"
+    otherwise = comparison.words or f"this job behaves differently from {whose}"
     return {
-        Behaviour.ALIKE: f"this job behaves as {whose}",
+        Behaviour.ALIKE: f"this job behaves like {whose}",
         Behaviour.OTHERWISE: f"{otherwise}: {record} was a wrong match, whatever its score",
-        Behaviour.NO_RECORD: "this job matched no record, so there is nothing to compare it with",
-        Behaviour.NO_APPLICATION: f"{record} is for all jobs of the cluster: there is nothing to compare this job with",
+        Behaviour.NO_RECORD: "this job matched no record to compare it with",
+        Behaviour.NO_APPLICATION: f"{record} is for all jobs of the cluster: it has no application to compare with",
         Behaviour.NO_PROFILE: f"{whose} has no profile to compare this job with (`reprise tune profile --record`)",
-        Behaviour.NOT_ENDED: f"{whose}: users are told how their job compares once Slurm has reported that it ended",
+        Behaviour.NOT_ENDED: f"{whose}: the comparison is available once Slurm has reported the end of the job",
     }[comparison.verdict]
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells users why their own jobs got what they got, out of the database, and what a script of theirs would get, in a
-thread of its own: no decision waits."""
+"""Explanations of decisions for users, and previews for their scripts, read from the database.
+
+They run in a separate thread, so that decisions do not wait for them.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-WAITING_LIMIT = 64  # who asks when so many are waiting is told to ask again; an answer takes a few milliseconds
-WAITING_OF_ONE = 4  # of one uid, so that nobody keeps the others from being told
-DECISIONS_LIMIT = 20  # a job has one or two, more if it was requeued often
-OUTCOMES_LIMIT = 1000  # an array has as many as tasks; about 300 bytes each
+WAITING_LIMIT = 64  # requests in the queue; more are refused until it shrinks. An answer takes a few milliseconds
+WAITING_OF_ONE = 4  # requests in the queue for one uid, so that no user keeps the others waiting
+DECISIONS_LIMIT = 20  # decisions in an explanation; a job has one or two, or more if it was requeued often
+OUTCOMES_LIMIT = 1000  # outcomes read for an explanation, about 300 bytes each; an array has one for each task
 TOLD_OUTCOMES_LIMIT = 100
 
 
 class Explainer:
-    """What the database at `path` knows of jobs, of `cluster` unless another is named."""
+    """Answers from the database at `path` about jobs of `cluster`, or of the cluster that a request names."""
 
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
@@ -48,31 +50,36 @@ class Explainer:
         self._waiting: Counter[int] = Counter()
 
     async def reply(self, asked: protocol.Explain, uid: int, model: Model) -> dict[str, Any]:
-        """The reply to `uid`: of another user's job nothing is known to them; root is told everything.
+        """Return the explanation of a job for `uid`, under the model in force.
 
-        `model` is the one in force.
+        Users see nothing of other users' jobs; root sees everything.
         """
         return await self._in_turn(uid, self._reply, asked, uid, model)
 
     async def preview(self, question: Question, knowledge: Knowledge, policy: Policy) -> dict[str, Any]:
-        """What the user who asks would be given, with nothing that other users' records would tell; root is told
-        everything. Nothing is written, and no place is taken among jobs that are compared."""
+        """Return the decision that the caller's submission would get now.
+
+        It reveals nothing of other users' records, except to root. Nothing is written, and the preview takes no place
+        among the jobs that are compared.
+        """
         return await self._in_turn(question.uid, self._preview, question, knowledge, policy)
 
     async def compare(self, asked: protocol.Compare, uid: int) -> Comparison | dict[str, Any]:
-        """Whether a job of `uid`'s behaves as its record, or the reply that says why nobody knows; root is told of all
-        jobs."""
+        """Compare a job of `uid` with its record, or return the reply that gives the reason why this is impossible.
+
+        Root may compare any user's job.
+        """
         return await self._in_turn(uid, self._compare, asked, uid)
 
     async def _in_turn(self, uid: int, work: Callable[..., T], *arguments: Any) -> T | dict[str, Any]:
         if self._waiting[uid] >= WAITING_OF_ONE or self._waiting.total() >= WAITING_LIMIT:
-            return protocol.error_reply("too many are waiting to be told why: ask again")
+            return protocol.error_reply("too many requests for explanations are waiting: try again later")
         self._waiting[uid] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         except DatabaseError as error:
             self._throttle.warning(log, "explain-failed", uid=uid, error=error)
-            return protocol.error_reply("the matcher cannot read its database; its log says why")
+            return protocol.error_reply("the matcher cannot read its database: see its log")
         finally:
             self._waiting[uid] -= 1
             if not self._waiting[uid]:
@@ -105,7 +112,7 @@ class Explainer:
 
 
 def _own(story: Story, uid: int) -> Story:
-    """What is about the user's own jobs; root's are all."""
+    """Return the part of a story about the user's own jobs; for root, all of it."""
     if uid == 0:
         return story
     decisions = [one for one in story.decisions if one.decision.uid == uid]
@@ -115,7 +122,7 @@ def _own(story: Story, uid: int) -> Story:
 
 
 def _fitting(story: Story) -> dict[str, Any]:
-    """The reply, with as many decisions as it can hold, the newest of them."""
+    """Return the reply with as many of the newest decisions as fit into it."""
     while True:
         reply = protocol.explanation_reply(story.to_json())
         try:
@@ -124,5 +131,5 @@ def _fitting(story: Story) -> dict[str, Any]:
         except ProtocolError as error:
             fewer = story.decisions[: len(story.decisions) // 2]
             if not fewer:
-                return protocol.error_reply(f"{error}: ask those who may read the database")
+                return protocol.error_reply(f"{error}: ask support staff, who can read the database")
             story = dataclasses.replace(story, decisions=fewer, more=True)

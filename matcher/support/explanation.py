@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a job got what it got: the rows of the waterfall and the sentences, as values.
+"""Explanation of a decision as values: the rows of the waterfall, and sentences.
 
 `explanation_console` prints them.
 """
@@ -25,7 +25,7 @@ from reprise.matcher.support.shortfall import Change, Shortfall, in_bits
 from reprise.matcher.support.understood_script import Understood
 
 HIDDEN = "(hidden)"
-NOT_LOGGED = "not-logged"  # the id of a decision that is made only to be shown
+NOT_LOGGED = "not-logged"  # id of a decision that is only shown and never logged
 
 _TOLD = {
     "program": "program",
@@ -43,13 +43,16 @@ _TOLD = {
     "script_path": "script",
     OMITTED: "bytes left out",
 }
-"""Keys of a job's metadata as people are told of them; the others are told elsewhere, or cannot be read."""
+"""Names shown for the keys of a job's metadata. The other keys are shown elsewhere, or mean nothing to a reader."""
 _OF_A_SCRIPT = {**_TOLD, "programs": "also starts"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A row of the waterfall. `total` is the score so far; parts of a field (`depth` 1) do not change it."""
+    """A row of the waterfall.
+
+    `total` is the score so far. The parts of a field (`depth` 1) do not change it.
+    """
 
     name: str
     depth: int
@@ -62,7 +65,7 @@ class Step:
 
 
 def waterfall(fields: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """The fields of a decision in order; a field of several parts is followed by them."""
+    """Yield the fields of a decision in order, each followed by its parts if it has several."""
     total = 0.0
     for field in fields:
         total += field["contribution"]
@@ -79,7 +82,7 @@ def _step(row: Mapping[str, Any], depth: int, total: float | None) -> Step:
 
 
 def value_text(value: Any) -> str:
-    """A compared value for a person: options as on a command line, unknown as nothing."""
+    """Return a compared value for a reader: options as on a command line, an unknown value as ""."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
@@ -93,8 +96,7 @@ def value_text(value: Any) -> str:
 
 
 def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str, str]]:
-    """Of each thing that was understood of a script its name, its value, where it is from, and that line's first
-    words. A name is told once."""
+    """Yield the name, value, source and line text of each thing understood in a script; a repeated name is left out."""
     before = ""
     for part in parts:
         value = "unknown" if part.value is None else value_text(part.value) or "none"
@@ -104,15 +106,15 @@ def understood_rows(parts: Sequence[Understood]) -> Iterator[tuple[str, str, str
 
 
 def when(time: float) -> str:
-    """A moment in this host's zone, e.g. `2026-11-21 14:03:10 CET`."""
+    """Return a time in this host's zone, e.g. `2026-11-21 14:03:10 CET`."""
     return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def exit_text(status: int) -> str:
-    """A wait(2) status for a person."""
+    """Return a wait(2) status for a reader."""
     try:
         code = os.waitstatus_to_exitcode(status)
-    except (ValueError, OverflowError):  # no process ends with it
+    except (ValueError, OverflowError):  # not the wait status of any process
         return f"wait status {status}"
     if code < 0:
         return (
@@ -122,28 +124,31 @@ def exit_text(status: int) -> str:
 
 
 def headline(decision: Decision) -> str:
-    """The verdict as one sentence."""
-    was = "would be" if decision.id == NOT_LOGGED else "was"
+    """Return the verdict as one sentence."""
+    were = "would be" if decision.id == NOT_LOGGED else "were"
     return {
-        "apply": f"It {was} given settings of {decision.reason}.",
-        "none": f"It {was} given nothing: {decision.reason}.",
-        "observe": f"It {was} given nothing: {decision.reason}.",
-        "holdout": f"It {was} given nothing, for comparison: {decision.reason}.",
-        "defer": f"The answer was put off: {decision.reason}.",
+        "apply": f"Settings {were} applied from {decision.reason}.",
+        "none": f"No settings {were} applied: {decision.reason}.",
+        "observe": f"No settings {were} applied: {decision.reason}.",
+        "holdout": f"No settings {were} applied, for comparison: {decision.reason}.",
+        "defer": f"The decision was postponed: {decision.reason}.",
     }.get(decision.verdict, f"{decision.verdict}: {decision.reason}.")
 
 
 def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> str:
-    """The score against the threshold. `model`: the label of the one in force now, where it is known; `hidden`: the
-    score is another user's too, and is not shown."""
+    """Return the score compared with the threshold.
+
+    `model` is the label of the model in force, if known. `hidden` means that the score would reveal another user's
+    record and is not shown.
+    """
     if hidden:
-        return "How similar this job is to other users' jobs is not shown"
+        return "The similarity to other users' jobs is not shown"
     if decision.score is None:
         return f"There was no record to compare with (threshold {decision.threshold:.4f})"
-    relation = "reaches" if decision.score >= decision.threshold else "is under"
+    relation = "reaches" if decision.score >= decision.threshold else "is below"
     total = sum(field["contribution"] for field in decision.fields)
     bits = f" ({total:+.2f} bits)" if in_bits(decision.fields) else ""
-    since = f" (now {model} is in force)" if model not in ("", decision.model) else ""
+    since = f" (model {model} is in force now)" if model not in ("", decision.model) else ""
     return (
         f"Score {decision.score:.4f}{bits} {relation} the threshold {decision.threshold:.4f} "
         f"of model {decision.model}{since}"
@@ -151,7 +156,7 @@ def score_text(decision: Decision, model: str = "", *, hidden: bool = False) -> 
 
 
 def shortfall_text(decision: Decision, lacked: Shortfall) -> Iterator[str]:
-    """What would have matched, in sentences."""
+    """Yield sentences on the changes with which the job would have matched."""
     missing = f"{lacked.missing:.2f} bits" if in_bits(decision.fields) else f"{_up(lacked.missing):.4f}"
     nearest = compared_with(decision)
     what = f"record {nearest['record']}" if nearest else "the nearest record"
@@ -161,10 +166,10 @@ def shortfall_text(decision: Decision, lacked: Shortfall) -> Iterator[str]:
     elif lacked.together:
         yield f"{lacks}; this would have been enough, together: {_changes(lacked.together, ', and ')}"
     elif math.isfinite(lacked.missing):
-        yield f"{lacks}; not even the same values in all fields would have been enough"
-    yield f"A threshold of {math.floor((decision.score or 0.0) * 1e4) / 1e4:.4f} or less would have been enough too"
+        yield f"{lacks}; even equal values in all fields would not have been enough"
+    yield f"A threshold of {math.floor((decision.score or 0.0) * 1e4) / 1e4:.4f} or less would also have been enough"
     if nearest and nearest.get("refusal"):
-        yield f"Even then that record would not have been given: it {nearest['refusal']}"
+        yield f"Even then that record would not have been used: it {nearest['refusal']}"
 
 
 def _changes(changes: Sequence[Change], between: str) -> str:
@@ -177,12 +182,12 @@ def _changes(changes: Sequence[Change], between: str) -> str:
 
 
 def _up(number: float) -> float:
-    """Rounded up to 4 decimals, so that what is said to be enough is."""
+    """Round up to 4 decimals, so that the similarity shown is enough."""
     return math.ceil(round(number * 1e4, 6)) / 1e4
 
 
 def record_text(record: Record, hidden: bool = False) -> str:
-    """What the record is; `hidden`: but not whose."""
+    """Return a line about a record; `hidden` leaves out its user."""
     whose = "another user's job" if hidden else described(record)
     whose = "the whole cluster" if record.scope is Scope.CLUSTER else whose
     source = "" if record.campaign_id is None else f", campaign {record.campaign_id}"
@@ -195,20 +200,18 @@ def record_text(record: Record, hidden: bool = False) -> str:
 
 
 def job_text(decision: Decision) -> Iterator[str]:
-    """What is known of the job that no field tells: all of it where it was compared with nothing; no line where
-    nothing is left."""
+    """Yield what is known of the job in addition to the compared fields; no line if nothing is left."""
     told = {part["name"] for field in decision.fields for part in field["parts"]}
     if "executable" in told:
         told.add("path")
     known = ((name, decision.metadata.get(name)) for name in _TOLD if name not in told)
     texts = [f"{_TOLD[name]} {value_text(value)}" for name, value in known if value not in (None, "", [], {})]
     if texts:
-        yield f"The job{', beside what is compared' if decision.fields else ''}: {'; '.join(texts)}"
+        yield f"{'Not compared' if decision.fields else 'The job'}: {'; '.join(texts)}"
 
 
 def source_texts(story: Story, decision: Decision) -> Iterator[str]:
-    """Where the settings are from, what the job was compared with where that is another record, and how far it is the
-    same program."""
+    """Yield the source of the settings, the record compared if that is another, and how far the programs agree."""
     shown = compared_with(decision)
     compared = shown["record"] if shown else decision.record_id
     for how, number in (("From", decision.record_id), ("Compared with", compared)):
@@ -217,33 +220,31 @@ def source_texts(story: Story, decision: Decision) -> Iterator[str]:
             what = record_text(record, number in story.hidden) if record else f"record {number}, which is gone"
             yield f"{how} {what}"
             if (spent := story.profiles.get(number)) and number not in story.hidden:
-                yield f"The application of record {number} spends its time on: {spent}"
+                yield f"Time of record {number}'s application: {spent}"
     if same := program_text(decision.fields):
-        yield f"The program's file, beside that of record {compared}: {same}"
+        yield f"Program file compared with record {compared}: {same}"
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """What a job reported of one start."""
+    """Return a line on one start of a job, as the job reported it."""
     task = "" if outcome.array_task is None else f"array task {outcome.array_task} (job {outcome.job_id}): "
     verdicts = {
         "off": "Reprise was switched off for it, by its user (--reprise=off) or by the site",
-        "unreachable": "no matcher answered in time, and it ran with defaults",
+        "unreachable": "no matcher answered in time, so it ran with defaults",
     }
     told = verdicts.get(outcome.verdict, f"verdict {outcome.verdict}, {_reach(outcome)}")
     if outcome.ended_at is None:
         return f"{task}started {when(outcome.started_at)}; {told}; its end was not reported"
     elapsed = "" if outcome.elapsed_s is None else f" after {outcome.elapsed_s:.1f} s"
     status = "" if outcome.exit_status is None else f", {exit_text(outcome.exit_status)}"
-    doubt = "" if outcome.confirmed else " (as the job says itself: not confirmed, so it counts for nothing)"
+    doubt = "" if outcome.confirmed else " (reported only by the job itself: not confirmed, so it is not counted)"
     return f"{task}started {when(outcome.started_at)}, ended {when(outcome.ended_at)}{elapsed}{status}{doubt}; {told}"
 
 
 def _reach(outcome: Outcome) -> str:
-    """What became of the settings in the job."""
+    """Return how many settings reached the tasks of the job."""
     variables = f"{outcome.applied} variable{'s' * (outcome.applied != 1)} set"
-    files = (
-        f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} that they name cannot be read by the user there"
-    )
+    files = f"{outcome.unreadable} file{'s' * (outcome.unreadable != 1)} named in them cannot be read by the user there"
     if outcome.unreadable and not outcome.applied:
         return f"nothing set: {files} (see artifacts.directory)"
     if outcome.unreadable:
@@ -251,27 +252,28 @@ def _reach(outcome: Outcome) -> str:
     if outcome.present is None or not outcome.applied:
         return variables
     if outcome.present >= outcome.applied:
-        return f"{variables}, and its first step's tasks have them"
+        return f"{variables}, and the tasks of its first step have them"
     return (
-        f"{variables}, of which its first step's tasks have {outcome.present}: the script, or an option of srun, took "
-        "the others away"
+        f"{variables}, but the tasks of its first step have only {outcome.present}: the script, or an option of srun, "
+        "removed the others"
     )
 
 
 def silence_text(
     job: str, submitted: float | None, served: bool, before: ServiceRun | None, after: ServiceRun | None
 ) -> str:
-    """Why nothing is known of a job that Slurm says was `submitted` then (None: Slurm does not know it either).
+    """Return why nothing is known of a job that was submitted at a time in Unix seconds, according to Slurm.
 
-    `served`: one run of the daemon covers that second; `before` and `after` are the runs that started around it.
+    `submitted` is None if Slurm does not know the job either. `served` means that one run of the daemon covers that
+    second; `before` and `after` are the runs that started around it.
     """
     if submitted is None:
-        return f"nothing is known of job {job}: neither the matcher nor Slurm has it: check the number"
+        return f"nothing is known of job {job}: neither the matcher nor Slurm knows it: check the number"
     if served:
         return (
-            f"the matcher was running when job {job} was submitted ({when(submitted)}), and was not asked: "
-            "run `reprise doctor` on the host that submitted it; or its user asked too often, or had too much stored "
-            "that day: see the log's lines `event=not-now` and `event=not-stored`"
+            f"the matcher was running when job {job} was submitted ({when(submitted)}), but was not asked: "
+            "run `reprise doctor` on the host that submitted it; or its user reached a limit on requests or stored "
+            "data that day: look for `event=not-now` and `event=not-stored` in the log"
         )
     ended = "it had not run before" if not before else _end_of(before)
     begun = "it has not run since" if not after else f"started {when(after.started_at)}"
@@ -279,21 +281,23 @@ def silence_text(
 
 
 def waiting_text(job: str, decisions: Sequence[str]) -> str:
-    """Why nothing is known yet of a job that waits: Slurm gives it its number after the decision. `decisions` are the
-    ids of those that may be its."""
-    known = f"job {job} waits in the queue, and what was decided for it is known by its number once it starts"
+    """Return why nothing is known yet of a waiting job, which gets its number only after the decision.
+
+    `decisions` are the ids of the decisions that may belong to it.
+    """
+    known = f"job {job} waits in the queue, and its decision is known by the job's number only once it starts"
     ask = (
         f"`reprise match explain {decisions[0]}`" if len(decisions) == 1 else "`sbatch --reprise=explain` at submission"
     )
-    return f"{known}: until then by {ask}"
+    return f"{known}: until then use {ask}"
 
 
 def unknown_text(job: str) -> str:
-    """Why a user is told nothing of a job."""
+    """Return why a user gets no explanation of a job."""
     return (
         f"nothing is known of a job {job} of yours: the number is wrong, the job is another user's or has not started, "
-        "the matcher was not asked when it was submitted, or you submitted more at a time, or in a day, than it answers"
-        " or keeps: check the number with `scontrol show job`, or ask the support"
+        "the matcher was not asked when it was submitted, or you exceeded your limit of requests or of stored data: "
+        "check the number with `scontrol show job`, or ask support staff"
     )
 
 
@@ -302,10 +306,10 @@ def _end_of(run: ServiceRun) -> str:
 
 
 def top_texts(found: Top) -> Iterator[str]:
-    """The nearest records, and where the threshold runs."""
+    """Yield lines on the nearest records, with a line where the threshold lies."""
     job = found.job
     nodes = "" if job.nodes is None else f" on {job.nodes} node{'s' * (job.nodes != 1)}"
-    first = f" (those that match with the same {', '.join(found.prefer)} first)" if found.prefer else ""
+    first = f" (matches with the same {', '.join(found.prefer)} first)" if found.prefer else ""
     yield f"Nearest to {job.user}'s {job.program or job.job_name or 'job'}{nodes}, by model {found.model}{first}:"
     yield ""
     if not found.nearest:
@@ -313,7 +317,7 @@ def top_texts(found: Top) -> Iterator[str]:
     reach = sum(near.score >= found.threshold for near in found.nearest)
     for place, near in enumerate(found.nearest):
         if place == reach:
-            yield f"------ under the threshold {found.threshold:.4f} ------"
+            yield f"------ below the threshold {found.threshold:.4f} ------"
         yield from _near_texts(place + 1, near)
     if found.nearest and reach == len(found.nearest):
         yield f"------ all of these reach the threshold {found.threshold:.4f} ------"
@@ -332,4 +336,4 @@ def _near_texts(place: int, near: Near) -> Iterator[str]:
                 f"{name} {value:.2f}" if bits else f"{name} {value:.4f}" for name, value in pairs
             )
     if near.refusal:
-        yield f"      not given: it {near.refusal}"
+        yield f"      not used: it {near.refusal}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations on a terminal, or as plain text where there is none. Values are users' words: shown, never obeyed."""
+"""Explanations on a terminal, or as plain text in a file or pipe. Users' words are shown, never interpreted."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from reprise.matcher.support.nearest_records import Top
 from reprise.matcher.support.shortfall import in_bits
 from reprise.matcher.support.understood_script import Understood
 
-NAME_WIDTH = 13  # columns that a field's name keeps on a narrow terminal: those of the presets fit
-PLAIN_WIDTH = 160  # columns where the output is a file or a pipe
+NAME_WIDTH = 13  # columns reserved for a field's name on a narrow terminal; the names of the presets fit
+PLAIN_WIDTH = 160  # columns if the output is a file or a pipe
 
 
 def console() -> Console:
-    """Standard output. Rich honours NO_COLOR and finds out whether this is a terminal."""
+    """Return standard output; Rich honours NO_COLOR and detects a terminal."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH)
 
 
 def printable(text: str) -> Text:
-    """`text` without anything that a terminal would act upon."""
+    """Return `text` without anything that a terminal would act upon."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
 def show_understood(out: Console, script: str, parts: Sequence[Understood], unread: str = "") -> None:
-    """What was understood of a script, and where in it each thing stands; `unread` names the part that was not read."""
+    """Print each thing that was understood of a script and its line; `unread` names the part that was not read."""
     if unread:
         _say(out, f"{unread}.\n")
     _say(out, f"Understood of {script}:\n")
@@ -60,25 +60,25 @@ def show_understood(out: Console, script: str, parts: Sequence[Understood], unre
 
 
 def show(out: Console, story: Story) -> None:
-    """All decisions for a job, newest first, and what the job reported."""
+    """Print all decisions for a job, newest first, and its reports."""
     if len(story.decisions) > 1:
         _say(out, f"{len(story.decisions)} decisions, newest first\n")
     for one in story.decisions:
         _show_decision(out, story, one)
         out.print()
     if not story.decisions:
-        _say(out, "No decision was made for this job, and it was given nothing.")
+        _say(out, "No decision was made for this job, and no settings were applied.")
     for outcome in story.outcomes:
         _say(out, f"The job (uid {outcome.uid}): {outcome_text(outcome)}")
     for key, count in story.shared.items():
         _say(
             out,
-            f"The same decision was for {count} more of the array's tasks: `reprise match explain {key}` shows all",
+            f"This decision also applies to {count} more of the array's tasks: `reprise match explain {key}` shows all",
         )
     if story.hidden or any(one.hidden for one in story.decisions):
-        _say(out, f"What is {HIDDEN} is another user's, or tells how near theirs is.")
+        _say(out, f"Values marked {HIDDEN} belong to another user, or would reveal how similar their job is.")
     if story.more:
-        _say(out, "There is more of it than is told here, and older.")
+        _say(out, "Older decisions or reports are not shown.")
 
 
 def _say(out: Console, text: str) -> None:
@@ -89,7 +89,7 @@ def _say(out: Console, text: str) -> None:
 def _show_decision(out: Console, story: Story, one: Explained) -> None:
     decision = one.decision
     job = "" if decision.job_id is None else f" for job {decision.job_id}"
-    if decision.array_task is not None:  # the first that asked or reported; the others may share the decision
+    if decision.array_task is not None:  # the first task that asked or reported; the others may share the decision
         job = f" for array task {decision.array_task} (job {decision.job_id}) and those submitted with it"
     _say(out, f"Decision {decision.id}{job}: {decision.verdict}")
     _say(out, headline(decision))
@@ -108,25 +108,26 @@ def _show_decision(out: Console, story: Story, one: Explained) -> None:
         _say(out, line)
     if decision.injected:
         out.print()
-        _say(out, "Given:" if decision.verdict == "apply" else "Would have been given:")
+        _say(out, "Set:" if decision.verdict == "apply" else "Would have been set:")
         for name, value in decision.injected.items():
             _say(out, f"  {name}={value}")
     elif "injected" in one.hidden:
         out.print()
-        _say(out, f"Would have been given: {HIDDEN}")
+        _say(out, f"Would have been set: {HIDDEN}")
     if decision.alternatives:
         out.print()
-        _say(out, "Records looked at:")
+        _say(out, "Records considered:")
         out.print(_alternatives(out, decision))
 
 
 def show_top(out: Console, found: Top) -> None:
-    """The records nearest to a job."""
+    """Print the records nearest to a job."""
     for line in top_texts(found):
         _say(out, line)
 
 
 def plain_table(out: Console) -> Table:
+    """Return an empty table in the style of all lists."""
     return Table(box=box.SIMPLE_HEAD if out.is_terminal else None, pad_edge=False, padding=(0, 2, 0, 0))
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may read of why their own job got what it got: of other users' records only that one matched, its
-component and its gain.
+"""The part of an explanation that the job's user may read.
 
-No number that depends on how alike their job and another's are is shown, nor which of several is the nearest: from
-enough such answers the other job's words can be found letter by letter. Nor is it shown whether another user's record
-is among the nearest: with many records of their own between, that would be such a number too. The job has what it was
-given in its environment, and the reason of a decision is written so that its user may read it (`decision.decide`).
+If another user's record matched, it contains only this fact, the component and the gain. It contains no number that
+depends on the similarity of two users' jobs, and not which of several records is the nearest: enough such answers would
+reveal the other job's words letter by letter. Nor does it show whether another user's record is among the nearest: with
+many records of the reader's own in between, that would be such a number too. The settings are in the job's environment
+anyway, and the reason of a decision is written for its user (`decision.decide`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ HIDDEN_FLAG = {"hidden": True}
 
 
 def hide(story: Story, uid: int) -> Story:
-    """What `uid` may read: their own decisions and reports, without what other users' records would tell.
+    """Return the part of a story that `uid` may read: the user's decisions and reports, without other users' words.
 
-    Whose a record is, its decision's alternatives say; where they do not, it is another's.
+    The owner of a record is taken from the decision's alternatives; a record that they do not name counts as another
+    user's.
     """
     decisions = [_hide(one) for one in story.decisions if one.decision.uid == uid]
     names = {one.decision.user for one in decisions}
@@ -53,7 +54,7 @@ def _hide(one: Explained) -> Explained:
     rows = decision.alternatives
     linked = sum(row["score"] is not None for row in rows)
     if rows and linked < NEAREST and all(_is_open(row["scope"], row, names) for row in rows):
-        return one  # there are no other records at all
+        return one  # the database has no other records
     changes: dict[str, Any] = {}
     compared = compared_with(decision)
     if not (compared and compared["used"] and _is_open(compared["scope"], compared, names)):

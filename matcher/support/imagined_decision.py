@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job would be given that nobody has submitted: decided as if it were, and written nowhere. It takes no place
-among those that are compared."""
+"""Decision for a job that is not submitted: made as usual, but not logged and not counted among compared jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from reprise.matcher.support.job_story import Story
 
 
 def imagined(database: SupportDatabase, question: Question, known: Knowledge, policy: Policy) -> Story:
-    """The decision, and the records of the database that it is about."""
+    """Return the decision, and the records of the database that it refers to."""
     begun = time.perf_counter()
     made = decide(question, known, policy, NOT_LOGGED)
     decision = dataclasses.replace(made, elapsed_ms=(time.perf_counter() - begun) * 1e3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that is known of a job: out of the database, or from the daemon for whoever may not read that."""
+"""Everything known of a job, from the database, or from the daemon for callers who cannot read the database."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.support.told_identities import told_identities
 
 SLURM_CLOCK_S = 1.0
-"""Slurm gives whole seconds: a job was submitted at some moment of the one that it names."""
+"""Resolution of Slurm's times: a job was submitted at some moment within the second that Slurm reports."""
 READING_S = 2.0
-"""For the file of a script's program: nobody's submission waits."""
+"""Time limit for reading a program's file; no submission waits for it here."""
 SUBMISSION_S = 2.0
-"""From a decision until Slurm has the job."""
+"""Longest time between a decision and the job's submission to Slurm."""
 
 
 def known(config: Config, job: str, cluster: str | None) -> Story:
-    """All that the caller may know of a job: from the database or its snapshot, or where they may read neither, or the
-    snapshot is too old, from the daemon.
+    """Return everything that the caller may know of a job.
 
-    Raises NothingKnownError, or DaemonUnreachableError where the database cannot be read and no daemon answers.
+    It comes from the database or its snapshot; if the caller can read neither, or the snapshot is too old, from the
+    daemon. Raises NothingKnownError if nothing is known, DaemonUnreachableError if the database cannot be read and no
+    daemon answers.
     """
     try:
         database = SupportDatabase.open_to_read(config.database.path, config.database.snapshot)
-    except (AccessError, MissingError) as error:  # it is another user's, or on another host
+    except (AccessError, MissingError) as error:  # the database is another user's, or on another host
         return _from_daemon(config, job, cluster, error)
     with database:
         me = staff.reader(config.access.staff)
@@ -58,7 +59,7 @@ def known(config: Config, job: str, cluster: str | None) -> Story:
 
 
 def for_reader(told: Story, reader: Reader, job: str) -> Story:
-    """What the reader may see of it. Raises NothingKnownError where that is nothing."""
+    """Return the part of a story that the reader may see. Raises NothingKnownError if that is nothing."""
     if reader.staff:
         return told
     seen = hide(told, reader.uid)
@@ -84,9 +85,9 @@ def _from_daemon(config: Config, job: str, cluster: str | None, why_not_read: Ex
 
 
 def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | None, ask_slurm: bool = True) -> Story:
-    """All that the database has on a job; where it has nothing, Slurm is asked unless `ask_slurm` is False.
+    """Return everything that the database has on a job; if it has nothing, ask Slurm unless `ask_slurm` is False.
 
-    Raises NothingKnownError, which says why there is nothing as far as that is known.
+    Raises NothingKnownError, with the cause if that can be found.
     """
     model = _model(config)
     ran_on = cluster or config.site.cluster
@@ -96,7 +97,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
     if not ask_slurm:
         raise NothingKnownError(unknown_text(job))
     said = slurm_job.slurm_says(job, cluster)
-    if said.get("JobId", job) != job:  # an array's task, whose own number Slurm still knows
+    if said.get("JobId", job) != job:  # a task of an array; Slurm still knows the task's own number
         told = job_story.of_job(database, ran_on, said["JobId"], model)
     if not told:
         raise NothingKnownError(_silence(database, job, said))
@@ -104,7 +105,7 @@ def of_job(database: SupportDatabase, config: Config, job: str, cluster: str | N
 
 
 def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> str:
-    """Why the database has nothing on the job, as far as that is known; `said` is Slurm's word on it."""
+    """Return why the database has nothing on a job, as far as known; `said` is Slurm's output for it."""
     submitted = submit_time(said)
     if submitted is None:
         return silence_text(job, None, False, None, None)
@@ -119,7 +120,10 @@ def _silence(database: SupportDatabase, job: str, said: Mapping[str, str]) -> st
 
 
 def of_script(database: SupportDatabase, config: Config, question: Question) -> Story:
-    """What a script would be given now; nothing is logged. Its program is identified as the daemon does it."""
+    """Return the decision that a script would get now; nothing is logged.
+
+    Its program is identified as in the daemon.
+    """
     known = knowledge(database, config)
     if config.matcher.identity and known.engine.model.compares_program_files:
         question = dataclasses.replace(question, metadata=_identified(database, question))
@@ -127,7 +131,7 @@ def of_script(database: SupportDatabase, config: Config, question: Question) -> 
 
 
 def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
-    """The job with its program's identity, by its file, else by what an earlier job of the same user has told."""
+    """Return the job with its program's identity, from its file or else from an earlier job of the same user."""
     job = parse(question.submission, user=question.user, submit_time=question.at)
     found = Identifier().identified(job, time.monotonic() + READING_S)
     if identity_in(found) != UNKNOWN or not program_file(job):
@@ -137,14 +141,12 @@ def _identified(database: SupportDatabase, question: Question) -> JobMetadata:
 
 
 def script_from_daemon(config: Config, question: Question, why_not_read: Exception) -> Story:
-    """The same for who cannot read the database, by the daemon's word, without other users' words.
+    """Return the daemon's preview of a script, for callers who cannot read the database.
 
-    Raises MatcherError for another user's script, DaemonUnreachableError where no daemon answers.
+    Raises MatcherError for another user's script, DaemonUnreachableError if no daemon answers.
     """
     if question.uid != os.geteuid():
-        raise MatcherError(
-            f"{why_not_read}; the matcher tells users only what they themselves would be given: leave out --user"
-        )
+        raise MatcherError(f"{why_not_read}; the matcher previews a user's own scripts only: leave out --user")
     try:
         return asking_daemon.story_of_script(config, question.submission)
     except DaemonUnreachableError as error:
@@ -152,12 +154,12 @@ def script_from_daemon(config: Config, question: Question, why_not_read: Excepti
 
 
 def knowledge(database: SupportDatabase, config: Config) -> Knowledge:
-    """The records of the database and the model in force, ready for linkage."""
+    """Return the records of the database and the model in force, ready for linkage."""
     return knowledge_of(database.record_texts(), model_of(config), config)
 
 
 def _model(config: Config) -> Model | None:
-    """The model in force; None where it cannot be used: what another model decided can be told all the same."""
+    """Return the model in force; None if it cannot be used, since decisions of another model can still be explained."""
     try:
         return model_of(config)
     except LinkageError:

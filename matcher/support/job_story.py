@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a job: its decisions, what it reported, and the records that it was compared with. Also as JSON."""
+"""A job's decisions, its reports, and the records that it was compared with, also as JSON."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ JSON_VERSION = 1
 JOB_ID = r"(\d{1,10})(?:_(\d{1,10}))?"
 DECISION_ID = r"[A-Za-z0-9_-]{1,64}"
 WORDS_OF_A_RECORD = ("metadata", "context", "parametrization", "environment", "conflicts", "artifact_sha256")
-"""Keys that may hold its user's words or the shape of their job."""
+"""Keys whose values may contain the user's words or the shape of their job."""
 MEASURED = ("default", "tuned")
-"""Keys that hold how long their job took."""
+"""Keys with the run times of the user's job."""
 NOT_TOLD = Measurement(0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A decision, and what it lacked. `hidden` names its keys of which another user's words were taken out."""
+    """A decision, and what it lacked for a match; `hidden` names the keys without another user's words."""
 
     decision: Decision
     shortfall: Shortfall | None = None
@@ -39,11 +39,12 @@ class Explained:
 
 @dataclass(frozen=True)
 class Story:
-    """All that is told of a job, newest first. `model` is the label of the model in force, "" where that is not known.
+    """Everything shown of a job, newest first.
 
-    `records` are those whose settings were given or whose fields are shown, as they are now, those of `hidden` without
-    their user's words. `shared`: for how many reports beside `outcomes` a decision, by its id, was the answer too.
-    `profiles`: what their applications spend their time on, in a line. `more`: there is more than is told here.
+    `records` are those whose settings were applied or whose fields are shown, in their present state; those in `hidden`
+    come without their user's words. `shared` counts, by the id of a decision, the further reports that it answered, in
+    addition to `outcomes`. `model` is the label of the model in force, "" if unknown. `more` means that not all is
+    shown. `profiles` are lines on what the applications of the records spend their time on.
     """
 
     decisions: Sequence[Explained] = ()
@@ -56,11 +57,11 @@ class Story:
     profiles: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether anything is known."""
+        """Return whether anything is known."""
         return bool(self.decisions or self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs, JSON-ready. Keys are only ever added within a version."""
+        """Return a JSON-ready form for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -76,7 +77,7 @@ class Story:
 
     @classmethod
     def from_json(cls, data: Any) -> Story:
-        """Read what `to_json` wrote; keys of newer releases are ignored. Raises ProtocolError."""
+        """Read the output of `to_json`, ignoring keys of newer releases. Raises ProtocolError."""
         try:
             if data["version"] != JSON_VERSION:
                 raise ValueError(f"version {data['version']}")
@@ -92,13 +93,13 @@ class Story:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ProtocolError(
-                f"an explanation of another release cannot be read ({error}): install the release of the daemon"
+                f"cannot read an explanation made by another release ({error}): install the daemon's release"
             ) from error
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is read and told, None: all. `uid`: only of that user's jobs."""
+    """Numbers of decisions and outcomes to read, None for all; with `uid`, only those of that user's jobs."""
 
     uid: int | None = None
     decisions: int | None = None
@@ -111,9 +112,9 @@ EVERYTHING = Limits()
 def of_job(
     database: SupportDatabase, cluster: str, job: str, model: Model | None = None, limits: Limits = EVERYTHING
 ) -> Story:
-    """What is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
+    """Return what is known of a job id (`4711`), an array's task (`4711_3`) or a decision's id.
 
-    Raises NothingKnownError for a text that is none of these. `model` is the one in force.
+    Raises NothingKnownError for any other text. `model` is the one in force.
     """
     decisions, outcomes = _of_name(database, cluster, job, limits)
     told = {outcome.id for outcome in outcomes}
@@ -127,11 +128,11 @@ def of_job(
 
 
 def check_name(job: str) -> None:
-    """Raise NothingKnownError for what can be neither a job's number nor a decision's id."""
+    """Raise NothingKnownError for a text that is neither a job's number nor a decision's id."""
     if not re.fullmatch(DECISION_ID, job):
         raise NothingKnownError(
-            f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id out of the log; "
-            "for a script, --script FILE"
+            f"{job!r} is neither a job's number nor a decision's id: give 4711, 4711_3, or an id from the log; "
+            "for a script, use --script FILE"
         )
 
 
@@ -143,7 +144,7 @@ def of_decisions(
     outcomes: Sequence[Outcome] = (),
     shared: Mapping[str, int] | None = None,
 ) -> Story:
-    """What is known of decisions."""
+    """Return what is known of decisions."""
     records = {}
     for number in dict.fromkeys(number for decision in decisions for number in _compared(decision)):
         try:
@@ -157,7 +158,7 @@ def of_decisions(
 
 
 def compared_with(decision: Decision) -> Json | None:
-    """The one of a decision's alternatives that its fields are about; None where that is not known."""
+    """Return the alternative of a decision that its fields describe; None if unknown."""
     return next((row for row in decision.alternatives if row.get("explained")), None)
 
 
@@ -170,7 +171,7 @@ def _compared(decision: Decision) -> list[int]:
 def _of_name(
     database: SupportDatabase, cluster: str, job: str, limits: Limits
 ) -> tuple[Sequence[Decision], Sequence[Outcome]]:
-    """Decisions and outcomes, newest first."""
+    """Return decisions and outcomes, newest first."""
     check_name(job)
     number = re.fullmatch(JOB_ID, job)
     if not number:
@@ -184,7 +185,7 @@ def _of_name(
     of_number = database.outcomes_of_job(cluster, int(number[1]), uid=uid, limit=limits.outcomes)
     if number[2] is None:
         return decisions, of_number
-    # tasks have job ids of their own, but for the one that has the array's; what they share is the decision
+    # Each task has its own job id, except the one that has the array's. Tasks share the decision.
     task = int(number[2])
     of_array = (database.outcomes_of_decision(decision, limit=limits.outcomes) for decision in decisions)
     outcomes = {one.id: one for some in (*of_array, of_number) for one in some}
@@ -236,7 +237,7 @@ def _explained(data: Mapping[str, Any]) -> Explained:
 def _record(data: Mapping[str, Any]) -> Record:
     measured = {key: _read(Measurement, data[key]) if data[key] else NOT_TOLD for key in MEASURED}
     words = {key: data[key] or {} for key in WORDS_OF_A_RECORD if key != "artifact_sha256"}
-    if of := data.get("gain_of"):  # an older daemon does not say so
+    if of := data.get("gain_of"):  # an older daemon does not send it
         words["parametrization"] = {**words["parametrization"], GAIN_OF: of}
     kinds = {"scope": Scope(data["scope"]), "status": RecordStatus(data["status"])}
     return _read(Record, {**data, **measured, **words, **kinds})

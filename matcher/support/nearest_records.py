@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records nearest to a job: how near each is, and which fields made the difference."""
+"""The records nearest to a job: their scores, and the fields that make the difference."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from reprise.matcher.decision.known_records import Known
 from reprise.matcher.submission.metadata import JobMetadata
 
 JSON_VERSION = 1
-DIFFERENCES = 3  # fields that are named on either side
-TOLERANCE = 1e-9  # what is less is no difference
+DIFFERENCES = 3  # fields named as adding most, and as lacking most
+TOLERANCE = 1e-9  # smaller differences are rounding errors
 
 
 @dataclass(frozen=True)
 class Near:
-    """A record, its score, and the fields that make it up (as in a decision). `refusal`: what stands against it
-    whatever its score; "" if nothing. What the job's user has set himself is not looked at."""
+    """A record, its score, and the fields that make it up (as in a decision).
+
+    `refusal` is the reason why the record would not be used whatever its score, "" if there is none. Settings made by
+    the job's user are not considered.
+    """
 
     record: Known
     score: float
@@ -31,9 +34,9 @@ class Near:
 
 @dataclass(frozen=True)
 class Top:
-    """The records nearest to `job`, best first, under `model`; from `threshold` on they match.
+    """The records nearest to `job`, best first, under `model`; those with a score of at least `threshold` match.
 
-    Of those that match, the ones with the job's value of what is named in `prefer` come first.
+    Matches that have the job's value of the fields named in `prefer` come first.
     """
 
     job: JobMetadata
@@ -43,7 +46,7 @@ class Top:
     nearest: Sequence[Near]
 
     def to_json(self) -> dict[str, Any]:
-        """For programs. Keys are only ever added within a version."""
+        """Return a JSON-ready form for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -55,7 +58,7 @@ class Top:
 
 
 def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> Top:
-    """The `count` records nearest to `job`, whose secrets are masked."""
+    """Return the `count` records nearest to `job`; the job's secrets are masked."""
     model = knowledge.engine.model
     near = []
     for match in knowledge.engine.link(job, count).matches:
@@ -67,12 +70,12 @@ def top(job: JobMetadata, knowledge: Knowledge, policy: Policy, count: int) -> T
 
 
 def most_added(fields: Sequence[Json]) -> list[tuple[str, float]]:
-    """The fields that add most, and what."""
+    """Return the fields that add most to the score, with their contributions."""
     return _first((field["name"], field["contribution"]) for field in fields if field["parts"])
 
 
 def most_lost(fields: Sequence[Json]) -> list[tuple[str, float]]:
-    """The fields that lack most of what they could add, and what they lack."""
+    """Return the fields that lack most of their possible contribution, with the missing amounts."""
     return _first((field["name"], field["weight"] - field["contribution"]) for field in fields if field["parts"])
 
 

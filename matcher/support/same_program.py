@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a job's program is the record's, in words, from what was compared of their files."""
+"""A phrase on how far a job's program and the record's agree, from the comparison of their files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 from reprise.matcher.submission.sketch import shared
 
-_WHAT = {"functions": "function names", "contents": "words", "imports": "what it uses of libraries and modules"}
-"""What the parts of a program's identity are shares of, the weightiest first."""
+_WHAT = {"functions": "function names", "contents": "words", "imports": "uses of libraries and modules"}
+"""Meaning of the shares in a program's identity, the one with the largest weight first."""
 REBUILT = 0.8
-"""Share of common names from which two programs count as builds of one: builds measured had 0.9 or more, strangers
-0.25 or less, and a share is known to 0.09."""
+"""Share of common names from which two programs count as builds of one.
+
+Builds measured had 0.9 or more, strangers 0.25 or less, and a share is known to 0.09.
+"""
 
 
 def program_text(fields: Sequence[Mapping[str, Any]]) -> str:
-    """Return how alike a job's and a record's program are, e.g. "same build"; "" where their files are not known."""
+    """Return how similar a job's and a record's program are, e.g. "same build"; "" if their files are unknown."""
     parts = {
         part["name"]: part
         for field in fields

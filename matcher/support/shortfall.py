@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job under the threshold lacked: the smallest changes with which the nearest record would have matched.
+"""Smallest changes with which a job below the threshold would have matched the nearest record.
 
-All is reckoned from a decision's fields; nothing is compared again.
+Everything is computed from a decision's fields; nothing is compared again.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from reprise.matcher.linkage.linkage_model import Curve, Model
 from reprise.matcher.linkage.linkage_result import PRIOR
 
 TOLERANCE = 1e-12  # scores are rounded to 12 decimals
-ALL_OR_NOTHING = ("exact", "same-side")  # comparers that know no half
-USER = "user"  # as models call that field
+ALL_OR_NOTHING = ("exact", "same-side")  # comparers without partial similarities
+USER = "user"  # name of that field in models
 Field = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A field that would have had to be more alike: its `similarity` as it was, and the least that is `needed`.
+    """A field that would have to be more similar: its `similarity`, and the least similarity `needed`.
 
-    `needed` 1.0 stands for the same value too where it cannot be told that less would do: in a field of several parts
-    under a model of log-odds, or where the model that scored is not at hand.
+    `needed` is also 1.0 (equal values) if it is unknown whether less would do: in a field of several parts under a
+    model of log-odds, or if the model that scored is not at hand.
     """
 
     field: str
@@ -37,10 +37,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """`missing`: what the total lacks, as a score or in bits; infinite where the threshold cannot be reached.
+    """The changes that a job lacked.
 
-    `alone`: changes each of which is enough, the smallest first. `together`: where none is, the fewest that are when
-    all are made; empty where even the same values in all fields would not do.
+    `missing` is what the total lacks, as a score or in bits; infinite if the threshold cannot be reached. Each change
+    in `alone` is enough by itself; the smallest comes first. If there is none, `together` has the fewest changes that
+    are enough when all are made; it is empty if even equal values in all fields would not be enough.
     """
 
     missing: float
@@ -49,14 +50,14 @@ class Shortfall:
 
 
 def in_bits(fields: Sequence[Field]) -> bool:
-    """Whether these are fields of a model that adds log-odds, of which the score is the probability."""
+    """Return whether the fields are those of a model that adds log-odds, whose score is their probability."""
     return bool(fields) and fields[0]["name"] == PRIOR
 
 
 def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | None:
-    """What the nearest record lacked; None where none was looked at, or where it reached the threshold.
+    """Return what the nearest record lacked; None if no record was considered or the threshold was reached.
 
-    `model` is the one in force: its curves, if it is the decision's own, tell how alike is alike enough.
+    `model` is the one in force. If it also made the decision, its curves give the similarity that is needed.
     """
     if decision.score is None or decision.score >= decision.threshold or not decision.fields:
         return None
@@ -72,12 +73,12 @@ def shortfall(decision: Decision, model: Model | None = None) -> Shortfall | Non
         return Shortfall(missing, tuple(alone), ())
     together = _together(gains, missing, bits, curves)
     without_user = _together([pair for pair in gains if pair[0]["name"] != USER], missing, bits, curves)
-    if 0 < len(without_user) <= len(together):  # nobody can change who he is
+    if 0 < len(without_user) <= len(together):  # nobody can change their user name
         together = without_user
     return Shortfall(missing, (), together)
 
 
-Curves = Mapping[str, Sequence[Curve]]  # of the parts of a field, by its name
+Curves = Mapping[str, Sequence[Curve]]  # curves of the parts of a field, by its name
 
 
 def _curves(model: Model) -> Curves:
@@ -85,12 +86,12 @@ def _curves(model: Model) -> Curves:
 
 
 def _bits(score: float) -> float:
-    """As `Model.total`, for a model that need not be at hand."""
+    """Return the log-odds of a score like `Model.total`, without the model."""
     return math.copysign(math.inf, score - 0.5) if not 0 < score < 1 else -math.log2(1 / score - 1)
 
 
 def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, curves: Curves) -> tuple[Change, ...]:
-    """The largest gains first, so that no fewer fields reach it; of the last one no more than is needed."""
+    """Return the fewest changes that reach the threshold, the largest gains first; the last one is the least needed."""
     changes: list[Change] = []
     for field, gain in gains:
         if gain >= missing - TOLERANCE:
@@ -101,26 +102,26 @@ def _together(gains: Sequence[tuple[Field, float]], missing: float, bits: bool, 
 
 
 def _gain(field: Field, bits: bool, curves: Curves) -> float:
-    """What the field would add beyond what it does, if the job had the record's values."""
+    """Return what the field would add in addition if the job had the record's values."""
     found: Sequence[Curve | None] = curves.get(field["name"]) or [None] * len(field["parts"])
     pairs = zip(field["parts"], found, strict=True)
     return sum(_at_best(part, bits, curve) - float(part["contribution"]) for part, curve in pairs)
 
 
 def _at_best(part: Field, bits: bool, curve: Curve | None) -> float:
-    """What a part adds where the values are the same. What is unknown of the record, no job has."""
+    """Return what a part adds if the values are equal; a value that is unknown in the record stays unequal."""
     if part["right"] is None or (bits and part["right"] == ""):
         return float(part["contribution"])
     return curve.values[-1] if curve else float(part["weight"])
 
 
 def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
-    """The least similarity of a field that brings what is missing; its gain is known to be enough."""
+    """Return the least similarity of a field that adds what is missing; the field's gain is known to be enough."""
     parts, similarity = field["parts"], float(field["similarity"])
     needed = 1.0
     if all(part["comparer"] in ALL_OR_NOTHING for part in parts):
         pass
-    elif not bits:  # means: the field's similarity counts by its weight
+    elif not bits:  # models of means: the similarity of the field is multiplied by its weight
         needed = min(1.0, similarity + missing / field["weight"])
     elif len(parts) == 1 and (found := curves.get(field["name"])):
         needed = _reaches(found[0], similarity, field["contribution"] + missing)
@@ -128,7 +129,7 @@ def _change(field: Field, missing: float, bits: bool, curves: Curves) -> Change:
 
 
 def _reaches(curve: Curve, start: float, value: float) -> float:
-    """The least similarity from `start` on where the curve reaches `value`, which it does at its end."""
+    """Return the least similarity from `start` at which the curve reaches `value`, which it does at its end."""
     points = list(zip(curve.similarities, curve.values, strict=True))
     for (x0, y0), (x1, y1) in pairwise(points):
         if x1 < start or max(y0, y1) < value:

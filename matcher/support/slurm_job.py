@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm says of a job."""
+"""Slurm's information on a job."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SCONTROL_TIMEOUT_S = 5.0
 
 
 def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
-    """What `scontrol show job` says; nothing where it does not know the job, or is not there.
+    """Return the output of `scontrol show job`; empty if Slurm does not know the job or there is no scontrol.
 
-    `cluster` is another one than Slurm's own here.
+    `cluster` names a cluster other than this host's.
     """
     where = [f"--clusters={cluster}"] if cluster else []
     try:
@@ -31,17 +31,17 @@ def slurm_says(job: str, cluster: str | None = None) -> dict[str, str]:
 
 
 def waits(said: Mapping[str, str]) -> bool:
-    """Whether the job has not started."""
+    """Return whether the job has not started."""
     return said.get("JobState") == "PENDING"
 
 
 def user(said: Mapping[str, str]) -> str:
-    """The job's user; "" where Slurm does not say."""
+    """Return the job's user; "" if Slurm does not report it."""
     return said.get("UserId", "").partition("(")[0]
 
 
 def submit_time(said: Mapping[str, str]) -> float | None:
-    """When the job was submitted (Unix seconds); None where Slurm does not say."""
+    """Return the time of submission in Unix seconds; None if Slurm does not report it."""
     try:
         return datetime.fromisoformat(said["SubmitTime"]).timestamp()
     except (KeyError, ValueError):

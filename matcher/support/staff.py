@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is told of other users' jobs. The database's file mode is what keeps it; this keeps it off the screen."""
+"""Access to other users' jobs: staff see them on the screen. The file mode of the database is the actual protection."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from reprise.matcher.errors import MatcherError
 
 
 class StaffError(MatcherError):
-    """Only staff may do that, or who they are cannot be told."""
+    """The user is not staff, or the group of staff is unknown."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Who runs the command. `group`: the one of staff, empty where all who may read are."""
+    """The user who runs the command.
+
+    `group` is the group of staff, "" if everybody who can read the database is staff.
+    """
 
     uid: int
     staff: bool
     group: str = ""
 
     def sees(self, uid: int) -> bool:
-        """Whether words of that user's are told."""
+        """Return whether the reader may see that user's words."""
         return self.staff or uid == self.uid
 
     def require_staff(self, what: str) -> None:
-        """Raise StaffError unless they are staff; `what`: to follow "only members of GROUP"."""
+        """Raise StaffError unless the reader is staff; `what` continues "only members of the group GROUP"."""
         if not self.staff:
             raise StaffError(f"only members of the group {self.group} {what} (access.staff): ask one of them")
 
 
 def reader(group: str) -> Reader:
-    """Who runs this, where `group` is the staff's. Root is. Raises StaffError where nobody knows the group."""
+    """Return the user who runs this process; root is always staff. Raises StaffError if this host has no such group."""
     uid = os.geteuid()
     if not group or uid == 0:
         return Reader(uid, True, group)
     try:
         number = grp.getgrnam(group).gr_gid
     except KeyError as error:
-        raise StaffError(f"access.staff: no group is called {group!r} on this host: correct reprise.toml") from error
+        raise StaffError(f"access.staff: this host has no group {group!r}: correct reprise.toml") from error
     return Reader(uid, number in {os.getegid(), *os.getgroups()}, group)

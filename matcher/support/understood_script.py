@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a batch script each thing stands that was understood of it: for who asks what a script would get.
+"""Lines of a batch script from which each of its values was understood, for a preview of its decision.
 
-The parser tells no lines, for a decision needs none. They are found by reading beginnings of the script until what was
-understood of the whole is understood of the beginning: some ten readings for each thing, most of them remembered.
+Decisions need no lines, so the parser does not report them. They are found by parsing beginnings of the script until
+the beginning gives the value of the whole: some ten runs of the parser for each value, most of them cached.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from reprise.matcher.submission.slurm_options import SBATCH, parse_options
 from reprise.matcher.submission.work_limit import Work
 
 WORDS = 12
-"""Words of a line that are shown of it, and CHARACTERS of them at most."""
+"""Words shown of a line, CHARACTERS at most."""
 CHARACTERS = 72
 COMMAND_LINE = "the command line"
 DEFAULT = "Slurm's default"
 OF_ONE = ("nodes", "tasks", "tasks_per_node")
-"""Of these Slurm gives one where it is told nothing."""
+"""Values for which Slurm's default is one."""
 OPTIONS = {
     "nodes": ("nodes", "ntasks"),
     "tasks": ("ntasks", "ntasks-per-node"),
@@ -39,13 +39,16 @@ OPTIONS = {
     "job_name": ("job-name",),
     "directory": ("chdir",),
 }
-"""Slurm's options that a value is of, the one that says it itself first."""
+"""Slurm's options that determine a value, the most direct one first."""
 
 
 @dataclass(frozen=True)
 class Understood:
-    """A thing that was understood: its name among a job's metadata, its value (None: unknown), the line of the script
-    that it is of, counted from 1, and that line's first words. Where it is of something else, `source` says what."""
+    """A value that was understood, and its place in the script.
+
+    `name` is its name in a job's metadata; `value` is None if unknown; `line` counts from 1, and `text` is the
+    beginning of that line. `source` names the origin of a value that is not from the script.
+    """
 
     name: str
     value: Any
@@ -54,12 +57,12 @@ class Understood:
     source: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the value as a JSON object."""
         return dataclasses.asdict(self)
 
 
 def understood(submission: Submission, metadata: Mapping[str, Any]) -> Sequence[Understood]:
-    """What was understood of a batch script. `metadata` is what its decision says of the job, secrets masked."""
+    """Return what was understood of a batch script; `metadata` is the job in its decision, with secrets masked."""
     return list(_Reader(submission, metadata).told())
 
 
@@ -67,7 +70,7 @@ class _Reader:
     def __init__(self, submission: Submission, metadata: Mapping[str, Any]) -> None:
         self._submission = submission
         self._script = submission.script
-        self._lines = list(StringIO(self._script.text)) if self._script else []  # at "\n" alone, as editors count
+        self._lines = list(StringIO(self._script.text)) if self._script else []  # split at "\n" alone, as editors count
         self._metadata = metadata
         self._given = parse_options(SBATCH, submission.argv[1:]).values
         self._directives = _directive_lines(self._lines)
@@ -96,14 +99,14 @@ class _Reader:
             yield self._of_line("modules", module, self._of_module(module, whole))
 
     def _parsed(self, count: int) -> JobMetadata:
-        """What the parser understands of so many lines."""
+        """Return what the parser understands of the first `count` lines."""
         if not self._script:
             return JobMetadata("")
         script = dataclasses.replace(self._script, text="".join(self._lines[:count]))
         return masked(parse(dataclasses.replace(self._submission, script=script), user="", submit_time=0.0))
 
     def _first(self, found: Callable[[JobMetadata], bool]) -> int | None:
-        """The line from which on something is understood; None where the whole script does not tell it either."""
+        """Return the first line from which the value is understood; None if the whole script does not give it."""
         low, high = 0, len(self._lines)
         if not found(self._beginning(high)) or found(self._beginning(0)):
             return None
@@ -113,7 +116,7 @@ class _Reader:
         return high
 
     def _of_options(self, whole: JobMetadata, line: int | None) -> int | None:
-        """The line with the first of the program's options; `line` is the program's."""
+        """Return the line with the first of the program's options; `line` is the program's."""
         if line is None:
             return None
         return self._first(lambda job: job.path == whole.path and bool(job.options)) or line
@@ -127,7 +130,7 @@ class _Reader:
         return found or self._line_that_holds(module)
 
     def _line_that_holds(self, text: str) -> int | None:
-        """The first line that is no comment and holds the text."""
+        """Return the first line that contains the text and is not a comment."""
         numbered = enumerate(self._lines, 1)
         return next((n for n, line in numbered if text and text in line and not line.lstrip().startswith("#")), None)
 
@@ -150,7 +153,7 @@ class _Reader:
 
 
 def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
-    """The line of each option that `#SBATCH` lines give: the last that says what the script as a whole says."""
+    """Return the line of each option in `#SBATCH` lines: the last one that gives the value of the whole script."""
     whole = read_directives("".join(lines), Work())
     found = {}
     for number, line in enumerate(lines, 1):
@@ -164,7 +167,7 @@ def _directive_lines(lines: Sequence[str]) -> Mapping[str, int]:
 
 
 def _shown(line: str) -> str:
-    """The first words of a line, without secrets."""
+    """Return the beginning of a line, without secrets."""
     words = masked_words(line.split())
     text = " ".join(words[:WORDS])
     cut = text[:CHARACTERS]

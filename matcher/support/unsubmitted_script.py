@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script that nobody has submitted, as the question that its submission would be."""
+"""A script that is not submitted, as the question that its submission would ask."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from reprise.matcher.submission.slurm_options import SBATCH, parse_options
 from reprise.matcher.wire import protocol
 from reprise.matcher.wire.client import preview_request
 
-SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # variables that the plugin sends with their values
+SUBMISSION_PREFIXES = ("SLURM_", "SBATCH_", "SALLOC_")  # prefixes of variables that the plugin sends with their values
 CHARACTER_BYTES = 4
-"""Read beyond the limit, as the plugin does (spank/collect.c), so that a script that is cut is seen to be."""
-NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # of these: a credential, and what plugins hand to jobs
+"""Longest character in UTF-8, read beyond the limit to detect a script that is cut, as in spank/collect.c."""
+NEVER_SENT = ("SLURM_JWT", "SLURM_SPANK_")  # exceptions: a credential, and variables that plugins pass to jobs
 
 
 def question(script: Path, words: Sequence[str], user: str | None, directory: Path | None) -> Question:
-    """As if `user` (None: who runs this) submitted `script` now, in `directory` (None: here).
+    """Return the question as if `user` submitted `script` now, in `directory`.
 
-    `words` are sbatch's options, then the script's own arguments. Variables of this process count, as they would for
-    sbatch.
+    `user` defaults to the user of this process, `directory` to its working directory. `words` are sbatch's options,
+    followed by the script's own arguments. Variables of this process count, as they would for sbatch.
     """
     return Question(
         submission=_submission(script, tuple(words), (directory or _here()).absolute()),
@@ -42,7 +42,7 @@ def question(script: Path, words: Sequence[str], user: str | None, directory: Pa
 
 
 def unread_part(script: Path, submission: Submission) -> str:
-    """Say in one line that only a part of `script` is read, and why; "" where all of it is."""
+    """Return a line on why only a part of `script` is read; "" if all of it is."""
     if submission.script and not submission.script.truncated:
         return ""
     size = f"{script} has {(Path(submission.cwd) / script).stat().st_size:,} bytes"
@@ -50,8 +50,8 @@ def unread_part(script: Path, submission: Submission) -> str:
         lines = submission.script.text.count("\n")
         return f"{size}: only its first {SCRIPT_LIMIT:,} are read, as at submission ({lines:,} whole lines)"
     return (
-        f"{size}, many of them control characters: it does not fit a request of {protocol.REQUEST_LIMIT:,} bytes, and "
-        "nothing of it is read, as at submission"
+        f"{size}, many of them control characters: it does not fit into a request of {protocol.REQUEST_LIMIT:,} bytes "
+        "and is not read, as at submission"
     )
 
 
@@ -76,7 +76,7 @@ def _submission(script: Path, words: tuple[str, ...], directory: Path) -> Submis
     )
     try:
         protocol.body(preview_request(submission), protocol.REQUEST_LIMIT)
-    except ProtocolError:  # as in spank/request.c: a script of control characters grows sixfold in JSON
+    except ProtocolError:  # as in spank/request.c: control characters take six bytes each in JSON
         return dataclasses.replace(submission, script=None)
     return submission
 
@@ -86,19 +86,19 @@ def _is_sent(variable: str) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """As the plugin reads a script: what is no text is replaced, and so is NUL."""
+    """Decode a script as the plugin does: bytes that are not text are replaced, and so is NUL."""
     return data.decode(errors="replace").replace("\0", "\ufffd")
 
 
 def _me() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # an account that no directory knows
+    except (KeyError, OSError):  # the account has no entry in the password database
         return str(os.getuid())
 
 
 def _uid_of(user: str) -> int:
-    """-1 for a name that nobody knows here."""
+    """Return the user's id; -1 for a name that is unknown here."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
@@ -109,4 +109,4 @@ def _here() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        raise MatcherError("the working directory is gone: change to another, or give --directory") from error
+        raise MatcherError("the working directory no longer exists: change to another, or give --directory") from error

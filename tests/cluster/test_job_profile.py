@@ -111,7 +111,7 @@ def test_a_job_is_compared_with_the_record_that_it_matched(cluster: VirtualClust
     assert (found["compared"]["verdict"], found["compared"]["record"]) == ("no-profile", record)
     keep(cluster, record, found["profile"])
     assert said(cluster, job)["compared"]["verdict"] == "alike"
-    assert told(cluster, job).endswith(f"this job behaves as record {record} (sro)\n")
+    assert told(cluster, job).endswith(f"this job behaves like record {record} (sro)\n")
     other = {**found["profile"], "shares": {"io.read.small": 0.9, "compute": 0.1}, "waiting": 0.0}
     keep(cluster, record, other)
     for user in ("alice", "root"):  # by the daemon, and out of the database

@@ -99,7 +99,7 @@ def test_the_tuned_job_is_recognised_and_can_read_its_rules_file(
     assert "first: # Open MPI rules file" in end.output and "solved" in end.output
     told = decision(cluster, end)
     assert (told["verdict"], told["record_id"], told["user"]) == ("apply", report["record"], "alice")
-    reached = "2 variables set, and its first step's tasks have them"
+    reached = "2 variables set, and the tasks of its first step have them"
     wait_for("what the job's first step told", lambda: reached in explain(cluster, end.job_id).stdout, 10)
 
 

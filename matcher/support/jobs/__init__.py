@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What support staff look for among jobs: which there were, how one did beside others, what nobody tuned yet."""
+"""Lists of jobs for support staff: past jobs, the run time of a job among similar ones, and jobs without a record."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign file for jobs that nobody tuned (docs/campaigns.md), out of what the newest of them said of itself.
+"""A campaign file (docs/campaigns.md) for jobs that nobody tuned, from the newest decision for them.
 
-Names in it are users' words: what is not plainly a name or a path is left out.
+Names in it are users' words: anything that is not plainly a name or a path is left out.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ _PLAIN = re.compile(r"[\w.@,:+-]+", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^\w.@+-]+", re.ASCII)
 NAME_LIMIT = 60  # characters of a user's words in names
 _HEAD = """# SPDX-License-Identifier: Apache-2.0
-# Written by `reprise jobs unmatched`. Look through it, then `reprise tune plan` shows what it would run.
+# Written by `reprise jobs unmatched`. Review it, then run `reprise tune plan` to see its trials.
 """
 
 Says = Callable[[str], Mapping[str, str]]
 
 
 def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
-    """The path of the job's batch script. Where its decision does not tell it (one that was made when the job started,
-    or of an older release): what Slurm says (`says`, of a job's number) while it knows the job; else the file in its
-    directory that it is named after. None where neither is there."""
+    """Return the path of the job's batch script; None if it cannot be found.
+
+    Decisions made when the job started, or by an older release, do not contain the path. Then it is taken from Slurm,
+    if Slurm still knows the job (`says`, called with the job's number), or else it is the file in the job's directory
+    that has the job's name.
+    """
     if _is_path(job.script_path):
         return job.script_path
     said = says(str(decision.job_id)) if decision.job_id is not None else {}
@@ -45,13 +48,15 @@ def script_of(decision: Decision, job: JobMetadata, says: Says) -> str | None:
     path = Path(job.directory, name)
     try:
         return str(path) if path.is_file() else None
-    except (OSError, ValueError):  # where we may not look
+    except (OSError, ValueError):  # no permission to look there
         return None
 
 
 def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any]) -> dict[str, Any]:
-    """What `reprise tune run` takes, of a component as its file describes it. Trials are jobs of their own, which every
-    component can do. What the component needs and nobody knows is None."""
+    """Return the content of a campaign file for `reprise tune run`, given a component as its file describes it.
+
+    Trials are separate jobs, which every component supports. Required settings with unknown values are None.
+    """
     application: dict[str, Any] = {"script": script or PLACEHOLDER, "user": job.user, "options": _options(job)}
     if _is_path(job.directory):
         application["directory"] = job.directory
@@ -66,12 +71,12 @@ def definition(job: JobMetadata, script: str | None, component: Mapping[str, Any
 
 
 def needs(component: Mapping[str, Any]) -> Mapping[str, str]:
-    """What a campaign's settings must say, each with an explanation."""
+    """Return the settings that a campaign of the component must give, each with an explanation."""
     return {str(name): str(why) for name, why in _mapping(component, "needs").items()}
 
 
 def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequence[str]:
-    """What a campaign file leaves open, each in a line: a setting, and what it means."""
+    """Return a line for each value that a campaign file leaves open: the setting and its meaning."""
     script = content["application"]["script"] in ("", PLACEHOLDER)
     settings = content.get("settings") or {}
     lines = ["application.script: the batch script"] if script else []
@@ -84,7 +89,7 @@ def missing(content: Mapping[str, Any], component: Mapping[str, Any]) -> Sequenc
 def write(
     directory: Path, rank: int, one: UnmatchedClass, content: Mapping[str, Any], component: Mapping[str, Any]
 ) -> Path:
-    """Write the file of one class; nothing is written over. Raises MatcherError."""
+    """Write the file of one class. Raises MatcherError if the file exists or cannot be written."""
     path = directory / f"{rank:02}-{_name(one.user, one.application, one.nodes)}.yaml"
     open_ones = "".join(f"# Name {one}\n" for one in missing(content, component))
     text = _HEAD + open_ones + yaml.safe_dump(dict(content), sort_keys=False)
@@ -93,19 +98,19 @@ def write(
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise MatcherError(f"{path}: is there already: move it away, or name another directory") from error
+        raise MatcherError(f"{path}: already exists: move it away, or name another directory") from error
     except OSError as error:
         raise MatcherError(
-            f"{path}: cannot be written ({error.strerror}): name a directory that you may write"
+            f"{path}: cannot be written ({error.strerror}): name a directory with write permission"
         ) from error
     return path
 
 
 def described(component: str, directory: Path) -> Mapping[str, Any]:
-    """The component as its file in the site's `directory` describes it. Raises MatcherError."""
+    """Return the component as its file in the site's `directory` describes it. Raises MatcherError."""
     if not COMPONENT.fullmatch(component) or not (directory / f"{component}.yaml").is_file():
         raise MatcherError(
-            f"component {component!r}: is not in {directory}: name one of the files there (tuner.components)"
+            f"component {component!r}: has no file in {directory} (tuner.components): name one of the components there"
         )
     file = directory / f"{component}.yaml"
     try:
@@ -122,7 +127,7 @@ def write_all(
     component: Mapping[str, Any],
     says: Says,
 ) -> dict[int, tuple[str, str]]:
-    """Write a file for each class; by rank, its path and what it leaves open. `says` as for `script_of`."""
+    """Write a file for each class; return its path and the open values, by rank; `says` as in `script_of`."""
     written = {}
     for rank, one in enumerate(classes, 1):
         decision = database.decision(one.decision_id)
@@ -131,7 +136,7 @@ def write_all(
         content = definition(job, script, component)
         left_open = [line.split(":")[0] for line in missing(content, component)]
         path = write(directory, rank, one, content, component)
-        written[rank] = str(path), f"; name there {', '.join(left_open)}" if left_open else ""
+        written[rank] = str(path), f"; to be filled in: {', '.join(left_open)}" if left_open else ""
     return written
 
 
@@ -141,7 +146,7 @@ def _mapping(component: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _shape(job: JobMetadata) -> Mapping[str, int | None]:
-    """The nodes of a job, and its tasks on each."""
+    """Return the nodes of a job, and its tasks on each."""
     tasks = job.tasks_per_node
     if tasks is None and job.tasks and job.nodes and job.tasks % job.nodes == 0:
         tasks = job.tasks // job.nodes
@@ -149,7 +154,7 @@ def _shape(job: JobMetadata) -> Mapping[str, int | None]:
 
 
 def _options(job: JobMetadata) -> list[str]:
-    """Options of sbatch for a job of that shape."""
+    """Return options of sbatch for a job of that shape."""
     given = {
         "nodes": job.nodes,
         "ntasks": job.tasks,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record for jobs is expected to gain: by records for jobs like them, and by campaigns that found nothing."""
+"""Gain that a record is expected to have for jobs, by records of similar jobs and by fruitless campaigns."""
 
 from __future__ import annotations
 
@@ -17,33 +17,39 @@ if TYPE_CHECKING:
     from reprise.matcher.benefit.production_gain import Gain
 
 PSEUDO_COUNT = 1.0
-"""Records that the wider circle counts for beside those of a narrower one: with one of its own, a circle is believed
-half. All records stand around those of a user, and these around those of a program."""
+"""Records that the wider circle counts for, next to those of a narrower circle.
+
+A circle with one record has half the weight. All records are the circle around a user's, and a user's records are the
+circle around a program's.
+"""
 ASSUMED_GAIN = 0.1
-"""What a record is taken to gain where there is none yet to judge by."""
+"""Gain assumed of a record as long as there are no records to estimate it from."""
 
 
 @dataclass
 class Circle:
-    """Records that have something in common: how many, and the sum of their gains."""
+    """Records that have something in common: their number, and the sum of their gains."""
 
     records: int = 0
     gain: float = 0.0
 
     def add(self, gain: float) -> None:
+        """Add the gain of a record."""
         self.records += 1
         self.gain += gain
 
     def shrunk(self, wider: float, in_vain: int) -> float:
-        """The mean gain of these and of so many campaigns without any, shrunk towards what a wider circle gains."""
+        """Return the mean gain of the records and `in_vain` fruitless campaigns, shrunk towards a wider circle's."""
         return (PSEUDO_COUNT * wider + self.gain) / (PSEUDO_COUNT + self.records + in_vain)
 
 
 @dataclass
 class Gains:
-    """Of active records, all gains, and their sums by program (else the job's name) and by user; `in_vain` counts
-    campaigns that ended without a record, by user and program. `in_production`: of so many records the gain is the one
-    that jobs that were held out tell."""
+    """Gains of active records: all of them, and their sums by program (or the job's name) and by user.
+
+    `in_vain` counts campaigns that ended without a record, by user and program. `in_production` is the number of
+    records with a gain that was measured with held-out jobs.
+    """
 
     every: array[float] = field(default_factory=lambda: array("d"))
     in_production: int = 0
@@ -59,8 +65,10 @@ class Gains:
             self._vain_programs[program] += count
 
     def judged(self, one: UnmatchedClass, of_all: float) -> UnmatchedClass:
-        """The class with the gain that a record is expected to have for it, and what that rests on; `of_all`: what any
-        record is expected to gain."""
+        """Return the class with the gain expected of a record for it, and the numbers that this rests on.
+
+        `of_all` is the gain expected of any record.
+        """
         of_user = self.by_user.get(one.user, Circle())
         of_program = self.by_program.get(one.application, Circle()) if one.application else Circle()
         vain_user = self._vain_users[one.user]
@@ -71,10 +79,10 @@ class Gains:
 
 
 def read(database: SupportDatabase, component: str | None, production: Mapping[int, Gain] | None = None) -> Gains:
-    """By the active records and the campaigns, of one component if given. `production`: what `in_production` tells, if
-    that is known already.
+    """Return the gains of active records and the fruitless campaigns, of one component if given.
 
-    What a benchmark gained is no gain of jobs: such a record counts only where its gain in production is known.
+    `production` are the results of `in_production`, if known already. The gain in a benchmark is not a gain of jobs:
+    such a record counts only if its gain in production is known.
     """
     production = in_production(database) if production is None else production
     found = Gains(in_vain=Counter(database.campaigns_in_vain(component)))
@@ -93,7 +101,7 @@ def read(database: SupportDatabase, component: str | None, production: Mapping[i
 
 
 def in_production(database: SupportDatabase) -> Mapping[int, Gain]:
-    """What records gain of which jobs were held out, by their ids."""
+    """Return the gains of all records that have held-out jobs, by record id."""
     from reprise.matcher.benefit import record_benefit
 
     def measured(number: int) -> Gain:
@@ -103,5 +111,5 @@ def in_production(database: SupportDatabase) -> Mapping[int, Gain]:
 
 
 def median(gains: array[float]) -> float:
-    """Of all gains; ASSUMED_GAIN where there are none."""
+    """Return the median of all gains; ASSUMED_GAIN if there are none."""
     return statistics.median(gains) if gains else ASSUMED_GAIN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs in a list: the cells of a row, and JSON."""
+"""Lists of jobs: the cells of a row, and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADINGS = ("job", "user", "program", "when", "verdict", "record", "score", "ela
 
 
 def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
-    """The cells of a job under HEADINGS; `cluster` is the site's, whose jobs need no name of it."""
+    """Return the cells of a job under HEADINGS; jobs of other clusters than `cluster` are shown with theirs."""
     return (
         _number(job, cluster),
         user_of(job) if reader.sees(job.uid) else HIDDEN,
@@ -32,12 +32,15 @@ def row(job: ListedJob, reader: Reader, cluster: str) -> tuple[str, ...]:
 
 
 def document(jobs: Sequence[ListedJob], reader: Reader, own_only: bool) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version. `own_only`: no other jobs were looked for."""
+    """Return a JSON-ready form for programs; `own_only` means that only the user's own jobs were searched.
+
+    Within a version, keys are only added.
+    """
     return {"version": JSON_VERSION, "own_only": own_only, "jobs": [_json(job, reader) for job in jobs]}
 
 
 def user_of(job: ListedJob) -> str:
-    """The user's name; the id, where nobody knows it."""
+    """Return the user's name; the id if the name is unknown."""
     try:
         return job.user or pwd.getpwuid(job.uid).pw_name
     except KeyError:

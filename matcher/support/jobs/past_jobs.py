@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of the past, out of Slurm's accounting, decided about with the records of today. Nothing is written."""
+"""Decisions that today's records would give for past jobs in Slurm's accounting. Nothing is written."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from reprise.matcher.support.explanation import NOT_LOGGED
 JSON_VERSION = 1
 VERDICTS = ("apply", "defer", "none")
 UNSEEN = Script("", "")
-"""Accounting does not keep scripts. At a real submission it would be seen, so that it is nothing to wait for."""
+"""Stands for the script, which accounting does not keep: a real submission has it, so decisions do not wait for it."""
 
 
 @dataclass
 class Share:
-    """Submissions, and the node-hours of those of which they are known."""
+    """Number of submissions, and the node-hours of those with a known run time and size."""
 
     jobs: int = 0
     node_hours: float = 0.0
 
     def add(self, one: Submitted) -> None:
+        """Add a submission."""
         self.jobs += 1
         self.node_hours += one.node_hours or 0.0
 
 
 @dataclass(frozen=True)
 class History:
-    """What would have become of `total`. `records`: of those that would have been given settings of each."""
+    """Result of deciding about past jobs: `total`, by verdict, and in `records` by the record that would be applied."""
 
     model: str
     unreadable: int
@@ -45,7 +46,7 @@ class History:
     records: dict[int, Share] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs. Keys are only ever added within a version."""
+        """Return a JSON-ready form for programs. Within a version, keys are only added."""
         return {
             "version": JSON_VERSION,
             "model": self.model,
@@ -58,12 +59,12 @@ class History:
         }
 
     def by_record(self) -> list[tuple[int, Share]]:
-        """Most node-hours first."""
+        """Return the records with their shares, most node-hours first."""
         return sorted(self.records.items(), key=lambda one: (-one[1].node_hours, -one[1].jobs, one[0]))
 
 
 def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> History:
-    """Decide about each submission as if the site gave settings, whatever its mode is."""
+    """Decide about each submission as if the site applied settings, whatever its mode is."""
     policy = dataclasses.replace(policy, mode="on")
     found = History(knowledge.engine.model.label, accounted.unreadable)
     without_time = 0
@@ -81,7 +82,10 @@ def replay(accounted: Accounted, knowledge: Knowledge, policy: Policy) -> Histor
 
 
 def _question(one: Submitted) -> Question:
-    """Its submission. Who it was is told by name only: lists of `[access]` that name ids do not count."""
+    """Return the question of a submission.
+
+    Its user is known by name only, so ids in lists of `[access]` do not count.
+    """
     command = one.command or Submission("sbatch")
     if command.command == "sbatch":
         command = dataclasses.replace(command, script=UNSEEN)
@@ -89,26 +93,26 @@ def _question(one: Submitted) -> Question:
 
 
 def texts(found: History) -> Iterator[str]:
-    """For a person, but for the tables."""
+    """Yield the lines above the tables."""
     yield f"{found.total.jobs} submissions, {found.total.node_hours:.1f} node-hours, by model {found.model}"
     if found.unreadable:
-        yield f"Left out, without a user or cut short: {found.unreadable}"
+        yield f"Left out because they have no user or are cut off: {found.unreadable}"
     if found.without_time:
-        yield f"Of {found.without_time} it is not told how long they ran, or on how many nodes: 0 node-hours"
+        yield f"Counted as 0 node-hours because their time or nodes are unknown: {found.without_time}"
     if found.without_program.jobs:
         yield (
-            f"Of {found.without_program.jobs} the program is not known, for accounting keeps no scripts: more of them "
-            "would have matched than is told here"
+            f"Without a known program, since accounting keeps no scripts: {found.without_program.jobs}; "
+            "more of them would have matched with their scripts"
         )
 
 
 def verdict_rows(found: History) -> list[tuple[str, str, str]]:
-    """The verdicts with their shares."""
+    """Return the verdicts with their shares."""
     return [(verdict, *_cells(share)) for verdict, share in found.verdicts.items()]
 
 
 def record_rows(found: History) -> list[tuple[str, str, str]]:
-    """The records with theirs."""
+    """Return the records with their shares."""
     return [(str(number), *_cells(share)) for number, share in found.by_record()]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job beside others of the same record and number of nodes: how long those took, and where it lies."""
+"""A job's run time compared with other jobs of the same record and number of nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("given", "held out")
 
 @dataclass(frozen=True)
 class Spread:
-    """Of `jobs` run times the quartiles, in seconds; None where there are no jobs."""
+    """Quartiles of `jobs` run times in seconds; None if there are no jobs."""
 
     jobs: int
     lower: float | None
@@ -28,8 +28,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the job itself: seconds that it took, whether it succeeded, and the shares of the others, given and held
-    out, that took longer (half of those that took as long; None: there are none)."""
+    """A run of the job: seconds, whether it succeeded, and the shares of other jobs that took longer.
+
+    The shares are of jobs that were given the settings, and of those held out; None if there are none. Jobs that took
+    equally long count half.
+    """
 
     elapsed_s: float
     succeeded: bool
@@ -39,8 +42,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Beside:
-    """The jobs of a record on so many nodes that succeeded, without this one, whose kind is one of KINDS, or "" where
-    it was only watched."""
+    """The successful jobs of a record on `nodes` nodes without this one, and the runs of this one.
+
+    `kind` is one of KINDS for this job, or "" if it was only observed.
+    """
 
     record: int
     nodes: int | None
@@ -50,12 +55,15 @@ class Beside:
     runs: Sequence[Run]
 
     def to_json(self) -> dict[str, Any]:
+        """Return a JSON-ready form for programs."""
         return asdict(self)
 
 
 def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside | None:
-    """The newest decision that had a record, and how long others of that record took that `reader` may know of; None:
-    no decision had one."""
+    """Compare the newest decision that had a record with other jobs of that record; None if no decision had one.
+
+    Only jobs that `reader` may see count.
+    """
     decision = next((one.decision for one in story.decisions if one.decision.record_id is not None), None)
     if decision is None or decision.record_id is None:
         return None
@@ -74,7 +82,7 @@ def of_story(database: SupportDatabase, story: Story, reader: Reader) -> Beside 
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Quartiles as medians are: between two jobs where they fall there."""
+    """Return the quartiles, interpolated between two jobs if they fall there."""
     if len(seconds) < 2:
         only = seconds[0] if seconds else None
         return Spread(len(seconds), only, only, only)
@@ -83,7 +91,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 def run(elapsed_s: float, succeeded: bool, given: Sequence[float], held_out: Sequence[float]) -> Run:
-    """Where a run lies among the others."""
+    """Return the rank of a run among the others."""
     return Run(elapsed_s, succeeded, _slower(elapsed_s, given), _slower(elapsed_s, held_out))
 
 
@@ -94,9 +102,9 @@ def _slower(elapsed_s: float, others: Sequence[float]) -> float | None:
 
 
 def texts(found: Beside) -> Iterator[str]:
-    """For a person."""
+    """Yield lines on the comparison."""
     nodes = "an unknown number of nodes" if found.nodes is None else f"{found.nodes} node{'s' * (found.nodes != 1)}"
-    yield f"Beside other jobs of record {found.record} on {nodes} that succeeded:"
+    yield f"Compared with other successful jobs of record {found.record} on {nodes}:"
     for kind, of_kind in zip(KINDS, (found.given, found.held_out), strict=True):
         if of_kind.median is None:
             yield f"  {kind}: none"
@@ -109,5 +117,5 @@ def texts(found: Beside) -> Iterator[str]:
         shares = zip(KINDS, (one.slower_given, one.slower_held_out), strict=True)
         than = " and ".join(f"{share:.0%} of those {kind}" for kind, share in shares if share is not None)
         failed = "" if one.succeeded else " (it failed)"
-        kind = found.kind or "only watched"
-        yield f"  this job, {kind}: {one.elapsed_s:.1f} s{failed}" + (f", less than {than}" if than else "")
+        kind = found.kind or "only observed"
+        yield f"  this job, {kind}: {one.elapsed_s:.1f} s{failed}" + (f", shorter than {than}" if than else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a site's jobs over the last months, what that saved, and what would be worth tuning: one document."""
+"""Summary of a site's last months: the decisions, the savings, and the jobs that are worth tuning."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from reprise.matcher.support.staff import Reader
 from reprise.matcher.wire.client import PING, ask_in_order
 
 JSON_VERSION = 1
-DAYS = 90  # that are drawn
-RECENT_DAYS = 30  # over which sums are made
-CLASSES = 10  # that are worth tuning
+DAYS = 90  # days to draw
+RECENT_DAYS = 30  # days to sum over
+CLASSES = 10  # classes of jobs that are worth tuning
 UNKNOWN = Gain(None, None, None, 0, 0)
 MATCHED = ("apply", "holdout", "observe")
 
 
 def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any]:
-    """All of it, for programs, but for what is worth tuning (`classes`), which names users."""
+    """Return the summary for programs, except `classes` (what is worth tuning), which names users."""
     offset_s = _offset_s(now)
     rows = database.decisions_by_day(now - DAYS * DAY_S, offset_s)
     recent = int((now + offset_s) // DAY_S) - RECENT_DAYS
@@ -68,7 +68,7 @@ def read(database: SupportDatabase, config: Config, now: float) -> dict[str, Any
 
 
 def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version."""
+    """Return a JSON-ready form for programs. Within a version, keys are only added."""
     classes: list[UnmatchedClass] = found["classes"]
     expected = unmatched_classes.Expected(**found["expected"])
     told = unmatched_classes.document(classes, expected, reader, lambda _: None)["classes"]
@@ -76,7 +76,7 @@ def document(found: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
 
 
 def _by_record(given: list[Given]) -> list[dict[str, Any]]:
-    """Those that saved most first; then those of which nothing is measured."""
+    """Return the records by their savings, largest first; those without a measured saving come last."""
     rows: list[dict[str, Any]] = []
     for one in given:
         saved, low, high = saved_by(one) or (None, None, None)
@@ -87,7 +87,7 @@ def _by_record(given: list[Given]) -> list[dict[str, Any]]:
 
 
 def _matcher(config: Config) -> dict[str, Any]:
-    """Whether it answers, and what it says of itself."""
+    """Return whether the matcher answers, and its status."""
     try:
         for _, reply in ask_in_order(configured(config.matcher), PING, matcher_uid=config.matcher.uid, timeout_s=1.0):
             return {"answers": True, **{key: reply.get(key) for key in ("version", "records", "uptime_s")}}
@@ -97,7 +97,7 @@ def _matcher(config: Config) -> dict[str, Any]:
 
 
 def _offset_s(now: float) -> float:
-    """What this host's clocks are before UTC's, in seconds."""
+    """Return the seconds by which this host's zone is ahead of UTC."""
     offset = datetime.fromtimestamp(now).astimezone().utcoffset()
     return offset.total_seconds() if offset else 0.0
 

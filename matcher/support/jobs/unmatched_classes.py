@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would be worth tuning: classes of jobs that no record was near to, by what a record may save them."""
+"""Classes of jobs without a similar record, ranked by what a record would save them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Expected:
-    """What a record is expected to gain: the median of `records`, of `in_production` of which it is known from jobs
-    that were held out; an assumption where there are none."""
+    """Gain expected of a record: the median of `records`, or an assumption if there are none.
+
+    The gain of `in_production` of them was measured with held-out jobs.
+    """
 
     gain: float
     records: int
@@ -30,37 +32,39 @@ class Expected:
 
     @classmethod
     def of(cls, gains: Gains) -> Expected:
+        """Return the expectation from the gains of active records."""
         return cls(median(gains.every), len(gains.every), gains.in_production)
 
     def text(self) -> str:
+        """Return the expectation as a line."""
         if not self.records:
-            return f"Expected gain {self.gain:.1%}: assumed, for no record is active"
+            return f"Expected gain {self.gain:.1%}: assumed, since no record is active"
         return (
             f"Expected gain {self.gain:.1%}: the median of {self.records} active record{'s' * (self.records != 1)} "
-            f"({self.in_production} as measured in production), where none is nearer"
+            f"({self.in_production} measured in production), unless there are similar ones"
         )
 
 
 def ranked(classes: Sequence[UnmatchedClass], gains: Gains) -> Sequence[UnmatchedClass]:
-    """Each with the gain that is expected of it, by the node-hours that it may save; among equals as they come."""
+    """Return the classes with their expected gains, most node-hours saved first; the order of equals is kept."""
     of_all = median(gains.every)
     judged = [gains.judged(one, of_all) for one in classes]
     return sorted(judged, key=lambda one: -one.node_hours * (one.gain or 0.0))
 
 
 def gain_of(one: UnmatchedClass, found: Expected) -> float:
-    """What a record is expected to gain it; where that was not judged, what any does."""
+    """Return the gain expected for a class; if it was not estimated, that of any record."""
     return found.gain if one.gain is None else one.gain
 
 
 def basis_text(of_program: int, of_user: int, in_vain: int) -> str:
-    """What an expected gain rests on, beside all records."""
-    counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "in vain"))
+    """Return what an expected gain rests on, in addition to all records."""
+    counts = ((of_program, "of the program"), (of_user, "of the user"), (in_vain, "fruitless"))
     return ", ".join(f"{count} {what}" for count, what in counts if count) or "all"
 
 
 def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> Iterator[tuple[str, ...]]:
-    """The cells of each class under HEADINGS."""
+    """Yield the cells of each class under HEADINGS."""
     for rank, one in enumerate(classes, 1):
         seen = reader.sees(one.uid)
         yield (
@@ -79,7 +83,10 @@ def rows(classes: Sequence[UnmatchedClass], found: Expected, reader: Reader) -> 
 def document(
     classes: Sequence[UnmatchedClass], found: Expected, reader: Reader, campaign_of: Callable[[int], str | None]
 ) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version. `campaign_of`: the file that was written for a rank."""
+    """Return a JSON-ready form for programs; `campaign_of` returns the file that was written for a rank.
+
+    Within a version, keys are only added.
+    """
     return {
         "version": JSON_VERSION,
         "expected": asdict(found),

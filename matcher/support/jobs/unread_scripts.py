@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts whose program the parser could not tell, so that their jobs are hardly ever recognised."""
+"""Batch scripts in which the parser found no program, so that their jobs are rarely recognised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADINGS = ("rank", "user", "script", "jobs", "node-hours", "newest decision")
 
 
 def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str, ...]]:
-    """The cells of each script under HEADINGS: its path, or where that is not known the job's name."""
+    """Yield the cells of each script under HEADINGS: its path, or the job's name if the path is unknown."""
     for rank, one in enumerate(scripts, 1):
         seen = reader.sees(one.uid)
         yield (
@@ -29,7 +29,7 @@ def rows(scripts: Sequence[UnreadScript], reader: Reader) -> Iterator[tuple[str,
 
 
 def document(scripts: Sequence[UnreadScript], reader: Reader) -> dict[str, Any]:
-    """For programs. Keys are only ever added within a version."""
+    """Return a JSON-ready form for programs. Within a version, keys are only added."""
     return {"version": JSON_VERSION, "scripts": [_json(rank, one, reader) for rank, one in enumerate(scripts, 1)]}
 
 

@@ -96,7 +96,7 @@ def slurm_knows(site: Daemon, submitted: float, more: str = "") -> None:
 def test_explain_of_a_script_shows_what_a_script_would_be_given_and_logs_nothing(site: Daemon) -> None:
     done = reprise(site, "explain", "--script", "job.sh", "--user", "alice")
     assert done.returncode == 0, done.stderr
-    assert "It would be given settings of record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
+    assert "Settings would be applied from record 1" in done.stdout and "OMPI_MCA_coll_tuned" in done.stdout
     with Database.open(site.database, read_only=True) as database:
         assert database.counts()["decision"] == 0
 
@@ -195,7 +195,7 @@ def test_explain_finds_the_tasks_of_an_array_whose_jobs_have_numbers_of_their_ow
     for asked, name in (("12_1", "array task 1 (job 15)"), ("12_2", "array task 2 (job 12)"), ("15", "array task 1")):
         told = reprise(site, "explain", asked).stdout
         assert told.count("The job ") == 1 and f"The job (uid 1000): {name}" in told, told
-        assert "for 1 more of the array's tasks: `reprise match explain 18bcfe56800-00000001`" in told
+        assert "to 1 more of the array's tasks: `reprise match explain 18bcfe56800-00000001`" in told
     everything = reprise(site, "explain", "18bcfe56800-00000001").stdout
     assert everything.count("The job (uid 1000)") == 2 and "more of the array" not in everything
 
@@ -286,7 +286,7 @@ def test_explain_of_a_script_in_a_directory_that_is_gone_says_so(site: Daemon) -
     )
     assert (done.returncode, done.stderr) == (
         1,
-        "reprise: the working directory is gone: change to another, or give --directory\n",
+        "reprise: the working directory no longer exists: change to another, or give --directory\n",
     )
 
 
@@ -325,7 +325,7 @@ def test_top_shows_the_nearest_records_on_both_sides_of_the_threshold(site: Daem
     assert lines[0] == "Nearest to alice's lattice on 4 nodes, by model thesis/1:"
     first, line, second = (
         next(n for n, text in enumerate(lines) if part in text)
-        for part in ("record 1: alice's lattice", "under the threshold 0.5500", "record 2: carol's climate")
+        for part in ("record 1: alice's lattice", "below the threshold 0.5500", "record 2: carol's climate")
     )
     assert first < line < second
     assert lines[first + 1].startswith("      adds most: user 0.1667, job name 0.1667, program 0.1667")
@@ -364,7 +364,7 @@ def test_explain_says_what_would_have_matched(site: Daemon) -> None:
     (site.config.parent / "far.sh").write_text("#!/bin/sh\n#SBATCH -N1 -J words\nsrun ./words --top 5\n")
     done = reprise(site, "explain", "--script", "far.sh", "--user", "dave")
     assert "to match record 1; this would have been enough, together: the same job name, and" in done.stdout
-    assert "Even then that record would not have been given: it was tuned for 4 nodes, and the job has 1" in done.stdout
+    assert "Even then that record would not have been used: it was tuned for 4 nodes, and the job has 1" in done.stdout
     told = json.loads(reprise(site, "explain", "--script", "far.sh", "--user", "dave", "--json").stdout)
     [only] = told["decisions"]
     assert only["shortfall"]["missing"] == pytest.approx(only["threshold"] - only["score"])
@@ -396,7 +396,7 @@ def test_explain_says_that_a_record_is_gone(site: Daemon) -> None:
 def test_explain_says_that_another_model_is_in_force_since(site: Daemon) -> None:
     with Database.open(site.database) as database:
         database.add_decision(decision(model="thesis/0"))
-    assert "of model thesis/0 (now thesis/1 is in force)" in reprise(site, "explain", "12").stdout
+    assert "of model thesis/0 (model thesis/1 is in force now)" in reprise(site, "explain", "12").stdout
 
 
 def test_explain_of_a_job_needs_no_model(site: Daemon) -> None:
@@ -447,7 +447,7 @@ def test_of_several_matchers_the_one_that_decided_tells_why(site: Daemon, tmp_pa
         assert "No decision was made" in explain("silent", "reported", "absent").stdout
         assert explain("silent", "absent").returncode == 3
         done = explain("silent", "busy")
-    assert done.returncode == 1 and "busy: the matcher does not say why: others wait" in done.stderr
+    assert done.returncode == 1 and "busy: the matcher cannot explain the job: others wait" in done.stderr
 
 
 def test_a_failure_is_one_line_for_a_person(site: Daemon) -> None:

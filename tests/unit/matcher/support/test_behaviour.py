@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a job behaves as the record that it matched, and how little of another user's record that tells."""
+"""Comparison of a job's behaviour with its record, and how little it reveals of another user's record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READS = {"io.read.small": 0.9, "compute": 0.1}
 
 @pytest.fixture
 def site(daemon: Daemon) -> Daemon:
-    """Alice's record 1, and a job of hers and one of bob's that it matched; bob's job 13 has not ended."""
+    """Alice's record 1, and jobs of hers and bob's that matched it; bob's job 13 has not ended."""
     daemon.add(record(metadata=job("alice").to_json()))
     with Database.open(daemon.database) as database:
         for uid, user, number in ((ALICE, "alice", 12), (BOB, "bob", 13)):
@@ -49,7 +49,7 @@ def keep(site: Daemon, shares: Mapping[str, float], record_id: int = 1) -> None:
 
 
 def end(site: Daemon, *, confirmed: bool = True) -> None:
-    """Bob's job ends, as slurmstepd says, or as he says."""
+    """End bob's job, as reported by slurmstepd or by himself."""
     ended = Outcome("test", 13, None, BOB, "apply", 1.7e9, "d-13", 2, 1.7e9 + 5, 5.0, 0)
     with Database.open(site.database) as database:
         database.report_end(dataclasses.replace(ended, confirmed=confirmed))
@@ -86,7 +86,7 @@ def test_of_another_users_record_only_yes_or_no_is_told_and_the_first_answer_sta
     for made_up in (SOLVES, READS, {"mpi.collective.allreduce": 0.5, "compute": 0.5}):
         assert asked(one, BOB, "13", made_up) == first, "else the record's profile could be found out"
     assert "another user's" in behaviour.text(Comparison.from_json(first))
-    assert asked(one, 0, "13", SOLVES)["verdict"] == "alike", "root is told everything"
+    assert asked(one, 0, "13", SOLVES)["verdict"] == "alike", "root sees everything"
 
 
 @pytest.mark.parametrize("confirmed", [None, False])
@@ -143,7 +143,7 @@ def test_a_comparison_counts_as_ten_requests(site: Daemon, monkeypatch: pytest.M
 def test_a_database_that_cannot_be_read_is_told_without_words_of_it(site: Daemon) -> None:
     one = service(site)
     site.database.unlink()
-    assert asked(one, BOB, "13", SOLVES)["reason"] == "the matcher cannot read its database; its log says why"
+    assert asked(one, BOB, "13", SOLVES)["reason"] == "the matcher cannot read its database: see its log"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_each_verdict_has_its_sentence() -> None:
 
 def test_a_comparison_of_another_release_is_refused() -> None:
     for reply in ({}, {**Comparison(Behaviour.ALIKE).to_json(), "verdict": "new"}):
-        with pytest.raises(ProtocolError, match="install the release of the daemon"):
+        with pytest.raises(ProtocolError, match="install the daemon's release"):
             Comparison.from_json(reply)
 
 
@@ -182,7 +182,7 @@ def test_a_daemon_that_compares_no_profiles_is_quoted(daemon: Daemon, monkeypatc
     monkeypatch.setattr(
         "reprise.matcher.wire.client.ask", lambda *_: protocol.error_reply("kind 'compare' is not known")
     )
-    with pytest.raises(MatcherError, match="compares no profiles: kind 'compare' is not known"):
+    with pytest.raises(MatcherError, match="cannot compare profiles: kind 'compare' is not known"):
         asking_daemon.comparison(load_config(daemon.config), "12", None, Shares(SOLVES, 0.0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a job that a real daemon decided about to a campaign for it, without anything filled in by hand."""
+"""From a job that a real daemon decided about to its campaign, without filling anything in by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_campaign_of_a_job_whose_name_is_not_its_scripts_can_be_planned_as_i
     daemon.stop()
     said = run(daemon, "jobs", "unmatched", "--campaign", str(tmp_path / "made"), "--component", "sleep")
     path = tmp_path / f"made/01-{ME}-weather-2-nodes.yaml"
-    assert said.endswith(f"{path}: written\n"), "nothing is left to be done about it"
+    assert said.endswith(f"{path}: written\n"), "the file is complete"
     application = load(path).application
     assert application is not None and application.script == work / "run.sh"
     assert "--job-name=forecast" in application.options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record is expected to gain a class of jobs, and what is to be tuned next by that."""
+"""Gain that a record is expected to have for a class of jobs, and the ranking of classes by it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_of_equal_savings_most_node_hours_come_first() -> None:
 
 def test_what_a_gain_rests_on_is_told() -> None:
     assert basis_text(0, 0, 0) == "all"
-    assert basis_text(2, 1, 3) == "2 of the program, 1 of the user, 3 in vain"
+    assert basis_text(2, 1, 3) == "2 of the program, 1 of the user, 3 fruitless"
 
 
 def test_jobs_that_may_save_more_come_before_those_that_take_more(daemon: Daemon) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users ask the daemon why: what each is told, how much of it, and that nobody's decision waits for it."""
+"""Explanations by the daemon: their content, their limits, and that no decision waits for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from tests.unit.matcher_daemon import RULES, SCRIPT, Daemon, job, mine, record, 
 from tests.waiting import wait_for
 
 NOBODY = 65534
-# Of commands, which nobody cannot make in a checkout of root's.
+# Python files of commands, which the user nobody cannot write in a checkout of root's.
 LATE_IMPORTS = (
     match,
     explanation,
@@ -69,7 +69,7 @@ JOB = protocol.Explain(job="12")
 
 @pytest.fixture
 def site(place: Path) -> Iterator[Daemon]:
-    """A daemon that everybody can reach, with a database that they cannot read, and one record, of alice's."""
+    """A daemon that everybody can reach, with a database that they cannot read, and one record of alice's."""
     one = Daemon(place, 'model = "thesis"', "threshold = 0.01")
     one.socket.parent.chmod(0o755)
     one.database.parent.chmod(0o755)
@@ -80,7 +80,7 @@ def site(place: Path) -> Iterator[Daemon]:
 
 
 def run(site: Daemon, *arguments: str) -> tuple[int, str]:
-    """The command's exit status, and all that it says."""
+    """Return the command's exit status and all its output."""
     result = CliRunner().invoke(reprise, ["--config", str(site.config), "match", *arguments], env={"PATH": "/nowhere"})
     error = "" if isinstance(result.exception, SystemExit | None) else str(result.exception)
     return getattr(result.exception, "exit_status", result.exit_code), result.output + error
@@ -96,7 +96,7 @@ def written(site: Daemon, name: str) -> bool:
 
 
 def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_others_words(site: Daemon) -> None:
-    run(site, "explain", "1")  # imports, as root
+    run(site, "explain", "1")  # import the modules, as root
     message = request(SCRIPT.replace("alice", "bob"))
     message["submission"]["cwd"] = "/home/bob"
     message["submission"]["script"]["path"] = "/home/bob/job.sh"
@@ -109,10 +109,10 @@ def test_a_user_who_cannot_read_the_database_is_told_of_their_own_job_without_ot
         _, as_json = run(site, "explain", name, "--json")
     assert status == 0, text
     assert "apply" in text and "by nobody (uid 65534)" in text and "another user's job" in text and "(hidden)" in text
-    assert "What is (hidden) is another user's, or tells how near theirs is." in text
+    assert "Values marked (hidden) belong to another user, or would reveal how similar their job is." in text
     assert json.loads(as_json)["version"] == 1
     assert "alice" not in text + as_json
-    assert "alice" in run(site, "explain", name)[1], "root is told everything"
+    assert "alice" in run(site, "explain", name)[1], "root sees everything"
     assert "alice" in json.dumps(told(site, name)), "over the socket too"
     assert "alice" not in run(site, "explain", name, "--hide-others")[1]
 
@@ -159,7 +159,7 @@ def test_a_daemon_that_does_not_say_why_is_quoted(site: Daemon, monkeypatch: pyt
     )
     with as_nobody():
         status, text = run(site, "explain", "12")
-    assert status == 1 and "the matcher does not say why: kind 'explain' is not known" in text
+    assert status == 1 and "the matcher cannot explain the job: kind 'explain' is not known" in text
 
 
 @pytest.mark.parametrize("command", [("top", "--script", "job.sh"), ("top", "12")])
@@ -173,7 +173,7 @@ def test_who_cannot_read_the_database_is_told_what_shows_them_a_scripts_settings
 
 @pytest.fixture
 def script(place: Path) -> str:
-    """A job of nobody's that is like alice's."""
+    """A job of nobody's that resembles alice's."""
     path = place / "own.sh"
     path.write_text(SCRIPT.replace("alice", "bob"))
     path.chmod(0o644)
@@ -188,13 +188,13 @@ def decisions(site: Daemon) -> int:
 def test_a_user_is_told_what_a_script_would_get_without_others_words_and_nothing_is_written(
     site: Daemon, script: str
 ) -> None:
-    run(site, "explain", "--script", script)  # imports, as root
+    run(site, "explain", "--script", script)  # import the modules, as root
     before = decisions(site)
     with as_nobody():
         status, text = run(site, "explain", "--script", script, "--", "-p", "cpu")
         _, as_json = run(site, "explain", "--script", script, "--json")
     assert status == 0, text
-    assert "It would be given settings of record 1 (another user's job)" in text and "by nobody (uid 65534)" in text
+    assert "Settings would be applied from record 1 (another user's job)" in text and "by nobody (uid 65534)" in text
     assert re.search(r"^program +lattice +line 5 +mpirun ", text, re.MULTILINE), text
     assert re.search(r"^nodes +4 +line \d+ +#SBATCH --nodes=4", text, re.MULTILINE), text
     assert re.search(r"^partition +cpu +the command line", text, re.MULTILINE), text
@@ -202,7 +202,7 @@ def test_a_user_is_told_what_a_script_would_get_without_others_words_and_nothing
     assert told["decisions"][0]["injected"] == RULES and told["decisions"][0]["score"] is None
     assert {one["name"]: one["line"] for one in told["understood"]}["program"] == 5
     assert "alice" not in text + as_json
-    assert "alice" in run(site, "explain", "--script", script)[1], "root is told everything"
+    assert "alice" in run(site, "explain", "--script", script)[1], "root sees everything"
     with as_nobody():
         name = site.ask(request())["id"]
     wait_for("a decision that came after these", lambda: written(site, name))
@@ -316,26 +316,26 @@ def test_credentials_and_what_plugins_hand_to_jobs_are_not_sent(
 
 
 def test_a_script_that_is_too_long_is_cut_as_the_plugin_cuts_it_and_said_so(site: Daemon, script: str) -> None:
-    run(site, "explain", "--script", script)  # imports, as root
+    run(site, "explain", "--script", script)  # import the modules, as root
     Path(script).write_bytes(Path(script).read_bytes().ljust(100_000, b"\n") + 200_000 * b"\xff")
     with as_nobody():
         status, text = run(site, "explain", "--script", script)
         _, as_json = run(site, "explain", "--script", script, "--json")
     assert status == 0, text
     assert "own.sh has 300,000 bytes: only its first 131,072 are read, as at submission" in text
-    assert "It would be given settings of record 1" in text
+    assert "Settings would be applied from record 1" in text
     assert "300,000 bytes" in json.loads(as_json)["unread"]
 
 
 def test_a_script_that_grows_beyond_a_request_is_left_out_as_the_plugin_leaves_it_out(
     site: Daemon, script: str
 ) -> None:
-    run(site, "explain", "--script", script)  # imports, as root
+    run(site, "explain", "--script", script)  # import the modules, as root
     Path(script).write_bytes(Path(script).read_bytes() + 100_000 * b"\x01")
     with as_nobody():
         status, text = run(site, "explain", "--script", script)
     assert status == 0, text
-    assert "does not fit a request of 262,144 bytes, and nothing of it is read" in text
+    assert "does not fit into a request of 262,144 bytes and is not read" in text
     assert len([line for line in text.splitlines() if "does not fit" in line]) == 1
 
 
@@ -370,7 +370,7 @@ def test_what_does_not_fit_the_reply_is_left_out_the_oldest_first(tmp_path: Path
     reply = asyncio.run(Explainer(site.database, "test").reply(JOB, 1000, MODEL))
     assert len(protocol.frame(reply)) <= protocol.EXPLANATION_LIMIT + protocol.HEADER_BYTES
     if count is None:
-        assert reply["kind"] == "error" and "ask those who may read the database" in reply["reason"]
+        assert reply["kind"] == "error" and "ask support staff, who can read the database" in reply["reason"]
         return
     read = job_story.Story.from_json(reply["story"])
     assert read.more and 0 < len(read.decisions) <= count
@@ -416,14 +416,14 @@ def test_nobodys_decision_waits_for_an_explanation(daemon: Daemon, monkeypatch: 
 
 def test_a_database_that_is_gone_is_an_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     reply = asyncio.run(Explainer(tmp_path / "nothing.db", "test").reply(JOB, 1000, MODEL))
-    assert reply["kind"] == "error" and "its log says why" in reply["reason"]
+    assert reply["kind"] == "error" and "see its log" in reply["reason"]
     assert "explain-failed" in caplog.text
 
 
 def test_an_explanation_of_another_release_is_said_to_be_one(site: Daemon) -> None:
-    with pytest.raises(Exception, match="install the release of the daemon"):
+    with pytest.raises(Exception, match="install the daemon's release"):
         job_story.Story.from_json({"version": 2})
-    with pytest.raises(Exception, match="install the release of the daemon"):
+    with pytest.raises(Exception, match="install the daemon's release"):
         job_story.Story.from_json(None)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations: the numbers add up, and a person understands them."""
+"""Explanations: the numbers add up, and the text is readable."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def test_the_steps_of_a_waterfall_add_up_to_the_score() -> None:
 
 
 def told(text: str) -> str:
-    """The line that says what no field does."""
-    [line] = [line for line in text.splitlines() if line.startswith("The job") and "(uid" not in line]
+    """Return the line on what is known of the job in addition to its fields."""
+    [line] = [line for line in text.splitlines() if line.startswith(("The job", "Not compared")) and "(uid" not in line]
     return line
 
 
 def test_what_no_field_tells_of_the_job_is_told_beside_them() -> None:
     script = SCRIPT.replace("mpirun", "#SBATCH --partition=cpu --account=qcd\nmodule load openmpi/4.1.4 hdf5\nmpirun")
     assert told(shown(decision(script=script))) == (
-        "The job, beside what is compared: tasks 4; tasks per node 1; directory /home/alice; partition cpu; "
+        "Not compared: tasks 4; tasks per node 1; directory /home/alice; partition cpu; "
         "account qcd; launcher mpirun; modules openmpi/4.1.4 hdf5; script /home/alice/job.sh"
     )
 
@@ -96,7 +96,7 @@ def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> 
     text = shown(decision())
     for part in (
         "Decision 18bcfe56800-00000000: apply",
-        "It was given settings of record 1",
+        "Settings were applied from record 1",
         "by root (uid 0)",
         "measured gain 30.0% (28.0% to 32.0%)",
         "Score 1.0000 reaches the threshold 0.7000 of model thesis/1",
@@ -109,8 +109,8 @@ def test_a_decision_is_shown_with_its_verdict_record_numbers_and_variables() -> 
 
 def test_a_job_that_was_given_nothing_is_told_why() -> None:
     text = shown(decision(user="bob", threshold=1.0))
-    assert "It was given nothing: no similar tuned job is known." in text
-    assert "is under the threshold 1.0000" in text
+    assert "No settings were applied: no similar tuned job is known." in text
+    assert "is below the threshold 1.0000" in text
     assert "OMPI_MCA" not in text
 
 
@@ -147,13 +147,13 @@ def test_realtime_signals_have_words_too() -> None:
     ("changes", "words"),
     [
         ({"applied": 2}, "verdict apply, 2 variables set; its end"),
-        ({"applied": 2, "present": 2}, "2 variables set, and its first step's tasks have them;"),
+        ({"applied": 2, "present": 2}, "2 variables set, and the tasks of its first step have them;"),
         (
             {"applied": 2, "present": 1},
-            "of which its first step's tasks have 1: the script, or an option of srun, took",
+            "but the tasks of its first step have only 1: the script, or an option of srun, removed",
         ),
-        ({"applied": 1, "present": 1, "unreadable": 1}, "1 variable set, but 1 file that they name cannot be read"),
-        ({"unreadable": 2}, "nothing set: 2 files that they name cannot be read by the user there (see artifacts."),
+        ({"applied": 1, "present": 1, "unreadable": 1}, "1 variable set, but 1 file named in them cannot be read"),
+        ({"unreadable": 2}, "nothing set: 2 files named in them cannot be read by the user there (see artifacts."),
         ({"present": 0}, "0 variables set;"),
     ],
 )
@@ -178,7 +178,7 @@ def test_silence_is_explained_by_the_daemons_runs() -> None:
 def test_the_records_profile_is_told_with_it_but_not_of_another_users_record() -> None:
     made = dataclasses.replace(decision(), record_id=1)
     story = Story([Explained(made)], records={1: record(id=1)}, profiles={1: "90% compute"})
-    line = "The application of record 1 spends its time on: 90% compute"
+    line = "Time of record 1's application: 90% compute"
     assert line in list(explanation.source_texts(story, made))
     again = Story.from_json(json.loads(json.dumps(story.to_json())))
     assert again.profiles == {1: "90% compute"}

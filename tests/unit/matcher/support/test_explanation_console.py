@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations on terminals: nothing is lost on a narrow one, and nothing that users wrote is obeyed."""
+"""Explanations on terminals: nothing is lost on a narrow one, and users' words are not interpreted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_narrow_terminal_folds_and_cuts_nothing(width: int) -> None:
     told = story(decided(load("thesis"), 0.999, alices()), alices())
     text = printed(lambda out: explanation_console.show(out, told), width)
     assert "…" not in text
-    assert "It lacks" in text and "under the threshold 0.9990" in text
+    assert "It lacks" in text and "below the threshold 0.9990" in text
     for number in (f"{field['contribution']:.4f}" for field in told.decisions[0].decision.fields):
         assert number in text
 
@@ -45,7 +45,7 @@ def test_a_narrow_terminal_folds_and_cuts_nothing(width: int) -> None:
 def test_nothing_hidden_is_lost_on_the_way_to_the_screen() -> None:
     told = hide(story(decided(load("thesis"), 0.999, alices()), alices()), 1001)
     assert near(told).count("(hidden)") == 1, "the legend"
-    assert "How similar this job is to other users' jobs is not shown" in near(told)
+    assert "The similarity to other users' jobs is not shown" in near(told)
     told = hide(story(decided(load("thesis"), 0.001, alices()), alices()), 1001)
     assert near(told).count("(hidden)") == 1 + 1, "the record that was used, the legend"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user is told of why their job got what it got: everything of their own, and no word of another user's."""
+"""The part of an explanation that users may read: everything of their own, and no word of another user's."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def story(decision: Decision, known: Record) -> Story:
 
 
 def shown(told: Story) -> str:
-    """All that a person and a program are shown."""
+    """Everything that people and programs are shown."""
     out = Console(file=io.StringIO(), width=300, highlight=False, markup=False)
     explanation_console.show(out, told)
     assert isinstance(out.file, io.StringIO)
@@ -117,14 +117,14 @@ def test_no_word_of_another_users_record_is_told(
     told = hide(everything, 1001)
     assert [one.decision.id for one in told.decisions] == ["d-1"]
     said = shown(told)
-    # the job of bob's that asks runs a program of alice's: her name in its path is his own word
+    # bob's job runs a program of alice's, so her name in its path is his own word
     own = json.dumps(decision.metadata["path"]).strip('"')
     assert "alice" not in said.replace(own, "")
     assert "alice" not in json.dumps(decision_reply(decision))
 
 
 def test_how_alike_a_job_is_to_another_users_is_not_told() -> None:
-    """Neither as a number nor by which of several records is the nearest, nor by what would have been enough."""
+    """Neither a number, nor the nearest of several records, nor the sufficient changes reveal it."""
     for threshold in (0.999, 0.5, 0.001):
         decision = decided(load("thesis"), threshold, alices())
         [told] = hide(story(decision, alices()), 1001).decisions
@@ -156,7 +156,7 @@ def test_what_a_job_would_have_been_given_of_another_users_is_not_told_but_that_
     decision = decided(load("thesis"), 0.001, alices(), mode="observe")
     told = hide(story(decision, alices()), 1001)
     assert told.decisions[0].decision.injected == {} and "injected" in told.decisions[0].hidden
-    assert "Would have been given: (hidden)" in shown(told) and "another user's" in shown(told)
+    assert "Would have been set: (hidden)" in shown(told) and "another user's" in shown(told)
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.999])
@@ -172,7 +172,7 @@ FAR = "#!/bin/bash\n#SBATCH --job-name=o{0}\n#SBATCH --nodes=1\nsrun /opt/other{
 
 @pytest.mark.parametrize("given", [True, False])
 def test_whether_another_users_record_comes_before_ones_own_is_not_told(given: bool) -> None:
-    """With enough records of one's own between, that would tell how alike another's is, as a score does."""
+    """With enough of one's own records in between, it would reveal the similarity as a score does."""
     script = Script("/home/bob/job.sh", SCRIPT)
     submission = Submission("sbatch", ("sbatch", "job.sh"), "/home/bob", {}, (), script)
     question = Question(submission, "bob", 1001, "submit", "on", 1.7e9)

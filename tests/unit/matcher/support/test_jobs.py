@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs`, as support staff run it: on a real database, without a daemon."""
+"""`reprise jobs` as run by support staff, on a real database, without a daemon."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def site(tmp_path: Path) -> Daemon:
 
 @pytest.fixture
 def nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the command is user 4000, who may read the database and is not of the staff."""
+    """Run commands as user 4000, who may read the database and is not staff."""
     monkeypatch.setattr(staff, "reader", lambda _group: staff.Reader(4000, False, "support"))
 
 
@@ -72,7 +72,7 @@ class Done:
 
 
 def reprise(site: Daemon, *arguments: str) -> Done:
-    """The command, in this process; an exception is what `reprise.cli.main.main` makes a line and an exit status of."""
+    """Run the command in this process, with exceptions reported like `reprise.cli.main.main` does."""
     result = CliRunner().invoke(
         command, ["--config", str(site.config), "jobs", *arguments], env={"PATH": str(site.config.parent / "bin")}
     )
@@ -85,7 +85,7 @@ def reprise(site: Daemon, *arguments: str) -> Done:
 
 
 def looked_at(number: int = 1, component: str = "openmpi-collectives", *, used: bool = True) -> dict[str, Any]:
-    """A record, as a decision tells of it."""
+    """A record as a decision's alternatives contain it."""
     given = {"record": number, "component": component, "scope": "application", "user": "alice", "used": used}
     return {**given, "job": "alice's lattice", "score": 0.9, "why": "", "refusal": "", "explained": False}
 
@@ -100,7 +100,7 @@ def decision(number: int, **changes: Any) -> Decision:
 
 
 def unmatched(number: int, **changes: Any) -> Decision:
-    """One that no record was near to."""
+    """A decision about a job without a similar record."""
     given: dict[str, Any] = {"verdict": "none", "record_id": None, "score": 0.3, "injected": {}, "alternatives": []}
     return decision(number, **{**given, **changes})
 
@@ -108,13 +108,13 @@ def unmatched(number: int, **changes: Any) -> Decision:
 def unread(
     number: int, *, script_path: str = "", job_name: str = "wrap", nodes: int | None = 2, **changes: Any
 ) -> Decision:
-    """One whose program is not known."""
+    """A decision about a job with an unknown program."""
     found = {"program": "", "path": "", "script_path": script_path, "job_name": job_name, "nodes": nodes}
     return unmatched(number, metadata={**job("alice").to_json(), **found}, **changes)
 
 
 def add(site: Daemon, *decisions: Decision, elapsed: float | None = 60.0, status: int = 0) -> None:
-    """Decisions, and that their jobs ended at once; `elapsed` None: that they still run."""
+    """Add decisions whose jobs ended at once, or are still running if `elapsed` is None."""
     with Database.open(site.database) as database:
         for one in decisions:
             database.add_decision(one)
@@ -285,7 +285,7 @@ def test_what_is_no_command_line_is_status_2(site: Daemon, arguments: tuple[str,
     assert reprise(site, *arguments).returncode == 2
 
 
-# -- who is told -----------------------------------------------------------------------------------------------------
+# -- who may read ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("nobodys")
@@ -350,7 +350,7 @@ def test_staff_are_root_the_members_of_the_group_and_everyone_where_there_is_non
     monkeypatch.setattr(os, "getgroups", list)
     outsider = staff.reader(group.gr_name)
     assert not outsider.staff and outsider.sees(4000) and not outsider.sees(0)
-    with pytest.raises(staff.StaffError, match="no group is called 'no-such-group' on this host"):
+    with pytest.raises(staff.StaffError, match="this host has no group 'no-such-group'"):
         staff.reader("no-such-group")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert staff.reader("no-such-group").staff
@@ -370,10 +370,10 @@ def test_show_tells_what_explain_does_and_where_the_job_lies_beside_others(site:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Decision d-40 for job 40: apply") and "after 83.0 s, exit status 0" in done.stdout
     assert done.stdout.endswith(
-        "Beside other jobs of record 1 on 4 nodes that succeeded:\n"
+        "Compared with other successful jobs of record 1 on 4 nodes:\n"
         "  given: 5 jobs, median 84.0 s, quartiles 82.0 and 86.0 s\n"
         "  held out: 1 job, median 100.0 s, quartiles 100.0 and 100.0 s\n"
-        "  this job, given: 83.0 s, less than 60% of those given and 100% of those held out\n"
+        "  this job, given: 83.0 s, shorter than 60% of those given and 100% of those held out\n"
     )
     document = json.loads(reprise(site, "show", "40", "--json").stdout)
     assert document["version"] == 1 and document["explanation"]["decisions"][0]["id"] == "d-40"
@@ -448,7 +448,7 @@ def test_classes_are_ranked_by_the_node_hours_that_a_record_may_save(site: Daemo
     done = reprise(site, "unmatched", "--since", "2001-01-01")
     said, head, *lines = done.stdout.splitlines()
     assert said == (
-        "Expected gain 30.0%: the median of 1 active record (0 as measured in production), where none is nearer"
+        "Expected gain 30.0%: the median of 1 active record (0 measured in production), unless there are similar ones"
     )
     assert re.split("  +", head) == ["rank", "user", "program", "nodes", "jobs", "node-hours", *HEADINGS[6:]]
     assert [re.split("  +", line) for line in lines] == [
@@ -509,11 +509,11 @@ def test_what_is_expected_is_the_median_of_active_records_as_measured_in_product
         changes: dict[str, Any] = {"verdict": "holdout", "injected": {}} if held else {}
         add(site, decision(number, **place, **changes), elapsed=100.0 if held else 60.0)
     every = reprise(site, "unmatched", "--since", "2001-01-01").stdout
-    assert every.startswith("Expected gain 50.0%: the median of 3 active records (1 as measured in production)")
+    assert every.startswith("Expected gain 50.0%: the median of 3 active records (1 measured in production)")
     first = reprise(site, "unmatched", "--since", "2001-01-01", "--component", "openmpi-collectives").stdout
-    assert first.startswith("Expected gain 45.0%: the median of 2 active records (1 as")
+    assert first.startswith("Expected gain 45.0%: the median of 2 active records (1 measured")
     none = reprise(site, "unmatched", "--since", "2001-01-01", "--component", "hdf5").stdout
-    assert none.startswith("Expected gain 10.0%: assumed, for no record is active\n")
+    assert none.startswith("Expected gain 10.0%: assumed, since no record is active\n")
 
 
 def with_component(site: Daemon) -> None:
@@ -542,7 +542,7 @@ def test_campaign_files_are_ready_to_be_run(site: Daemon, tmp_path: Path) -> Non
     assert found.application.script == work / "lattice"
     assert found.application.options == ["--nodes=4", "--ntasks=4", "--partition=cpu", "--job-name=lattice"]
     again = reprise(site, *arguments)
-    assert again.returncode == 1 and f"{path}: is there already" in again.stderr
+    assert again.returncode == 1 and f"{path}: already exists" in again.stderr
 
 
 def test_slurm_says_which_script_a_job_has_that_it_still_knows(tmp_path: Path) -> None:
@@ -602,7 +602,7 @@ def test_a_campaign_of_a_component_that_is_not_there_is_refused(site: Daemon, tm
     with_component(site)
     for name in ("hdf5", "../components/romio", ""):
         done = reprise(site, "unmatched", "--component", name, "--campaign", str(tmp_path / "c"))
-        assert done.returncode == 1 and f"component {name!r}: is not in" in done.stderr
+        assert done.returncode == 1 and f"component {name!r}: has no file in" in done.stderr
 
 
 # -- history ---------------------------------------------------------------------------------------------------------
@@ -615,7 +615,7 @@ def accounted(*rows: str, head: str = HEAD) -> str:
 
 
 def srun(number: str, program: str = "/home/alice/bin/lattice", elapsed: str = "900", options: str = "-N4") -> str:
-    """A row of a job that `srun` began, so that its program is known."""
+    """A row of a job that `srun` started, so that its program is known."""
     line = f"sbatch {options} --wrap srun {program} --steps 200 --size 64"
     return f"{number}|alice|||4|{elapsed}|2023-11-14T22:13:20|/home/alice|lattice|{line}"
 
@@ -638,10 +638,10 @@ def test_jobs_of_the_past_are_decided_about_with_the_records_of_today(site: Daem
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
         "5 submissions, 5.0 node-hours, by model thesis/1\n"
-        "Left out, without a user or cut short: 1\n"
-        "Of 1 it is not told how long they ran, or on how many nodes: 0 node-hours\n"
-        "Of 2 the program is not known, for accounting keeps no scripts: more of them would have matched than is told "
-        "here\n\n"
+        "Left out because they have no user or are cut off: 1\n"
+        "Counted as 0 node-hours because their time or nodes are unknown: 1\n"
+        "Without a known program, since accounting keeps no scripts: 2; more of them would have matched with their "
+        "scripts\n\n"
         "verdict  submissions  node-hours\n"
         "apply    2            3.0\n"
         "defer    1            1.0\n"

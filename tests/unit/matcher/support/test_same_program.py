@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program's likeness to a record's is told in words."""
+"""Phrases on the similarity of a job's program and a record's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def part(name: str, similarity: float, left: str = "a", right: str = "b") -> dic
         ([part("build_id", 0.0), part("functions", 31 / 32)], "rebuilt: 97 % of function names"),
         ([part("functions", 0.0, left=""), part("contents", 1.0)], "rebuilt: 100 % of words"),
         ([part("functions", 1 / 64), part("contents", 0.5)], "in common: 0 % of function names, 49 % of words"),
-        ([part("imports", 1.0)], "in common: 100 % of what it uses of libraries and modules"),
+        ([part("imports", 1.0)], "in common: 100 % of uses of libraries and modules"),
         ([part("build_id", 1.0, left="", right="")], ""),
         ([part("script", 1.0)], ""),
     ],

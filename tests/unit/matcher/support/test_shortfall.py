@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would have matched: each change that is said to be enough is enough, and nothing less is."""
+"""Changes needed for a match: each change reported as sufficient is sufficient, and nothing less is."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BITS = Model.model_validate(
 
 
 def decided(job: JobMetadata, record: JobMetadata, model: Model, refusal: str = "") -> Decision:
-    """A decision that found one record, by the engine itself."""
+    """A decision that found one record, made by the engine."""
     best = Engine(model, [LinkableRecord(1, record, 0.0, 0.3)], cluster_nodes=8, timezone="UTC").link(job).best
     assert best
     alternative = {"record": 1, "score": best.score, "explained": True, "refusal": refusal}
@@ -80,7 +80,7 @@ def test_without_a_record_nothing_would_have_matched() -> None:
 def test_every_field_that_is_enough_alone_is_told_the_smallest_change_first() -> None:
     job = dataclasses.replace(JOB, user="bob", job_name="lattuce", nodes=3)
     lacked = of(decided(job, JOB, thesis(0.83)))
-    # 1 - 1/6 (user) - 1/42 (a letter of 7) - 1/48 (a node of 8) = 0.789, so that 0.0413 is missing
+    # 1 - 1/6 (user) - 1/42 (a letter of 7) - 1/48 (a node of 8) = 0.789, so 0.0413 is missing
     assert lacked.missing == pytest.approx(0.83 - (1 - 1 / 6 - 1 / 42 - 1 / 48))
     assert lacked.alone == (Change("user", 0.0, 1.0),) and lacked.together == ()
     small = of(decided(job, JOB, thesis(0.80)))
@@ -107,8 +107,7 @@ def test_what_is_unknown_of_the_record_cannot_be_made_the_same() -> None:
     lacked = of(decided(JOB, record, thesis(0.9)))
     assert (lacked.alone, lacked.together) == ((), ())
     assert any(
-        "not even the same values" in text
-        for text in explanation.shortfall_text(decided(JOB, record, thesis(0.9)), lacked)
+        "even equal values" in text for text in explanation.shortfall_text(decided(JOB, record, thesis(0.9)), lacked)
     )
 
 
@@ -122,7 +121,7 @@ def test_bits_are_reckoned_by_the_curves_of_the_model() -> None:
     assert by_name.keys() == {"user", "job name"} and by_name["user"].needed == 1.0
     assert 0.5 < by_name["job name"].needed < 1.0
     without = {change.field: change.needed for change in of(decision).alone}
-    assert without == {"user": 1.0, "job name": 1.0}, "without the model it is not known how alike is enough"
+    assert without == {"user": 1.0, "job name": 1.0}, "without the model the sufficient similarity is unknown"
 
 
 def test_another_models_curves_are_not_used() -> None:
@@ -196,6 +195,6 @@ def test_it_is_told_in_words_that_are_true() -> None:
     assert told == [
         "It lacks 0.0114 to match record 1; this would have been enough: a similarity of 0.9250 in job name "
         "(is 0.8571); or a similarity of 0.9429 in nodes (is 0.8750); or the same user",
-        "A threshold of 0.7886 or less would have been enough too",
-        "Even then that record would not have been given: it was tuned for 8 nodes, and the job has 3",
+        "A threshold of 0.7886 or less would also have been enough",
+        "Even then that record would not have been used: it was tuned for 8 nodes, and the job has 3",
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was understood of a script, and the line that each thing is of."""
+"""The values understood of a script, and their lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = "#!/bin/bash\n#SBATCH --job-name=flow\n#SBATCH -N 4 -p cpu\n\n"
 
 
 def of(text: str, *argv: str, env: Mapping[str, str] | None = None, **changes: Any) -> dict[str, Understood]:
-    """What was understood, by name; of several modules, the last."""
+    """Return the values understood, by name; the last of several modules."""
     submission = dataclasses.replace(Submission.for_script("/home/eve/job.sh", text, argv), env=env or {})
     job = masked(parse(submission, user="eve", submit_time=0.0)).to_json()
     return {one.name: one for one in understood(submission, {**job, **changes})}
