@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A submission, turned into the metadata of a job."""
+"""Parser that turns a submission into the metadata of a job."""
 
 from reprise.matcher.submission.clusters import named_clusters
 from reprise.matcher.submission.parse import parse

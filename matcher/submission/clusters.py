@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cluster a job is for, by what `-M` says at its submission."""
+"""Cluster that a job is submitted to, by `-M`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _VARIABLES = {
     "salloc": ("SLURM_CLUSTERS",),
     "srun": ("SLURM_CLUSTERS",),
 }
-_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # most scripts have none: that is quick to see
+_DIRECTIVE = re.compile(r"^#SBATCH\b.*\s-(?:\w*M|-cl)", re.MULTILINE)  # most scripts have none, which is quick to see
 
 
 def named_clusters(submission: Submission) -> str:
-    """The name of the job's cluster, or several (or `all`) of which Slurm takes one; "" if none is named.
+    """Return the name of the job's cluster, or several (or `all`) from which Slurm chooses; "" if none is named.
 
-    In lower case, as Slurm has them whatever its users write (seen on 22.05).
+    Names are in lower case, as Slurm keeps them however users write them (seen on 22.05).
     """
     options = {}
     if submission.command == "sbatch" and submission.script and _DIRECTIVE.search(submission.script.text):

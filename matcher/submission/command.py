@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command starts, looked for behind launchers, wrappers, containers and interpreters."""
+"""Program that a command starts, behind launchers, wrappers, containers and interpreters."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ from reprise.matcher.submission.wrappers import REPEATERS, RUNNERS, WRAPPERS
 
 _NAME = re.compile(r"[\w.+](?:[\w.+@:,%~#= -]*[\w.+])?\Z")
 _UNSEEN_NAME = re.compile(r"[$`(){}<>*?\[\]]|\A\.\w+\Z")
-_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # in a path with blanks: without these, it is rather a text
+_SPACED = re.compile(r"/|\.\w{1,3}\Z")  # a path with blanks has one of these; otherwise it is text
 _LETTER = re.compile(r"[^\W\d_]")
 _ASKS = frozenset({"--version", "-version", "-V", "--help", "-help", "-h"})
-"""A command with one of these for its only argument tells of itself."""
+"""With one of these as its only argument, a command prints information about itself."""
 _UNKNOWN = re.compile(r"\$(?:(?P<name>\w++)|\{(?P<braced>\w++)[^{}]*+\}|\(.*\))\Z|`.*`\Z", re.DOTALL)
 _UNKNOWN_LIMIT = 8
 _BUILDS_ENVIRONMENT = frozenset({"install", "create", "update"})
-"""Verbs with which `conda` and its like do not prepare a job, but are what it does."""
+"""Verbs with which `conda` and similar commands are the job's work rather than its preparation."""
 _GLANCES = re.compile(
     r"\s*+(?:(?:import|from)\s[^;\n]*+)(?:[;\n]\s*+(?:(?:import|from|print|assert)\b[^;\n]*+|\w++ ?=[^;\n]*+)?)*+\Z"
     r"|\s*+print\b[^;\n]*+\Z"
 )
-_FIRST_LINE = 128  # characters of `#!/usr/bin/env bash` that are looked at
-# What an unknown variable is by its name, where it stands before a program: options of the launcher or wrapper, or
-# itself a program.
+_FIRST_LINE = 128  # characters searched for `#!/usr/bin/env bash`
+# Meaning of an unknown variable before a program, by its name: options of the launcher or wrapper, or a program.
 _OPTIONS_NAME = re.compile(r"ARG|OPT|FLAG|PARAM|BIND|PIN|AFFINITY|MCA|HOST|PLACE|WRAP|PROF", re.IGNORECASE)
 _PROGRAM_NAME = re.compile(r"(?:EXE|BIN|PROG|PROGRAM|APP|CMD|COMMAND|CODE|SOLVER)(?P<last>[0-9]*\Z)?", re.IGNORECASE)
 _LAUNCHER_NAME = re.compile(r"(?:\w*_)?(MPIRUN|MPIEXEC|SRUN)(?:_(?:BIN|CMD|COMMAND|EXE))?\Z", re.IGNORECASE)
 _VERSIONED = re.compile(
     r"(nextflow|snakemake|matlab|octave|julia|stata|Rscript|cromwell)[-_.]?[vR]?[0-9][\w.-]*\Z|(matlab)[-_]\w+\Z"
 )
-_SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # a site's own, such as `site-mpirun`
+_SITE_LAUNCHER = re.compile(r"(?:\w+[-_])?(mpirun|mpiexec|srun|Mpirun)\Z")  # a site's launcher, such as `site-mpirun`
 _DATA = re.compile(
     r".*\.(?:txt|csv|tsv|xml|ya?ml|json|nml|fa|fasta|fastq|fq|gz|bam|sam|vcf|bed|biom|h5|hdf5|nc|log|inp|cfg|conf|ini|toml|pth|"
     r"npy|npz|pdb|gro|top|mdp|tpr|pkl|png|pdf|md|ext3(?::r[ow])?)\Z"
 )
-# Endings of files that can be run; a path with another one (`run.in`) is rather a program's input.
+# Endings of executable files; a path with another ending (`run.in`) is more likely a program's input.
 _RUNNABLE = re.compile(r"(?:[^.]|\.[0-9])*(?:\.(?:exe|x|out|bin|py|sh|bash|jl|R|pl|mpi|gpu|cpu|sif|[0-9]*))?\Z")
 
 
 class Invocation(NamedTuple):
-    """What a command starts. `path` is "" where that cannot be seen. `tasks` is what the launcher was told, None where
-    it was not; `code` is what a shell is given to run, on its command line or in a file that the script has written.
-    `is_inside`: something else was given the program to run."""
+    """The program that a command starts.
+
+    `path` is "" if the program cannot be seen. `tasks` is the launcher's number of tasks, None without one. `code` is
+    the code that a shell is given, on its command line or in a file that the script has written. `is_inside` means that
+    another program was given this one to run.
+    """
 
     path: str
     arguments: tuple[str, ...] = ()
@@ -69,9 +71,12 @@ class Invocation(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One layer taken off a command: `argv` is what is left. Without it, `code` is run by a shell, or what is run
-    cannot be seen, or nothing is run (`runs_nothing`). `is_module`: `argv` begins with the name of Python's module;
-    `is_glance`: a line of code that only imports or prints something."""
+    """A command after one layer was taken off; `argv` is what is left.
+
+    Without `argv`, a shell runs `code`, or the program cannot be seen, or nothing is run (`runs_nothing`). `is_module`
+    means that `argv` begins with the name of a Python module; `is_glance` means a line of code that only imports or
+    prints something.
+    """
 
     argv: list[str]
     launcher: str = ""
@@ -83,8 +88,11 @@ class _Step(NamedTuple):
 
 
 def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str]) -> Invocation | None:
-    """Look through launchers, wrappers, engines and interpreters at what a command starts; None where it starts
-    nothing that may be the job's program. `files` are those that the script has written, by their base names."""
+    """Return the program that a command starts, behind launchers, wrappers, engines and interpreters.
+
+    Returns None if the command starts nothing that may be the job's program. `files` are those that the script has
+    written, by base name.
+    """
     launcher, tasks, given_words = "", None, argv
     while argv:
         work.spend(2 + len(argv) // 8)
@@ -103,7 +111,7 @@ def resolve(argv: list[str], work: Work, given: Input, files: Mapping[str, str])
 
 
 def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | None:
-    """Take one layer off; None where the first word is the program."""
+    """Take one layer off; None if the first word is the program."""
     asks = len(argv) == 2 and argv[1] in _ASKS
     assigns = argv[1:] and argv[1].startswith(("=", "+="))  # `A = 1`, by mistake
     if not argv[0] or not argv[0].isprintable() or asks or assigns:
@@ -136,10 +144,10 @@ def _step(argv: list[str], given: Input, files: Mapping[str, str]) -> _Step | No
 
 
 def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mapping[str, str]) -> Invocation | None:
-    """The program at last. A name that is not known, unlike a directory that is not, leaves the program unknown."""
+    """Return the program itself; an unknown name leaves it unknown, an unknown directory does not."""
     path = argv[0]
     name = basename(path)
-    if _DATA.match(name[-TEXT_LIMIT:]):  # `srun $EXE in.nml`: what it is given, not what it runs
+    if _DATA.match(name[-TEXT_LIMIT:]):  # `srun $EXE in.nml`: the input, not the program
         return Invocation("", (), launcher, tasks) if launcher else None
     is_bare = name == path or path.startswith(("/bin/", "/usr/bin/"))
     if not name or (name in PREPARATION and is_bare and _BUILDS_ENVIRONMENT.isdisjoint(argv[1:4])):
@@ -149,13 +157,13 @@ def _invocation(argv: list[str], launcher: str, tasks: int | None, files: Mappin
     if _UNSEEN_NAME.search(name):
         return Invocation("", tuple(argv[1:]) if code else (), launcher, tasks, code)
     if not _NAME.match(name) or not _LETTER.search(name) or (" " in name and not _SPACED.search(path)):
-        return None  # no command, but a piece of something that was not understood
+        return None  # not a command, but a piece of text that the parser misread
     arguments = argv[1 : argv.index(":")] if ":" in argv else argv[1:]  # `prog : -n 2 other`: the first one
     return Invocation(path, tuple(arguments), launcher, tasks, code)
 
 
 def _is_shell_script(name: str, text: str) -> bool:
-    """Whether the text's first line names a shell; without one, whether the file is named like a shell's."""
+    """Return whether the text's first line names a shell; without such a line, whether the file name suggests one."""
     first = text.lstrip()[:_FIRST_LINE].partition("\n")[0]
     if first.startswith("#!"):
         return any(basename(word) in interpreters.SHELLS for word in first[2:].split()[:2])
@@ -163,7 +171,7 @@ def _is_shell_script(name: str, text: str) -> bool:
 
 
 def _repeated(argv: list[str]) -> _Step:
-    """What `parallel` or `xargs` runs again and again: a command, or one word that is a line of shell."""
+    """Return what `parallel` or `xargs` repeats: a command, or one word that is a line of shell."""
     if not argv or argv[0].startswith(":::"):
         return _Step([], runs_nothing=False)
     if " " in argv[0].strip() or (argv[1:2] and argv[1].startswith(":::")):
@@ -172,12 +180,12 @@ def _repeated(argv: list[str]) -> _Step:
 
 
 def _unknown(word: str) -> re.Match[str] | None:
-    """A variable or a substitution that is not known, and is the whole word."""
+    """Match a word that is as a whole an unknown variable or a substitution."""
     return _UNKNOWN.match(word) if word[:1] in ("$", "`") and len(word) <= TEXT_LIMIT else None
 
 
 def _name(argv: Sequence[str]) -> str:
-    """The command's name; of `$MPIRUN`, which is not known, the launcher that it says it is."""
+    """Return the command's name; for an unknown `$MPIRUN`, the launcher that the name suggests."""
     name = basename(argv[0])
     if name in LAUNCHERS:
         return name
@@ -189,7 +197,7 @@ def _name(argv: Sequence[str]) -> str:
 
 
 def _interpreted(interpreter: str, argv: list[str], given: Input) -> _Step:
-    """What an interpreter is given: code for a shell, a script, or what cannot be seen."""
+    """Return what an interpreter runs: code for a shell, a script, or something that cannot be seen."""
     code, rest = _after_interpreter(interpreter, argv, interpreters.INTERPRETERS[interpreter])
     is_module = interpreter == "python" and "-m" in argv[: len(argv) - len(rest)]
     if interpreter == "python" and rest and rest[0] in interpreters.PYTHON_RUNNERS:  # `python -m mpi4py script.py`
@@ -239,8 +247,11 @@ def _after_launcher(argv: Sequence[str], launcher: Launcher) -> tuple[int | None
 
 
 def _hides_options(words: Sequence[str]) -> bool:
-    """Whether the first word, which stands where an option or a program may stand, is a variable or substitution that
-    is not known and rather holds options: by its name, or because what follows it looks like a program."""
+    """Return whether the first word is an unknown variable or substitution that probably holds options.
+
+    The word stands where an option or a program may stand. Its name, or a word after it that looks like a program,
+    shows that it holds options.
+    """
     unknown = _unknown(words[0]) if words[1:] else None
     if not unknown:
         return False
@@ -267,7 +278,7 @@ def _after_wrapper(argv: Sequence[str], own_words: int, with_value: frozenset[st
 
 
 def _after_interpreter(name: str, argv: list[str], with_value: frozenset[str]) -> tuple[str, list[str]]:
-    """(code on the command line, the script and its arguments), one of them empty, or both."""
+    """Return (code on the command line, the script and its arguments), with one or both of them empty."""
     position = 1
     while position < len(argv) and argv[position][:1] in ("-", "+") and len(argv[position]) > 1:
         word = argv[position]

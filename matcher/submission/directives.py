@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `#SBATCH` lines of a batch script, as sbatch reads them (checked against sbatch 22.05 on a cluster)."""
+"""The `#SBATCH` lines of a batch script, read like sbatch does (checked against sbatch 22.05 on a cluster)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 PREFIX = "#SBATCH"
 HEAD_LIMIT = 32_768
-"""Characters at the beginning of a script in which directives are looked for."""
+"""Characters at the beginning of a script that are searched for directives."""
 _DIRECTIVE_STEPS = 8
-"""What a line costs beside its words."""
+"""Steps that a line costs in addition to its words."""
 _SHORT = 128
-"""Characters of a line that costs next to nothing, and is remembered."""
+"""Characters of a line that costs next to nothing and is cached."""
 _HEAD = re.compile(r"(?:[ \t\r\f\v]*+(?:#[^\n]*+)?(?:\n++|\Z))*")  # up to the first command
 _DIRECTIVE = re.compile(rf"^{PREFIX}([^\n]*)", re.MULTILINE)
 _NEXT_COMPONENT = {"hetjob", "packjob"}
@@ -36,7 +36,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def read_directives(text: str, work: Work) -> dict[str, str]:
-    """Options by name, from the lines before the first command; of a heterogeneous job, the first component's."""
+    """Return options by name, from lines before the first command; of a heterogeneous job, the first component's."""
     values: dict[str, str] = {}
     head = _HEAD.match(text, 0, HEAD_LIMIT)
     with contextlib.suppress(OutOfWorkError):
@@ -51,23 +51,23 @@ def read_directives(text: str, work: Work) -> dict[str, str]:
 
 
 def _read(line: str, work: Work) -> tuple[list[str], dict[str, str]]:
-    """The words of a directive, and the options that they are."""
+    """Return the words of a directive, and its options."""
     words = list(split_directive(line, work))
     return words, parse_options(SBATCH, words).values
 
 
-@lru_cache(maxsize=4096)  # a site's scripts have most of these lines in common
+@lru_cache(maxsize=4096)  # most of these lines occur in many of a site's scripts
 def _read_short(line: str) -> tuple[list[str], dict[str, str]]:
     return _read(line, Work())
 
 
 def split_directive(line: str, work: Work) -> Iterator[str]:
-    """The words of a directive.
+    """Yield the words of a directive.
 
-    Not a shell's rules: a backslash takes the next character as it is within quotes of either kind, but outside them
-    does not join words over a blank; an unquoted `#` begins a comment wherever it stands.
+    The rules are not a shell's: a backslash takes the next character literally within quotes of either kind, but
+    outside of them does not join words over a blank; an unquoted `#` begins a comment wherever it stands.
     """
-    if not _NO_PLAIN_WORD.search(line):  # as most
+    if not _NO_PLAIN_WORD.search(line):  # as most lines
         words = line.split()
         work.spend(6 * len(words), len(line))
         yield from words

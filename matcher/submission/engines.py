@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that run what they are given: workflow engines, mathematical languages, launchers of Python.
 
-The job's program is what they run. Each reader returns that with its arguments, [] where it cannot be seen, the command
-itself where it is the program after all, and None where the command does none of the job's work.
+The job's program is what they run. Each reader returns that with its arguments, [] if it cannot be seen, the command
+itself if that is the program after all, and None if the command does none of the job's work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reprise.matcher.submission.side_work import Side, side
 
 
 class Input(NamedTuple):
-    """A command's standard input: the file that it comes from, or the here-document that it is."""
+    """A command's standard input: the name of a file, or the text of a here-document."""
 
     file: str = ""
     text: str = ""
@@ -25,7 +25,7 @@ class Input(NamedTuple):
 Reader = Callable[[Sequence[str], Input], list[str] | None]
 
 _CODE_LIMIT = 2_048
-"""Characters of a line of code that are read; they name what is called near their beginning."""
+"""Characters of a line of code that are read; a call near the beginning names the program."""
 _STATEMENT = re.compile(r"[\n;,]")
 _FILE_IN_CODE = re.compile(
     r"""(?:run|source|include|render|execfile|open)\s*\(\s*['"]([^'"()]+\.(?:m|R|r|Rmd|jl|py|pl|qmd))['"]"""
@@ -37,7 +37,7 @@ _PREPARES_CODE = re.compile(
     r"version|javaaddpath|delete|diary|global|load|pkg|dbstop|error|rethrow|run|set|startup|setup|setpath|"
     r"restoredefaultpath|pctRunOnAll|set[A-Z]\w*|(?:set|add)_?[pP]aths?\w*|init(?:[A-Z_]\w*)?|startup_?\w*|parallel|profile|savepath|tic|toc|gpuDevice|batch|import|path|system|mex|wall|unix|dos|assert|import|true|false|ans|err|ME)\Z"
 )
-# Functions whose result, where it is kept, is rather what the work is given: `cfg = ini2struct('x.ini')`.
+# Functions whose result, if it is kept, is more likely input for the work: `cfg = ini2struct('x.ini')`.
 _READS_CODE = re.compile(
     r"(?:[A-Za-z]++2\w+|read\w*|load\w*|parse\w*|get[A-Z_]\w*|str\w*|cell\w*|struct\w*|sprintf|lin\w*|log\w*)\Z"
 )
@@ -49,7 +49,7 @@ _BUILD_TARGETS = frozenset(_BUILDS.split())
 
 
 def _script(*endings: str) -> Reader:
-    """Reader of a command that is given a file with one of these endings."""
+    """Return a reader of commands that take a file with one of these endings."""
 
     def read(argv: Sequence[str], _: Input) -> list[str]:
         for position, word in enumerate(argv[1:], start=1):
@@ -61,11 +61,11 @@ def _script(*endings: str) -> Reader:
 
 
 def _service(_argv: Sequence[str], _given: Input) -> None:
-    """What stands beside the work: a scheduler, a worker, a page to look at."""
+    """Return None for a service next to the work: a scheduler, a worker, a web page."""
 
 
 def _value(argv: Sequence[str], *names: str) -> str:
-    """The value of the first of these options that is given."""
+    """Return the value of the first of these options that is present."""
     for position, word in enumerate(argv[1:], start=1):
         name, equals, value = word.partition("=")
         if name in names:
@@ -79,13 +79,13 @@ def _value(argv: Sequence[str], *names: str) -> str:
 def _snakemake(argv: Sequence[str], _: Input) -> list[str] | None:
     if "--unlock" in argv or "--version" in argv:
         return None
-    rule = _value(argv, "--allowed-rules")  # one job of a workflow that is running elsewhere
+    rule = _value(argv, "--allowed-rules")  # one job of a workflow that runs elsewhere
     file = rule or _value(argv, "-s", "--snakefile")
     return [file] if file else []
 
 
 _SESSION = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
-# Options of `nextflow run` to how many words they are, themselves included. `-resume` may be given a session or not.
+# Options of `nextflow run`, to their number of words including themselves. A session may follow `-resume`.
 _NEXTFLOW_OPTIONS = dict.fromkeys(
     (
         *("-hub", "-r", "-revision", "-profile", "-c", "-config", "-C", "-params-file", "-w", "-work-dir", "-name"),
@@ -106,7 +106,7 @@ def _nextflow(argv: Sequence[str], given: Input) -> list[str] | None:
 
 
 def _after_nextflow_options(words: Sequence[str]) -> list[str]:
-    """The pipeline and its arguments, where `nextflow run` has only options of its own before it; else all words."""
+    """Return the pipeline and its arguments if only options of `nextflow run` stand before it; else all words."""
     position = 0
     while position < len(words) and words[position] in _NEXTFLOW_OPTIONS:
         position += _NEXTFLOW_OPTIONS[words[position]]
@@ -116,13 +116,13 @@ def _after_nextflow_options(words: Sequence[str]) -> list[str]:
 
 
 def file_in_code(code: str) -> str:
-    """The script that a line of code runs: `source('fit.R')`, `include("sim.jl")`, `run('/x/main.m')`; else ""."""
+    """Return the script that code runs, as in `source('fit.R')`, `include("sim.jl")`, `run('/x/main.m')`; else ""."""
     found = _FILE_IN_CODE.search(code[:_CODE_LIMIT])
     return found.group(1).strip() if found else ""
 
 
 def _matlab_code(code: str) -> list[str]:
-    """What a line of MATLAB calls or runs: its first call that prepares nothing."""
+    """Return what a line of MATLAB runs: its first call that is not preparation."""
     if file := file_in_code(code):
         return [file]
     code = code[:_CODE_LIMIT]
@@ -201,7 +201,7 @@ def _casa(argv: Sequence[str], _: Input) -> list[str]:
 
 
 def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
-    """`torchrun OPTIONS x.py`, `accelerate launch OPTIONS -m module`, `horovodrun OPTIONS python x.py`."""
+    """Read `torchrun OPTIONS x.py`, `accelerate launch OPTIONS -m module`, `horovodrun OPTIONS python x.py`."""
     if argv[0].rpartition("/")[2] == "accelerate" and argv[1:2] != ["launch"]:
         return None
     unknown = False
@@ -219,7 +219,7 @@ def _python_launcher(argv: Sequence[str], _: Input) -> list[str] | None:
 
 
 def _make(argv: Sequence[str], _: Input) -> list[str]:
-    """A build is the work of a job that does nothing else; `make run` runs something that is not seen."""
+    """Return a build, the work of a job that does nothing else; `make run` runs something that cannot be seen."""
     targets, position = [], 1
     while position < len(argv):
         word = argv[position]
@@ -273,13 +273,13 @@ ENGINES: dict[str, Reader] = {
         ("math", "MathKernel", "wolframscript", "wolfram", "mathematica"), _script(".m", ".wls", ".wl", ".nb")
     ),
 }
-"""A command's name, or that of the module which `python -m` runs, to its reader."""
+"""Readers by a command's name, or by the name of the module that `python -m` runs."""
 
 
 def run_by(name: str, argv: Sequence[str], given: Input) -> list[str] | None:
-    """What the engine of this name runs; see above.
+    """Return what the engine of this name runs; see the beginning of this file.
 
-    A program of the user's own may have an engine's name: `./ray` counts as the engine only where that is seen to run
+    A program of the user's may have an engine's name: `./ray` counts as the engine only if it can be seen to run
     something.
     """
     inside = ENGINES[name](argv, given)

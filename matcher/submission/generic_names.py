@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that many different programs have, so that they say nothing of the program."""
+"""Names shared by many different programs, which therefore do not identify a program."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _GENERIC = re.compile(
 
 @lru_cache(maxsize=4096)
 def is_generic(name: str) -> bool:
-    """Whether a program's name says nothing of it, such as `a.out` or `main.py`."""
+    """Return whether a program's name does not identify it, such as `a.out` or `main.py`."""
     return _GENERIC.match(name) is not None

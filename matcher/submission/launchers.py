@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel launchers, and how many words their options take."""
+"""Parallel launchers, and the number of words that their options take."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Launcher:
-    """`called` is the name in metadata. `options`: how many words each of its options takes (without dashes; those that
-    are not in it take none); `tasks`: the options that say how many tasks there are. srun's are in options.py."""
+    """A parallel launcher; the options of srun are in slurm_options.py.
+
+    `called` is its name in metadata. `options` are the options that take words, without dashes, to their number of
+    words. `tasks` are the options that give the number of tasks.
+    """
 
     called: str
     options: Mapping[str, int]

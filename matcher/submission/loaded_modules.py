@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment modules that a script has loaded."""
+"""Environment modules that a script has loaded."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _VERBS = {
 
 
 class Modules:
-    """`loaded` holds their names, in the order in which they were loaded; at most MODULE_LIMIT."""
+    """The names of loaded modules in the order of loading, at most MODULE_LIMIT of them."""
 
     def __init__(self) -> None:
         self.loaded: list[str] = []
 
     def change(self, command: str, arguments: Sequence[str]) -> None:
-        """Do what `module load a b` or `ml a b` does: Environment Modules and Lmod."""
+        """Apply `module load a b` or `ml a b`, of Environment Modules and Lmod."""
         names = [argument for argument in arguments if not argument.startswith("-")]
         if command == "ml":  # `ml -gcc` unloads
             self._unload([word[1:] for word in arguments if word[:1] == "-" and word[1:2] != "-"])

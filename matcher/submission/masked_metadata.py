@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's metadata without secrets: masked as the database does it, before the job is compared with what that holds."""
+"""A job's metadata without secrets, masked like the database's, so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprise.database.secret_programs import habits_of_program
 from reprise.matcher.submission.metadata import JobMetadata
 
 _WRITTEN = ("user", "job_name", "program", "path", "partition", "account", "directory", "script_path")
-"""The texts that come as users write them; the others are the parser's own words."""
+"""Texts that users write; all others are the parser's words."""
 
 
 def masked(metadata: JobMetadata) -> JobMetadata:
-    """The same job with every secret replaced by `***`: what may be stored, logged and shown."""
+    """Return the job with every secret replaced by `***`, so that it may be stored, logged and shown."""
     values = vars(metadata)
     changes: dict[str, Any] = {name: text for name in _WRITTEN if (text := masked_text(values[name])) != values[name]}
     options = masked_options(metadata.options, habits_of_program(metadata.program))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a job when it is submitted (Robert 2021, table 7.1, and what linkage needs beyond it)."""
+"""Metadata of a job at its submission (Robert 2021, table 7.1, and what linkage needs in addition)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ LAST_SECOND = 253_402_214_400  # of the year 9999, in any time zone
 Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND), msgspec.Meta(ge=0, le=LAST_SECOND)]
 
 NOT_QUICK = (msgspec.MsgspecError, RecursionError, TypeError, ValueError)
-"""What msgspec raises where it reads nothing. Pydantic does then, or says what is wrong, in three times the time."""
+"""Exceptions of msgspec for input that it cannot read.
+
+Pydantic then reads it or reports the error, in three times the time.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,15 +26,15 @@ class JobMetadata:
     """A job's a-priori metadata. None, or an empty string, means unknown; unknown is never guessed.
 
     `submit_time` is in Unix seconds (UTC). `program` is the base name of the program that does the job's work, `path`
-    its path as written (after variable expansion where the script itself sets the variable), `options` its options: key
+    its path as written (after variable expansion if the script itself sets the variable), `options` its options: key
     (with dashes stripped) to the tuple of its values; positional arguments are under "". `programs` are the base names
-    of all programs that the job is seen to start, utilities left out, in order (matcher.submission.program). `launcher`
-    is how it is started ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" where Slurm is
-    asked to deal tasks round the nodes, "core" where it is asked to fill a node before the next. `modules` are the
-    names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch),
-    `script_path` where that lies, absolute, for who tunes the job: it is not compared. `build_id`, `functions`,
-    `imports` and `contents` say who the program is (matcher.submission.program_identity). `processors` are those that
-    Slurm gives the job on each node, known once it runs; they are not compared.
+    of all programs that the job is seen to start, without utilities, in order (matcher.submission.program). `launcher`
+    is the launcher that starts it ("srun", "jsrun", ...; see matcher.submission.launchers). `placement` is "node" if
+    the job asks Slurm to deal tasks round the nodes, "core" if it asks to fill a node before the next. `modules` are
+    the names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch);
+    `script_path` is its absolute path, for people who tune the job, and is not compared. `build_id`, `functions`,
+    `imports` and `contents` identify the program (matcher.submission.program_identity). `processors` is the number that
+    Slurm allocates to the job on each node, known once it runs; it is not compared.
     """
 
     user: str
@@ -59,18 +62,18 @@ class JobMetadata:
     processors: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready dictionary; `from_json` is its inverse."""
+        """Return a JSON-ready dictionary; `from_json` is its inverse."""
         options = {key: list(values) for key, values in self.options.items()}
         return {**vars(self), "options": options, "modules": list(self.modules), "programs": list(self.programs)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobMetadata:
-        """Read what `to_json` wrote; keys of newer versions are ignored. Raises pydantic's ValidationError."""
+        """Read the output of `to_json`, ignoring keys of newer versions. Raises pydantic's ValidationError."""
         return _reader().validate_python(data)
 
     @classmethod
     def from_text(cls, text: str) -> JobMetadata:
-        """The same from JSON's text."""
+        """Read the output of `to_json` as JSON text. Raises as `from_json`."""
         try:
             return _quick_reader().decode(text)
         except NOT_QUICK:

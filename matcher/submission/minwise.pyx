@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The arithmetic of sketches, compiled: in numpy its many steps over few numbers take longer than reading the script."""
+"""Arithmetic of sketches, compiled, since its many steps over few numbers take numpy longer than reading the script."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint64_t
@@ -10,7 +10,7 @@ def letters(list words, Py_ssize_t shuffles):
     cdef Py_ssize_t place, count = len(words) - 2
     cdef uint64_t *sequences
     if count < 1:
-        raise ValueError(f"{len(words)} words are no sequence of three")
+        raise ValueError(f"a sequence takes three words, not {len(words)}")
     sequences = <uint64_t *>PyMem_Malloc(count * sizeof(uint64_t))
     if not sequences:
         raise MemoryError
@@ -28,12 +28,12 @@ def letters(list words, Py_ssize_t shuffles):
 
 def letters_of_set(const uint64_t[::1] items, Py_ssize_t shuffles):
     if not items.shape[0]:
-        raise ValueError("no items are no set to sketch")
+        raise ValueError("the set to sketch is empty")
     return _first_letters(&items[0], items.shape[0], shuffles)
 
 
 cdef list _first_letters(const uint64_t *items, Py_ssize_t count, Py_ssize_t shuffles):
-    """For each shuffle, six bits of the item that it puts first."""
+    """Return for each shuffle six bits of the item that it puts first."""
     cdef Py_ssize_t place
     cdef uint64_t least, shuffle
     found = []
@@ -46,7 +46,7 @@ cdef list _first_letters(const uint64_t *items, Py_ssize_t count, Py_ssize_t shu
 
 
 cdef inline uint64_t _mixed(uint64_t number) noexcept nogil:
-    """The finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
+    """Return the output of the finalizer of splitmix64 (Steele, Lea, Flood 2014)."""
     number = (number ^ (number >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     number = (number ^ (number >> 27)) * <uint64_t>0x94D049BB133111EB
     return number ^ (number >> 31)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `${NAME%.sh}` and its like make of a variable's value. None where that is not understood."""
+"""Expansion of `${NAME%.sh}` and similar parameters; a result of None means that it is not supported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WILD = frozenset("*?[\\")
 
 
 def transform(value: str, operator: str, operand: str) -> str | None:
-    """The value after `operator` (`%`, `##`, `/`, `^^`, `:`, ...), None where the operand is beyond what is read."""
+    """Return the value after `operator` (`%`, `##`, `/`, `^^`, `:`, ...); None if the operand is not supported."""
     match operator:
         case "%" | "%%" | "#" | "##":
             return _trim(value, operator, operand)
@@ -24,7 +24,7 @@ def transform(value: str, operator: str, operand: str) -> str | None:
 
 
 def slice_of(operand: str) -> slice | None:
-    """`OFFSET` or `OFFSET:LENGTH`, both whole and not negative."""
+    """Read `OFFSET` or `OFFSET:LENGTH`, both whole and not negative."""
     found = _SUBSTRING.match(operand)
     if not found:
         return None
@@ -38,7 +38,7 @@ def _case(value: str, operator: str) -> str:
 
 
 def _trim(value: str, operator: str, pattern: str) -> str | None:
-    """Patterns with at most one `*` and nothing else that is special: others may cost more than they are worth."""
+    """Trim by patterns with at most one `*` and no other special character; others may cost too much."""
     before, star, after = pattern.partition("*")
     if _WILD.intersection(before + after):
         return None

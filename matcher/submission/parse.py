@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a submission to JobMetadata. Options win as in Slurm: command line, then environment, then `#SBATCH` lines."""
+"""Parser from a submission to JobMetadata.
+
+As in Slurm, options of the command line override the environment, which overrides `#SBATCH` lines.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from reprise.matcher.submission.size_options import equal_on_nodes, node_count, 
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
-# Option to the variables that stand for it, the strongest first (what sbatch, srun and salloc 22.05 really read).
+# Option to its environment variables, the strongest first (those that sbatch, srun and salloc 22.05 really read).
 ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
     "sbatch": {
         "account": ("SBATCH_ACCOUNT",),
@@ -33,7 +36,7 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
         "partition": ("SLURM_PARTITION",),
     },
-    "batch": {  # here Slurm tells what the job got
+    "batch": {  # at a job's start Slurm sets these to what the job got
         "account": ("SLURM_JOB_ACCOUNT",),
         "distribution": ("SLURM_DISTRIBUTION",),
         "job-name": ("SLURM_JOB_NAME",),
@@ -43,21 +46,21 @@ ENVIRONMENT: dict[str, dict[str, tuple[str, ...]]] = {
         "partition": ("SLURM_JOB_PARTITION",),
     },
 }
-# Options with which a job may have several nodes though it names no number of them, and sbatch's variables for them.
+# Options that may give a job several nodes without naming their number, and sbatch's variables for them.
 _SPREADING_NAMES = """
 nodes ntasks-per-node gpus gpus-per-task gpus-per-socket nodefile nodelist ntasks-per-gpu ntasks-per-tres
 ntasks-per-socket spread-job tres-per-task extra-node-info
 """
 _SPREADING = frozenset(_SPREADING_NAMES.split())
 _SPREADING_VARIABLES = frozenset({"SBATCH_GPUS", "SBATCH_GPUS_PER_TASK", "SBATCH_SPREAD_JOB"})
-# How tasks are placed (`JobMetadata.placement`), by the first word of `--distribution`.
+# Placement of tasks (`JobMetadata.placement`), by the first word of `--distribution`.
 PLACEMENTS = {"block": "core", "cyclic": "node"}
 
 
 def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFacts | None = None) -> JobMetadata:
-    """The metadata of the submitted job. Never raises: what cannot be understood stays unknown.
+    """Return the metadata of the submitted job. Never raises: whatever cannot be understood stays unknown.
 
-    `user` is the caller's name, `submit_time` in Unix seconds; `facts` are used where the job has started.
+    `user` is the caller's name, `submit_time` is in Unix seconds; `facts` are used if the job has started.
     """
     table = TABLES.get(submission.command)
     given = parse_options(table, submission.argv[1:ARGV_LIMIT]) if table else Parsed()
@@ -107,7 +110,7 @@ def _from_environment(submission: Submission) -> dict[str, str]:
 
 
 def _default_name(submission: Submission, given: Parsed) -> str:
-    """The name that Slurm gives a job that is given none."""
+    """Return Slurm's name for a job without `--job-name`."""
     match submission.command:
         case "salloc":
             return "interactive"
@@ -124,7 +127,7 @@ def _default_name(submission: Submission, given: Parsed) -> str:
 
 def _directory(submission: Submission, options: Mapping[str, str]) -> str:
     if submission.command == "batch" and submission.cwd:
-        return submission.cwd  # there --chdir has been followed already
+        return submission.cwd  # Slurm has applied --chdir already
     base = submission.cwd or submission.env.get("SLURM_SUBMIT_DIR", "")
     chosen = options.get("chdir", "")
     if not chosen:
@@ -133,8 +136,10 @@ def _directory(submission: Submission, options: Mapping[str, str]) -> str:
 
 
 def _script_path(submission: Submission, given: Parsed) -> str:
-    """Where the batch script lies that was submitted: not known once the job runs, for slurmd's copy is another file.
-    A path that would have to be cut is none."""
+    """Return the path of the submitted batch script; "" once the job runs, since slurmd's copy is another file.
+
+    A path that would have to be cut is left out.
+    """
     if submission.command != "sbatch" or not submission.script or not submission.script.path or "wrap" in given.values:
         return ""
     path = normpath(join(submission.cwd, submission.script.path))
@@ -142,9 +147,9 @@ def _script_path(submission: Submission, given: Parsed) -> str:
 
 
 def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
-    """Whether Slurm's defaults apply, one node and one task, unless `--ntasks` asks for more.
+    """Return whether Slurm's defaults apply, one node and one task, unless `--ntasks` asks for more.
 
-    Only where all options are seen, and none may take more nodes.
+    This requires that all options are seen and that none of them can take more nodes.
     """
     is_seen = submission.command == "salloc" or (
         submission.command == "sbatch" and (submission.script is not None or "wrap" in options)
@@ -155,11 +160,11 @@ def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
 def _size(
     options: Mapping[str, str], program: Program, facts: JobFacts, *, is_one_node: bool, on_each_node: int | None
 ) -> tuple[int | None, int | None, int | None]:
-    """(nodes, tasks, tasks per node), each None unless it is certain.
+    """Return (nodes, tasks, tasks per node), each None unless it is certain.
 
-    Where Slurm is told no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and gives one
-    node and one task where it is told neither (`is_one_node`), which a launcher that starts more tasks makes doubtful.
-    `on_each_node`: the tasks that Slurm reckons with on each node of a job that runs.
+    If Slurm's options give no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and
+    allocates one node and one task if neither is given (`is_one_node`); a launcher that starts more tasks puts that in
+    doubt. `on_each_node` is the number of tasks that Slurm expects on each node of a running job.
     """
     nodes = node_count(options.get("nodes", ""))
     tasks = positive(options.get("ntasks", ""))

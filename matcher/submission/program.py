@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that a job runs, chosen among the commands that its script starts.
+"""Choice of the job's program among the commands that its script starts.
 
-What is started through a launcher comes before what is not, work before what prepares it or looks at its results, and
-utilities come last. Of equals, the one that is told the most tasks; then the first. What is started and cannot be seen
-takes part: where it is the likeliest, the program is unknown.
+Commands under a launcher come first, work comes before its preparation and evaluation, and utilities come last. Among
+equals, the one with the most tasks wins; then the first. A program that is started but cannot be seen takes part: if it
+is the likeliest, the program is unknown.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from reprise.matcher.submission.utilities import BUILDERS, CONFIGURES, NEVER, UT
 from reprise.matcher.submission.work_limit import OutOfWorkError
 
 PROGRAMS_LIMIT = 16
-"""Names that are kept of the programs that one job starts; pipelines of more are told apart by these."""
+"""Names kept of the programs that one job starts, enough to distinguish longer pipelines."""
 
 _MODULE = re.compile(r"\w/[0-9]+(?:\.[0-9]+)+(?:-[\w.+-]+)?\Z")
-"""A module's name and version where a command should stand: `TensorFlow/2.11.0-CUDA-11.7.0`."""
+"""Name and version of a module in the place of a command: `TensorFlow/2.11.0-CUDA-11.7.0`."""
 
 
 class Rank(IntEnum):
-    """How likely a command is the job's program; lower is better."""
+    """Likelihood that a command is the job's program; lower is likelier."""
 
     LAUNCHED = 0
     LAUNCHED_PERHAPS = 1
@@ -70,9 +70,11 @@ _RANKS = {
 
 @dataclass(frozen=True)
 class Program:
-    """`path` is "" where it is unknown. `arguments` are those of the program; `tasks` is what the launcher was told,
-    None where it was not. `beside` is the stretch of the script in which it runs in the background, -1 where it does
-    not; `stretch` is where it is started."""
+    """A program and its start; `path` is "" if unknown.
+
+    `tasks` is the launcher's number of tasks, None without one. `beside` is the stretch of the script during which it
+    runs in the background, -1 if it does not; `stretch` is the one in which it starts.
+    """
 
     path: str = ""
     arguments: tuple[str, ...] = ()
@@ -84,20 +86,24 @@ class Program:
 
     @property
     def name(self) -> str:
+        """Base name of the program's path."""
         return basename(self.path)
 
 
 @dataclass
 class Programs:
-    """What a job starts: its `main` program, the base names of all that are known and no utilities, in order, and the
-    modules that were loaded when the main one is started."""
+    """The programs that a job starts.
+
+    `main` is its program, `names` are the base names of all that are known, without utilities, in order; `modules` are
+    those loaded when the main program starts.
+    """
 
     main: Program = field(default_factory=Program)
     names: list[str] = field(default_factory=list)
     modules: tuple[str, ...] = ()
 
     def add(self, program: Program, modules: Modules) -> None:
-        """Take note of one command."""
+        """Add the program of one command."""
         if program.path and program.rank < Rank.LAUNCHED_UTILITY and program.name not in self.names:
             self.names.append(program.name)
             del self.names[PROGRAMS_LIMIT:]
@@ -106,8 +112,11 @@ class Programs:
 
 
 def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
-    """What the commands start. Where the work does not suffice to read all, the main program is known only if a
-    launcher starts it, or no other was seen."""
+    """Return the programs that the commands start.
+
+    If the work limit ends the reading early, the main program is known only if a launcher starts it or no other was
+    seen.
+    """
     found = Programs()
     try:
         for command in started:
@@ -124,7 +133,7 @@ def programs_of(started: Iterable[Started], modules: Modules) -> Programs:
 
 
 def _programs(command: Started) -> Iterable[Program]:
-    """The programs that a command starts: one, or those of the code that it gives to a shell."""
+    """Yield the programs that a command starts: one, or those of the code that it passes to a shell."""
     invocation, inside, beside, stretch = command
     nothing = True
     for one in inside or ():
@@ -144,8 +153,10 @@ def _programs(command: Started) -> Iterable[Program]:
 
 
 def _is_before(one: Program, other: Program) -> bool:
-    """Whether a program is likelier the job's than one before it. What still runs beside another, before any `wait`, is
-    rather a server of its."""
+    """Return whether a program is likelier the job's than an earlier one.
+
+    A program that still runs in the background, before any `wait`, is more likely a server for the other.
+    """
     if one.rank is other.rank and one.name != other.name and one.beside < 0 and other.beside == one.stretch:
         return True
     if one.rank is other.rank <= Rank.LAUNCHED_PERHAPS and one.name != other.name:
@@ -169,7 +180,7 @@ def _rank(path: str, arguments: tuple[str, ...], launcher: str) -> Rank:
 
 
 def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
-    """Whether a bare name is rather a tool of the site's, or a function that a sourced file defines."""
+    """Return whether a bare name is more likely a tool of the site, or a function that a sourced file defines."""
     if not name or "/" in name or len(name) > TEXT_LIMIT:
         return False
     if not arguments:
@@ -178,12 +189,12 @@ def _is_site_tool(name: str, arguments: tuple[str, ...]) -> bool:
 
 
 def _builds(name: str, arguments: tuple[str, ...]) -> bool:
-    """Whether a utility builds or installs. `cmake` does with --build; without, it only writes what `make` reads."""
+    """Return whether a utility builds or installs; `cmake` does only with --build, and else writes `make`'s input."""
     return "--build" in arguments if name == "cmake" else name in BUILDERS
 
 
 def _is_utility(path: str) -> bool:
-    """Whether a command is a mere utility, or an interpreter with no script. `./sort` is the user's own."""
+    """Return whether a command is a utility, or an interpreter without a script; `./sort` is the user's program."""
     name = basename(path)
     if name in CONFIGURES:
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options on a program's command line."""
+"""Options on a program's command line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _NUMBER = re.compile(r"-\.?[0-9]")
 
 
 def read_options(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """A program's options: key, dashes stripped, to its values; positional arguments under "".
+    """Return a program's options: key, dashes stripped, to its values; positional arguments under "".
 
     `--key=value`, `-k value` and `--key value` give a value, `--flag` none. A word that follows an option and does not
-    begin with a dash (or is a negative number) is taken for its value: which options are flags only the program knows.
+    begin with a dash (or is a negative number) is taken for its value: only the program knows which options are flags.
     """
     options: dict[str, list[str]] = {}
     position = 0

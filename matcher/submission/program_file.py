@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a job's program lies, as its script says."""
+"""Location of a job's program, according to its script."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SCRIPT = re.compile(r"\.[A-Za-z]\w*")
 
 
 def is_script(job: JobMetadata) -> bool:
-    """Whether the program's name has a suffix that a script has: `run.py`, not `solver` or `solver-1.2`."""
+    """Return whether the program's name has a script's suffix: `run.py`, not `solver` or `solver-1.2`."""
     return _SCRIPT.fullmatch(splitext(job.path)[1]) is not None
 
 
 def placed_path(job: JobMetadata) -> str:
-    """Return the program's path below the job's directory, where it is relative to that.
+    """Return the program's path, below the job's directory if it is relative to that.
 
-    What is named without a directory and is no script is found by the shell, anywhere, and stays as it is.
+    The shell searches for a name without a directory, unless it is a script's, so such a name is returned unchanged.
     """
     path = job.path
     if ("/" in path or is_script(job)) and job.directory and not path.startswith(("/", "~", "$")):
@@ -28,6 +28,6 @@ def placed_path(job: JobMetadata) -> str:
 
 
 def program_file(job: JobMetadata) -> str:
-    """Return the absolute path of the program's file; "" where it is not certain."""
+    """Return the absolute path of the program's file; "" if it is not certain."""
     path = placed_path(job)
     return path if path.startswith("/") and "$" not in path else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a program is beyond its name, as metadata keeps it."""
+"""Identity of a program beyond its name, as kept in metadata."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """A program's file in parts from which nothing but their likeness can be read; "" is unknown.
+    """Fingerprints of a program's file, which reveal nothing but their similarity to others; "" is unknown.
 
-    `build_id` is the linker's, in hexadecimal digits. The others are sketches (matcher.submission.sketch):
-    `functions` of the names of what the file defines, `imports` of what it uses of others, `contents` of the words
-    of its text constants or, for a script, of its own.
+    `build_id` is the linker's, in hexadecimal digits. The others are sketches (matcher.submission.sketch): `functions`
+    of the names that the file defines, `imports` of the names that it uses from others, `contents` of the words in its
+    text constants or, for a script, in its text.
     """
 
     build_id: str = ""
@@ -27,5 +27,5 @@ UNKNOWN = ProgramIdentity()
 
 
 def identity_in(job: JobMetadata) -> ProgramIdentity:
-    """Return what metadata say of the program's identity."""
+    """Return the program's identity in metadata."""
     return ProgramIdentity(**{field.name: getattr(job, field.name) for field in fields(ProgramIdentity)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that one launcher starts side by side, where the script writes the list of them itself.
+"""Programs that one launcher starts side by side, from a list that the script itself writes.
 
 `srun --multi-prog FILE`, `mpirun --app FILE` and `mpiexec -configfile FILE`.
 """
@@ -11,15 +11,15 @@ from posixpath import basename
 
 _LIST_OPTIONS = frozenset({"--multi-prog", "--app", "-app", "--configfile", "-configfile"})
 _WORDS = 32
-"""Words of a launcher's command line among which the option and its file are looked for."""
+"""Words of a launcher's command line that are searched for the option and its file."""
 _CHARACTERS = 2_048
 """Characters of a list that are read; lists have a line or two."""
 
 
 def listed_commands(launcher: str, argv: Sequence[str], files: Mapping[str, str]) -> str:
-    """The commands of a launcher's list, one a line; "" where it is given none, or one that is not in sight.
+    """Return the commands of a launcher's list, one a line; "" if there is no list, or it cannot be seen.
 
-    `files` are those that the script has written, by their base names.
+    `files` are those that the script has written, by base name.
     """
     words = argv[:_WORDS]
     if not files or _LIST_OPTIONS.isdisjoint(words):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What containers, environments and profilers with verbs run: `apptainer exec IMAGE COMMAND` and the like."""
+"""Commands inside containers, environments and profilers with verbs, such as `apptainer exec IMAGE COMMAND`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|sh|R|r|jl|pl)\Z")
 _IN_BIN = re.compile(r"/(?:.*/)?s?bin/[^/]+\Z")
 _WORD = re.compile(r"[A-Za-z][\w+-]*\Z")
 _OF_IMAGE = frozenset({"participant", "group", "session", "run", "help"})
-"""First words that images of their own, such as those of BIDS, understand themselves."""
+"""First words that images such as those of BIDS interpret themselves."""
 
 
 class Inside(NamedTuple):
-    """What is run: `argv` is empty where that cannot be seen, or where nothing is run that ends by itself."""
+    """The command that is run; `argv` is empty if it cannot be seen, or if nothing is run that ends by itself."""
 
     argv: list[str]
     runs_nothing: bool = False
 
 
 def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
-    """What `apptainer exec IMAGE` or the like runs; None where the verb runs nothing."""
+    """Return what `apptainer exec IMAGE` or a similar command runs; None if the verb runs nothing."""
     verb = after_options(argv, runner.options)
     if verb >= len(argv):
         return None
@@ -56,13 +56,13 @@ def in_runner(argv: Sequence[str], runner: Runner) -> Inside | None:
 
 
 def is_known(word: str) -> bool:
-    """Whether a word names a command that runs another."""
+    """Return whether a word names a command that runs another."""
     name = basename(word)
     return name in COMMANDS or name in ENGINES or interpreters.PYTHON.match(name) is not None
 
 
 def after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
-    """The position of the first word that is no option."""
+    """Return the position of the first word that is not an option."""
     position = 1
     while position < len(argv) and argv[position].startswith("-") and len(argv[position]) > 1:
         if argv[position] == "--":
@@ -72,8 +72,10 @@ def after_options(argv: Sequence[str], with_value: frozenset[str]) -> int:
 
 
 def _is_command(inside: Sequence[str]) -> bool:
-    """Whether `apptainer run IMAGE WORD ...` runs the word, as images made of Docker's do, and not the image's own
-    program with it."""
+    """Return whether `apptainer run IMAGE WORD ...` runs the word.
+
+    Images made from Docker's do; others pass the word to the image's program.
+    """
     image, word = inside[0][-TEXT_LIMIT:], inside[1]
     if is_known(word):
         return True
@@ -84,6 +86,8 @@ def _is_command(inside: Sequence[str]) -> bool:
 
 
 def _is_bound(image: str, options: Sequence[str]) -> bool:
-    """Whether what stands where the image should is a directory of the container's own: `-B "$DATA:/data" $IMAGE /data`
-    with an image that is not known."""
+    """Return whether the word in the image's place is a directory in the container, since the image is unknown.
+
+    An example is `-B "$DATA:/data" $IMAGE /data`.
+    """
     return image.startswith("/") and any(f":{image}" in word for word in options)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs out of Slurm's accounting: what COMMAND or JSON_COMMAND prints, as far as it tells what a submission would.
+"""Jobs from Slurm's accounting, read from the output of COMMAND or JSON_COMMAND as if they were submitted.
 
-It does not tell the batch script, and so neither the program nor its options; nor the tasks, which it knows of job
-steps only; and the submitting command's words without their quotes (before Slurm 21.08, and in the JSON of 22.05, not
-at all).
+Accounting contains neither the batch script, and so neither the program nor its options, nor the tasks, which it has
+for job steps only. The words of the submitting command have lost their quotes, and are missing altogether before Slurm
+21.08 and in the JSON of 22.05.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from reprise.matcher.submission import JobFacts, Submission, parse
 from reprise.matcher.submission.metadata import LAST_SECOND, JobMetadata
 
 COMMAND = "sacct -aXP -o JobID,User,Account,Partition,NNodes,ElapsedRaw,Submit,WorkDir,JobName,SubmitLine"
-"""What to run; the last column may hold the separator. Options that say which jobs may follow."""
+"""Command whose output is read; the last column may contain the separator. Options that select jobs may follow."""
 JSON_COMMAND = "sacct -aX --json"
 NEEDED = ("JobID", "User", "JobName")
 SUBMITTING = ("sbatch", "srun", "salloc")
 
 _ROWS = re.compile(r"\n(?=[0-9]+(?:_[^|\n]*|\+[0-9]+)?(?:\.[^|\n]*)?\|)")
-"""Before a job's id; names and command lines may hold line ends."""
+"""Separator before a job's id; names and command lines may contain line ends."""
 _TASK_OR_PART = re.compile(r"[_+].*")
-"""What an array's task and a heterogeneous job's part have behind the number of what was submitted."""
+"""Suffix of an array's task or a heterogeneous job's part, after the number of the submission."""
 _WRAP = re.compile(r"\s--wrap[=\s]")
 
 
 class SacctError(RepriseError):
-    """The text is not what COMMAND prints; the message says in what."""
+    """The text is not the output of COMMAND; the message names the difference."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Submitted:
-    """What was submitted once: its number, the job, the command as far as it is told, and the node-hours of all its
-    tasks and parts together (None: not told of one of them)."""
+    """One submission: its number, the job, the known parts of its command, and the node-hours.
+
+    The node-hours are the sum over all its tasks and parts, None if one of them is unknown.
+    """
 
     number: str
     job: JobMetadata
@@ -50,20 +52,21 @@ class Submitted:
 
 @dataclasses.dataclass(frozen=True)
 class Accounted:
-    """`submitted`, one for each submission, and how many rows of jobs could not be read."""
+    """The submissions read, and the number of rows of jobs that could not be read."""
 
     submitted: tuple[Submitted, ...]
     unreadable: int
 
     @property
     def jobs(self) -> tuple[JobMetadata, ...]:
+        """Jobs of the submissions."""
         return tuple(one.job for one in self.submitted)
 
 
 def read(text: str) -> Accounted:
-    """The jobs of `sacct --parsable2` (or `--parsable`) with a header, or of `sacct --json`. Raises SacctError.
+    """Return the jobs of `sacct --parsable2` (or `--parsable`) with a header, or of `sacct --json`. Raises SacctError.
 
-    Of an array, and of a heterogeneous job, the first counts: they were submitted once. Steps do not count.
+    Arrays and heterogeneous jobs were submitted once, so their first row counts. Steps do not count.
     """
     rows = _documented(text) if text.lstrip().startswith("{") else _tabled(text)
     submissions: dict[str, Submitted] = {}
@@ -84,15 +87,15 @@ def read(text: str) -> Accounted:
 
 
 def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
-    """The rows of jobs by column; None for one that is cut short."""
+    """Yield the rows of jobs by column; None for a row that is cut off."""
     head, _, body = text.replace("\r\n", "\n").partition("\n")
     before, *rows = _ROWS.split("\n" + body.rstrip("\n"))
     end = "|" if head.endswith("|") else ""
     columns = head.removesuffix("|").split("|")
     missing = [name for name in NEEDED if name not in columns]
     if missing or columns[0] != "JobID":
-        told = f"names no column {missing[0]}" if missing else "does not begin with JobID"
-        raise SacctError(f"the first line {told}: give what `{COMMAND}` prints")
+        problem = f"has no column {missing[0]}" if missing else "does not begin with JobID"
+        raise SacctError(f"the first line {problem}: use the output of `{COMMAND}`")
     if before.strip():
         yield None
     for text_of_row in rows:
@@ -102,21 +105,21 @@ def _tabled(text: str) -> Iterator[Mapping[str, str] | None]:
 
 
 def _documented(text: str) -> Iterator[Mapping[str, str] | None]:
-    """The jobs of a JSON document, as rows; None for one without a number or a name of its user."""
+    """Yield the jobs of a JSON document as rows; None for a job without a number or user name."""
     try:
         jobs = json.loads(text)["jobs"]
         if not isinstance(jobs, list):
-            raise TypeError("jobs is no list")
+            raise TypeError("jobs is not a list")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SacctError(f"it is not the JSON of sacct ({error}): give what `{JSON_COMMAND}` prints") from error
+        raise SacctError(f"this is not the JSON of sacct ({error}): use the output of `{JSON_COMMAND}`") from error
     for job in jobs:
         yield _row(job) if isinstance(job, dict) else None
 
 
 def _row(job: Mapping[str, Any]) -> Mapping[str, str] | None:
-    """A job of Slurm's OpenAPI (dbv0.0.37 of Slurm 21.08 to v0.0.42 of 24.11) by the names of sacct's columns.
+    """Return a job of Slurm's OpenAPI (dbv0.0.37 of Slurm 21.08 to v0.0.42 of 24.11) by the names of sacct's columns.
 
-    Of a task of an array, and of a part of a heterogeneous job, JobID is that of what was submitted.
+    For a task of an array or a part of a heterogeneous job, JobID is that of the submission.
     """
     times = job.get("time")
     numbers = (*(_of(job.get(key), "job_id") for key in ("array", "het")), job.get("job_id"))
@@ -142,7 +145,7 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _told(value: Any, none: str = "") -> str:
-    """A number above 0, as it is or (later releases, in places) as `{"set": true, "infinite": false, "number": 3}`."""
+    """Return a number above 0, plain or (in later releases) as `{"set": true, "infinite": false, "number": 3}`."""
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") else None
     return str(value) if isinstance(value, int) and value > 0 else none
@@ -169,9 +172,9 @@ def _job(row: Mapping[str, str]) -> JobMetadata:
 
 
 def _submission(row: Mapping[str, str]) -> Submission | None:
-    """The command that submitted the job; of a batch script nothing but its arguments is known.
+    """Return the command that submitted the job; only the arguments of a batch script are known.
 
-    Its words are joined by blanks, without quotes. What is wrapped is taken to reach to the end.
+    Its words are joined by blanks, without quotes. A wrapped command is assumed to reach to the end.
     """
     line = row.get("SubmitLine", "")
     wrap = _WRAP.search(line)
@@ -198,7 +201,7 @@ def _number(text: str) -> int | None:
 
 
 def _time(text: str) -> float:
-    """Unix seconds of a time in this host's zone, or of Unix seconds; 0 where there is none."""
+    """Return the Unix seconds of a time in this host's zone, or of Unix seconds; 0 if there is none."""
     if _is_number(text):
         return float(text) if float(text) < LAST_SECOND else 0.0
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job is to run: its script's directives, program and modules, or one command."""
+"""Content of a job: the directives, program and modules of its script, or one command."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from reprise.matcher.submission.work_limit import Work
 
 _SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(\S+))?")
 _NEXTFLOW_TASK = re.compile(r"^# NEXTFLOW TASK: ([\w:.-]+)", re.MULTILINE)
-"""What Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
-_HEADER = 2_048  # characters in which that line stands
+"""Line that Nextflow writes into each `.command.run`, the batch script of one of its tasks."""
+_HEADER = 2_048  # characters searched for that line
 REMEMBERED = 1024
 REMEMBERED_LIMIT = 8_192
-"""People submit the same script again and again, and reading it is a fifth of a decision: so many are remembered, but
-for those that have more characters, or tell more, than this."""
+"""Cached scripts, and the most characters of a cached script or its result.
+
+Users submit scripts again and again, and reading one takes a fifth of a decision's time.
+"""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a script says, whoever submits it."""
+    """Content of a script, independent of its user."""
 
     directives: Mapping[str, str]
     program: Program
@@ -45,9 +47,12 @@ class Contents:
 
 
 class _Source(NamedTuple):
-    """What contents are read from. `directory` is that of the submission, "" where it is not known, as None is for the
-    script's `arguments`. `path` is None for what `sbatch --wrap` was given, which is for a shell and has no
-    directives. `command` is the one command that is run instead of a script, None where a script is."""
+    """Source of contents.
+
+    `directory` is the submission's, "" if unknown; `arguments` are the script's, None if unknown. `path` is None for
+    the value of `sbatch --wrap`, which a shell runs and which has no directives. `command` is a single command that is
+    run instead of a script, None if there is a script.
+    """
 
     text: str
     directory: str = ""
@@ -57,7 +62,7 @@ class _Source(NamedTuple):
 
 
 def read_contents(submission: Submission, given: Parsed) -> Contents:
-    """Read the script, or the command that srun or salloc is to run. `given` is the submitting command's own line."""
+    """Read the script, or the command of srun or salloc; `given` is the submitting command's command line."""
     source = _source(submission, given)
     is_short = source.command is None and _characters(source) <= REMEMBERED_LIMIT
     remembered = _remembered(source) if is_short else None
@@ -71,7 +76,7 @@ def _source(submission: Submission, given: Parsed) -> _Source:
     if submission.command == "srun":
         return _Source(text, command=("srun", *submission.argv[1:ARGV_LIMIT]))
     path = submission.script.path if submission.script else ""
-    if submission.command == "batch":  # the path is a name of slurmd's
+    if submission.command == "batch":  # slurmd chose the path
         return _Source(text, submission.env.get("SLURM_SUBMIT_DIR", ""), path="")
     arguments = tuple(given.rest[1:]) if submission.command == "sbatch" else None
     if "wrap" in given.values:
@@ -85,7 +90,7 @@ def _characters(source: _Source) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def _remembered(source: _Source) -> Contents | None:
-    """None where variables have made long words out of a short script: that is not kept."""
+    """Return None if variables have made long words out of a short script: the result is not cached."""
     script = _read(source)
     is_short = sum(map(len, (*script.program.arguments, *script.programs, *script.modules))) <= REMEMBERED_LIMIT
     return script if is_short else None
@@ -99,7 +104,7 @@ def _read(source: _Source) -> Contents:
 
 
 def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]:
-    """The commands of a shell script. A script for another interpreter is itself the only one."""
+    """Yield the commands of a shell script; a script for another interpreter is itself the only one."""
     interpreter = _interpreter(source.text)
     if interpreter and interpreter not in SHELLS and source.path is not None:
         yield Started(Invocation(source.path, source.arguments or (), is_inside=True))
@@ -116,7 +121,7 @@ def _started(source: _Source, work: Work, modules: Modules) -> Iterator[Started]
 
 
 def _interpreter(text: str) -> str:
-    """The program that the script's first line names, "" where it names none."""
+    """Return the program that the script's first line names, "" if it names none."""
     found = _SHEBANG.match(text)
     if not found:
         return ""

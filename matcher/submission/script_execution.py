@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that a shell script starts, in order: its text becomes commands, these are expanded and looked through.
+"""Programs that a shell script starts, in order: its commands are read, expanded, and searched for programs.
 
-It runs nothing. Every command counts as reached once, but for those of branches that are certainly not taken.
+Nothing is run. Every command counts as reached once, except in branches that are certainly not taken.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from reprise.matcher.submission.shell_syntax import WORD_LIMIT, commands
 from reprise.matcher.submission.utilities import prepares
 
 NESTING = 3
-"""Levels of functions, of `eval` and of shells given code that are followed."""
+"""Levels of functions, of `eval` and of shells with code that are followed."""
 
 
 class Started(NamedTuple):
-    """A command that may be the program. `inside` are those that its code starts, where it is a shell that is given
-    some: they are read as they are asked for. `beside` and `stretch` are those of the expanded command."""
+    """A command that may be the program.
+
+    `inside` are the commands that its code starts, read on demand, if it is a shell with code. `beside` and `stretch`
+    are those of the expanded command.
+    """
 
     invocation: Invocation
     inside: Iterable[Started] | None = None
@@ -40,9 +43,9 @@ def started(
     arguments: Sequence[str] | None = None,
     nesting: int = NESTING,
 ) -> Iterator[Started]:
-    """The commands that a script starts, read as they are asked for. `loaded` follows the modules that it loads.
+    """Yield the commands that a script starts, read on demand; `loaded` is updated with the modules that it loads.
 
-    `arguments` are the script's; None leaves those that `shell` knows. Raises OutOfWorkError where no work is left.
+    `arguments` are the script's; None leaves those that `shell` knows. Raises OutOfWorkError when no work is left.
     """
     functions = Functions()
     outside = functions.outside(commands(text, shell.variables.work))
@@ -55,8 +58,10 @@ def started(
 
 
 def started_by(command: Expanded, shell: Shell) -> Started | None:
-    """What one command starts, if anything. Code that it gives to a shell is read by a shell of its own, as is a script
-    that a here-document has written."""
+    """Return what one command starts, if anything.
+
+    A separate shell reads code that the command passes to a shell, and scripts that a here-document has written.
+    """
     given = Input(command.input_file, command.stdin)
     invocation = resolve(command.argv[:WORD_LIMIT], shell.variables.work, given, shell.files)
     if not invocation or not invocation.code:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that a shell script defines, set apart from the commands that it reaches by itself."""
+"""Functions that a shell script defines, separated from the commands that it reaches by itself."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _FIRST_WORDS = 16
 
 @dataclass
 class Functions:
-    """The functions of one shell: name to body. `calls`: how often each was called."""
+    """The functions of one shell by name, and in `calls` the number of calls of each."""
 
     bodies: dict[str, list[Command]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
 
     def called_in(self, argv: Sequence[str]) -> int:
-        """Where the name of a function stands among the first words after a command, 0 where none does."""
+        """Return the position of a function's name among the first words after a command, 0 if there is none."""
         for position, word in enumerate(argv[1:_FIRST_WORDS], start=1):
             if word in self.bodies:
                 return position
         return 0
 
     def outside(self, commands: Iterable[Command]) -> Iterator[Command]:
-        """The commands that are in no function. Those of functions go into `bodies`."""
+        """Yield the commands outside of functions, and collect those of functions in `bodies`."""
         body: list[Command] | None = None
         depth = 0
         for command in commands:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that a shell reaches, in order, with their variables filled in: through functions, `eval` and loops."""
+"""Commands that a shell reaches, in order, with variables expanded, through functions, `eval` and loops."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ from reprise.matcher.submission.shell_variables import Variables
 from reprise.matcher.submission.utilities import KEYWORDS, prepares
 
 CALLS_LIMIT = 128
-"""Commands that are read of the calls of one function, beside the first; those of one that logs are many, and alike."""
+"""Commands read in all calls of one function after the first; a function that logs has many similar calls."""
 FILES_LIMIT = 16
-"""Files written by here-documents that are kept; scripts write one or two that they run."""
+"""Files kept that here-documents wrote; scripts write one or two that they run."""
 LINES_LIMIT = 2_048
-"""Characters of a file that is written line by line, after which no more are kept."""
+"""Characters kept of a file that is written line by line."""
 _COMMAND_STEPS = 6
-"""What a command costs that may be the program, or sets something, beside its words."""
-# What `eval "$(conda shell.bash hook)"` and its like run: it sets the shell up.
+"""Steps that a command costs in addition to its words, if it may be the program or sets something."""
+# Code of `eval "$(conda shell.bash hook)"` and similar commands that set up the shell.
 _SETS_UP = re.compile(
     r"conda|mamba|hook|module|lmod|activate|spack|brew|ssh-agent|scram|dircolors|init|env|getopt|opam|direnv|setup|"
     r"perl|shell|path|complet|echo|cat|printf|grep|parse|OPTS|ARGS",
     re.IGNORECASE,
 )
-_CODE_LIMIT = 512  # characters of it that are looked at
-# Variables from which Python libraries for simulation (ASE and its like) take the command that they run.
+_CODE_LIMIT = 512  # characters of the code that are searched
+# Variables with the command that Python libraries for simulation (ASE and others) run.
 _COMMAND_NAME = re.compile(
     r"(?:ASE_|VASP_|ESPRESSO_|LAMMPS_|CP2K_|AIMS_|ORCA_|SIESTA_|GAUSSIAN_)\w*(?:COMMAND|CMD|SCRIPT)\b"
 )
 _CALLS = frozenset({"time", "parallel", "env_parallel"})
-"""What may be given a function of the script to run; other commands only run files."""
+"""Commands that may be given a function of the script to run; all others run only files."""
 _ALL_ARGUMENTS = ("@", "*")
 UNSEEN = "$"
-"""The name of a command that cannot be seen."""
+"""Name of a command that cannot be seen."""
 
 
 class Expanded(NamedTuple):
-    """A command whose variables are filled in. `stdin` is its here-document, `input_file` the file that its standard
-    input comes from; `nesting` says how many levels of functions and of code may still be followed from there.
+    """A command with its variables expanded.
 
-    `beside` numbers the stretch of the script, between one `wait` and the next, in which it runs in the background; -1
-    where it does not."""
+    `stdin` is its here-document, `input_file` the file on its standard input. `nesting` is the number of levels of
+    functions and code that may still be followed from there. `beside` numbers the stretch of the script, between one
+    `wait` and the next, in which it runs in the background; -1 if it does not.
+    """
 
     argv: list[str]
     stdin: str
@@ -60,19 +61,21 @@ class Expanded(NamedTuple):
 
 @dataclass
 class Shell:
-    """One shell that reads commands. `files` are those that the script writes, by `cat <<END` or by `echo`, by their
-    base names."""
+    """A shell that reads commands.
+
+    `files` are those that the script writes with `cat <<END` or `echo`, by base name.
+    """
 
     variables: Variables = field(default_factory=Variables)
     files: dict[str, str] = field(default_factory=dict)
     in_doubt: bool = False
-    """Whether the function that is read may not be called, or whether its call stands where a branch is not decided."""
+    """Whether the function that is read may never be called, or is called in an undecided branch."""
     within: list[str] = field(default_factory=list)
-    """The functions whose calls are being followed, none of which is followed within itself."""
+    """Functions with calls that are being followed; none of them is followed within itself."""
     waits: int = 0
 
     def child(self) -> Shell:
-        """A shell that is started here: what it sets is not known outside."""
+        """Return a shell that this one starts; variables that it sets are unknown outside."""
         return Shell(self.variables.of_child(), self.files)
 
     def expanded(
@@ -82,11 +85,11 @@ class Shell:
         nesting: int,
         arguments: Sequence[str] | None = None,
     ) -> Iterator[Expanded]:
-        """The commands with their variables filled in, without assignments and builtins that neither set nor start
-        anything. Each command is read when it is asked for, and what it sets is known to those after it.
+        """Yield the commands with variables expanded, without assignments and builtins that set or start nothing.
 
-        The commands of a function come where it is called; those of functions that nobody is seen to call come last.
-        `arguments` are those of the shell that reads the commands; None leaves those that are known.
+        Each command is read on demand, and commands after it know what it sets. The commands of a function come where
+        it is called; those of functions without a visible call come last. `arguments` are those of the shell that reads
+        the commands; None leaves those that are known.
         """
         if arguments is not None:
             give_arguments(self.variables, arguments)
@@ -95,18 +98,18 @@ class Shell:
     def _uncalled(self, functions: Functions) -> Iterator[Expanded]:
         self.in_doubt = True
         for name, body in functions.bodies.items():
-            if name not in functions.calls:  # perhaps it is, where that is not seen: by `trap`, or as "$name"
+            if name not in functions.calls:  # there may be calls that cannot be seen: by `trap`, or as "$name"
                 yield from self._followed(body, functions, 0)
 
     def _followed(self, body: Iterable[Command], functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """Expand commands, and follow calls of functions and `eval` for so many levels of nesting."""
+        """Expand commands, and follow calls of functions and `eval` for `nesting` levels."""
         branches = Branches()
         for command in body:
             self.variables.work.spend(2, command.characters)
             argv, exported = self._words_of(command, branches)
             if not argv:
                 if len(command.words) == 1 and _is_all_arguments(command.words[0]):
-                    yield Expanded([UNSEEN], "", 0)  # "$@" of a script that is given no arguments
+                    yield Expanded([UNSEEN], "", 0)  # "$@" of a script without arguments
                 continue
             name = argv[0]
             is_eval = name == "eval" and len(argv) > 1
@@ -126,7 +129,7 @@ class Shell:
                 yield from self._told_to_programs(variable, nesting)
 
     def _called(self, argv: Sequence[str], functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """The commands of a function and its arguments; none of one that is called too often, or within itself."""
+        """Yield the commands of a function and its arguments; none if it is called too often, or within itself."""
         name, *arguments = argv
         calls = functions.calls[name]
         functions.calls[name] += 1
@@ -141,7 +144,7 @@ class Shell:
         self.in_doubt = outside
 
     def _evaluated(self, code: str, functions: Functions, nesting: int) -> Iterator[Expanded]:
-        """What `eval` runs. Of what is not known, only that it is run, unless it sets up the shell as most does."""
+        """Yield what `eval` runs; for unknown code only that it is run, unless it sets up the shell as most does."""
         if not code.startswith(("$", "`")):
             if nesting:
                 outside = functions.outside(commands(code, self.variables.work))
@@ -150,19 +153,19 @@ class Shell:
             yield Expanded([UNSEEN], "", 0)
 
     def _told_to_programs(self, variable: str, nesting: int) -> Iterator[Expanded]:
-        """What an exported variable tells a program to run, `ASE_VASP_COMMAND="mpirun vasp_std"`."""
+        """Yield the command in an exported variable for a program, as in `ASE_VASP_COMMAND="mpirun vasp_std"`."""
         for command in commands(self.variables.values.get(variable, ""), self.variables.work):
             yield Expanded(self.variables.expand_all(command.words) or [""], "", nesting)
 
     def _keep_file(self, argv: Sequence[str], command: Command) -> None:
-        """Take note of what `cat > FILE <<END` or `tee FILE <<END` writes."""
+        """Keep the file that `cat > FILE <<END` or `tee FILE <<END` writes."""
         written = self.variables.expand(command.output) or [word for word in argv[1:] if not word.startswith("-")]
         if written and len(self.files) < FILES_LIMIT:
             self.variables.work.spend(2, len(command.here_document))
             self.files[basename(written[0])] = command.here_document.replace("\\$", "$")
 
     def _keep_line(self, words: Sequence[Word], command: Command) -> None:
-        """Take note of a line that `echo LINE >> FILE` writes."""
+        """Keep a line that `echo LINE >> FILE` writes."""
         name = basename("".join(self.variables.expand(command.output)))
         text = self.files.get(name, "")
         if name and len(text) < LINES_LIMIT and (text or len(self.files) < FILES_LIMIT):
@@ -170,8 +173,10 @@ class Shell:
             self.files[name] = f"{text}{' '.join(self.variables.expand_all(words[1:]))}\n"
 
     def _words_of(self, command: Command, branches: Branches) -> tuple[list[str], Sequence[str]]:
-        """The words of one command and the variables that it exports, after taking note of what it sets. None where it
-        stands in a branch that is not taken."""
+        """Return the words of one command and the variables that it exports, after applying what it sets.
+
+        There are no words if the command stands in a branch that is not taken.
+        """
         variables = self.variables
         words = self._after_keywords(command.words, branches)
         if branches.levels:
@@ -195,7 +200,7 @@ class Shell:
         return argv, take_note(variables, argv[0].rpartition("/")[2], words, argv) if argv else ()
 
     def _after_keywords(self, words: Sequence[Word], branches: Branches) -> Sequence[Word]:
-        """The words of the command that follows `if`, `do` and the like. A loop gives its variable the first value."""
+        """Return the words after `if`, `do` and other keywords; a loop sets its variable to the first value."""
         position = 0
         while position < len(words) and (first := as_written(words[position])) in KEYWORDS:
             position += 1
@@ -208,7 +213,7 @@ class Shell:
                     self.variables.set(as_written(words[position]), values[0])
                 return ()
             if first == "case" and words[position + 1 : position + 2] and as_written(words[position + 1]) == "in":
-                return ()  # without any pattern
+                return ()  # a `case` without patterns
         return words[position:]
 
 

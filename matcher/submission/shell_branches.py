@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which branch of an `if` a command stands in, and whether it is taken where the script's own settings decide that.
+"""Branches of `if`, and whether they are taken, if the script's own settings decide that.
 
-`MODE=train; if [ "$MODE" = test ]; then ...`: the first branch is not taken. Conditions on files, on what commands
-answer and on what the script does not set are not decided, and neither are those on variables that were set in a loop
-or in another branch: all their branches count as taken.
+`MODE=train; if [ "$MODE" = test ]; then ...`: the first branch is not taken. Conditions stay undecided if they are on
+files, on the output of commands, on variables that the script does not set, or on variables that were set in a loop or
+in another branch: all branches of these count as taken.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-le": operator.le,
 }
 LEVELS_LIMIT = 32
-"""Branches within branches that are told apart. What stands deeper is neither skipped nor certain."""
+"""Levels of branches within branches that are distinguished; commands below are neither skipped nor certain."""
 CONDITIONS_LIMIT = 8
-"""Parts of one condition that are read; a condition of more is not decided, unless by these."""
+"""Parts of one condition that are read; a longer condition is not decided, unless by these."""
 _OPENING = frozenset({"for", "while", "until", "select", "case"})
 _CLOSING = frozenset({"done", "esac"})
 BRANCH_WORDS = _OPENING | _CLOSING | {"if", "then", "elif", "else", "fi", "!"}
-"""Words of the shell that tell where a branch begins or ends, or that turn a condition around."""
+"""Keywords that begin or end a branch, or negate a condition."""
 
 
 @dataclass
 class _Level:
-    """One `if`, loop or `case`. `decided`: whether a branch before this one is taken; `current`: whether this one is.
-    None where that is not known."""
+    """An `if`, loop or `case`.
+
+    `decided` says whether an earlier branch is taken, `current` whether this one is; None if unknown.
+    """
 
     is_if: bool
     decided: bool | None = False
@@ -50,23 +52,23 @@ class _Level:
 
 @dataclass
 class Branches:
-    """The branches that a shell is in, of its own commands or of one function's."""
+    """The branches that a shell is in, of its commands or of one function's."""
 
     levels: list[_Level] = field(default_factory=list)
     deeper: int = 0
 
     @property
     def skipped(self) -> bool:
-        """Whether what stands here is certainly not run."""
+        """Return whether commands here are certainly not run."""
         return any(level.current is False for level in self.levels)
 
     @property
     def in_doubt(self) -> bool:
-        """Whether what stands here may not be run, or again and again."""
+        """Return whether commands here may not run, or may run repeatedly."""
         return bool(self.levels) and (self.deeper > 0 or any(level.current is None for level in self.levels))
 
     def word(self, word: str) -> None:
-        """Take note of one of BRANCH_WORDS at a command's beginning."""
+        """Process one of BRANCH_WORDS at the beginning of a command."""
         level = self.levels[-1] if self.levels else None
         if word == "if" or word in _OPENING:
             if len(self.levels) == LEVELS_LIMIT:
@@ -82,12 +84,14 @@ class Branches:
             _in_if(level, word)
 
     def reads_condition(self) -> bool:
-        """Whether the command that follows is the condition of an `if`."""
+        """Return whether the next command is the condition of an `if`."""
         return not self.deeper and bool(self.levels) and self.levels[-1].is_if and self.levels[-1].in_condition
 
     def condition(self, words: Sequence[Word], joined_by: str, variables: Variables) -> None:
-        """Take note of a command that is a condition, or a part of one: `joined_by` is `&` after `&&` and `|` after
-        `||`. A condition of parts that are joined otherwise is not decided."""
+        """Process a command that is a condition, or a part of one; `joined_by` is `&` after `&&` and `|` after `||`.
+
+        A condition with parts that are joined otherwise is not decided.
+        """
         level = self.levels[-1]
         level.conditions += 1
         is_read = level.conditions == 1 or (joined_by and level.conditions <= CONDITIONS_LIMIT)
@@ -112,7 +116,7 @@ def _in_if(level: _Level, word: str) -> None:
 
 
 def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | None:
-    """Whether `BEFORE && RESULT` or `BEFORE || RESULT` holds, where each may not be known."""
+    """Return whether `BEFORE && RESULT` or `BEFORE || RESULT` holds; None means unknown."""
     if not joined_by:
         return None
     deciding = joined_by == "|"
@@ -122,7 +126,7 @@ def _joined(before: bool | None, joined_by: str, result: bool | None) -> bool | 
 
 
 def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
-    """Whether `[ ... ]`, `[[ ... ]]`, `test ...`, `true` or `false` holds; None where that is not known."""
+    """Return whether `[ ... ]`, `[[ ... ]]`, `test ...`, `true` or `false` holds; None if unknown."""
     fields = []
     for word in words:
         if any(_is_doubted(piece.variable, variables) for piece in word if piece.variable):
@@ -142,8 +146,11 @@ def _decided(words: Sequence[Word], variables: Variables) -> bool | None:
 
 
 def _is_doubted(variable: str, variables: Variables) -> bool:
-    """Whether a variable's value decides nothing. A script that asks how many arguments it has wants some: where
-    it is given none, which one its branch would be is not known."""
+    """Return whether a variable's value decides nothing.
+
+    This includes the number of arguments, if there are none: a script that tests it expects some, so its branch is
+    unknown.
+    """
     return variable in variables.doubted or (variable == "#" and variables.values.get("#") == "0")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shell's builtins do to its variables: declare, read, shift, unset and the like, of bash and of csh."""
+"""Effects of shell builtins on variables: declare, read, shift, unset and others, of bash and csh."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprise.matcher.submission.utilities import PREPARATION
 from reprise.matcher.submission.wrappers import RUNNERS
 
 _MASKING = 4
-"""How often as much as copying a text masking it costs."""
+"""Cost of masking a text, as a multiple of copying it."""
 _DECLARATIONS = frozenset({"export", "declare", "typeset", "local", "readonly"})
-_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # into variables
+_READERS = frozenset({"read", "mapfile", "readarray", "getopts"})  # builtins that read values into variables
 WITHOUT_EFFECT = (
     PREPARATION
     - RUNNERS.keys()
@@ -32,8 +32,10 @@ _CHANGED = re.compile(r"\b([A-Za-z_]\w*+)\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+
 
 
 def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequence[str]) -> Sequence[str]:
-    """Do to the variables what a builtin does, and return the names of those that it exports. A value that is computed
-    or read is not known."""
+    """Apply a builtin to the variables, and return the names of those that it exports.
+
+    A value that is computed or read is unknown.
+    """
     if name in _DECLARATIONS:
         for word in words[1:]:
             variables.assign(word)
@@ -54,8 +56,10 @@ def take_note(variables: Variables, name: str, words: Sequence[Word], argv: Sequ
 
 
 def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequence[str]:
-    """`set NAME = VALUE`, `set NAME=VALUE` and `setenv NAME VALUE` of csh; `set -e` sets nothing. Returns the names of
-    those that are exported."""
+    """Apply csh's `set NAME = VALUE`, `set NAME=VALUE` or `setenv NAME VALUE`; return the names that are exported.
+
+    `set -e` sets nothing.
+    """
     variable, equals, value = "".join(argv[1:2]).partition("=")
     if name == "setenv":
         value = "".join(argv[2:3])
@@ -71,7 +75,7 @@ def _set_as_csh(variables: Variables, name: str, argv: Sequence[str]) -> Sequenc
 
 @contextlib.contextmanager
 def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None]:
-    """A function's own arguments, for as long as its body is read."""
+    """Set a function's arguments while its body is read."""
     outer = _take_arguments(variables)
     variables.work.spend(2 * len(arguments), _MASKING * sum(map(len, arguments)))
     give_arguments(variables, arguments)
@@ -82,12 +86,12 @@ def called_with(variables: Variables, arguments: Sequence[str]) -> Iterator[None
 
 
 def give_arguments(variables: Variables, arguments: Sequence[str]) -> None:
-    """Make these the arguments of the script or function that is read, secrets masked."""
+    """Set the arguments of the script or function that is read, with secrets masked."""
     _keep_arguments(variables, masked_words(arguments[:ARGUMENT_LIMIT]))
 
 
 def _shift(variables: Variables, count: int) -> None:
-    """What `shift` does; nothing where the arguments are not known."""
+    """Apply `shift`; do nothing if the arguments are unknown."""
     arguments = _take_arguments(variables)
     if arguments is not None:
         _keep_arguments(variables, arguments[count:])

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of shell scripts: their simple commands, in the order in which they stand, with variables still in them.
+"""Parser of shell scripts: their simple commands in order, with variables unexpanded.
 
-It knows the shell's quoting, comments, line continuations, here-documents, expansions, redirections and operators. It
-runs nothing and follows no branch: every command of the text comes out once. It never fails, and takes one pass.
+It supports the shell's quoting, comments, line continuations, here-documents, expansions, redirections and operators.
+It runs nothing and follows no branch: every command of the text comes out once. It never fails, and takes one pass.
 
-Why no library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1 with
-tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on is a segmentation fault or a bus
-error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), for it looks any character up
-in libc's table of classes. Its binding for Python can neither time out nor be cancelled, and of 115 hostile scripts
-of 128 KiB, 89 took it more than 20 ms and 11 more than 3 s (among them `a=(`, `<<A` and `|`, repeated). Here the
-worst take 11 ms.
+Reasons against a library (measured 2026-11 with Debian 12's Python 3.11): bashlex is under the GPL. tree-sitter 0.26.1
+with tree-sitter-bash 0.25.1 can kill the process: `{` and a character from U+C7000 on cause a segmentation fault or a
+bus error in the C locale (154 of 1,024 characters tried; none in C.UTF-8; its issue 337), since it looks up any
+character in libc's table of classes. Its binding for Python can neither time out nor be cancelled, and of 115 hostile
+scripts of 128 KiB, 89 took it more than 20 ms and 11 more than 3 s (among them `a=(`, `<<A` and `|`, repeated). Here
+the worst take 11 ms.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import NamedTuple
 from reprise.matcher.submission.work_limit import OutOfWorkError, Work
 
 _PLAIN = re.compile(r"[^ \t\r\f\v\n'\"\\$`;&|<>()#]+")
-# A whole word without anything special, not even a digit that may belong to `2>`, or a name to `name()`, or one that is
-# all in quotes; else blanks, a comment, or a line's continuation.
+# A whole word without special characters (not even a digit that may belong to `2>`, or a name that may belong to
+# `name()`), or a word that is quoted as a whole; else blanks, a comment, or a line continuation.
 _TOKEN = re.compile(
     r"[ \t\r\f\v]*+(?P<word>[^ \t\r\f\v\n'\"\\$`;&|<>()#]++)(?=[ \t\r\n;&|]|\Z)"
     r"|[ \t\r\f\v]*+\"(?P<double>[^\"\\$`]*+)\"(?=[ \t\r\n;&|]|\Z)|[ \t\r\f\v]*+'(?P<single>[^']*+)'(?=[ \t\r\n;&|]|\Z)"
@@ -34,7 +34,7 @@ _IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 _IN_BRACKETS = re.compile(r"[^'\"\\`(){}#]+")
 _IN_OPERAND = re.compile(r"[^'\"\\$`]+")
 _BLANKS = re.compile(r"[ \t\r\f\v]+")
-# So many at once that what they cost is counted before it is much.
+# Lines per match, few enough that their cost is counted in time.
 _BLANK_LINES = re.compile(r"(?:[ \t\r\f\v\n]*\n|[ \t\r\f\v]*+#[^\n]*+\n){1,512}")
 _TO_OPERATOR = re.compile(r"[^\n;&|()<>'\"\\$`#]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
@@ -45,24 +45,24 @@ _BRACED = re.compile(
 _WHICH = re.compile(r"\s*+(?:which|command\s++-v|type\s++-[pP])\s++([\w./+-]++)\s*+\Z")
 _REDIRECTION = re.compile(r"[0-9]*+(?:<<<|<<-?|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w -]{0,64}>(?=[\s/]|\Z)")
-"""A blank that whoever uses a template fills in, `<your account>`. Read so, `./x <in> out` still runs x."""
+"""A blank in a template, such as `<your account>`. `./x <in> out` still runs x."""
 _SAME_OPERATORS = re.compile(r"[&|]++")
 _EMPTY_BRACKETS = re.compile(r"[ \t]*\)")
 _TO_BACK_QUOTE = re.compile(r"(?:[^`\\]++|\\.)*`", re.DOTALL)
 _TO_DOUBLE_QUOTE = re.compile(r'(?:[^"\\]++|\\.)*"', re.DOTALL)
 _CLOSING = {"(": ")", "{": "}"}
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*+)(\[[^\]]*+\])?(\+?)=")
-"""The beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; its groups are name, index and plus sign."""
+"""Beginning of `NAME=value`, `NAME[INDEX]=value` or `NAME+=value`; its groups are name, index and plus sign."""
 WORD_LIMIT = 512
-"""Words of a command that are kept; those beyond are passed over."""
+"""Words kept of a command; all others are skipped."""
 _OPERAND_DEPTH = 3
-"""How deep `${A:-${B:-...}}` is understood."""
+"""Levels of `${A:-${B:-...}}` that are understood."""
 
 
 class Piece(NamedTuple):
-    """A stretch of a word; `text` is the stretch as written.
+    """A part of a word; `text` is the part as written.
 
-    `variable` is the name of a variable that stands here (`NAME[@]`: all of an array). Of `${NAME%.sh}`, `operator` is
+    `variable` is the name of a variable that stands here (`NAME[@]`: all of an array). For `${NAME%.sh}`, `operator` is
     `%` and `operand` the word after it. Unquoted variables are split at blanks.
     """
 
@@ -75,16 +75,18 @@ class Piece(NamedTuple):
 
 Word = tuple[Piece, ...]
 _IN_QUOTES = Piece("", quoted=True)
-"""Begins what stands in double quotes, so that "" is a word."""
+"""First piece of text in double quotes, so that "" is a word."""
 
 
 @dataclass(slots=True)
 class Command:
-    """A simple command: its words, redirections left out. `defines_function`: `name()`, its body follows.
-    `here_document` is what stands on its standard input, where the script says so at the line's end; `input` and
-    `output` are the files that its standard input comes from and its standard output goes to. `characters` is how long
-    the words are in the script. `follows_test`: it stands after `&&` or `||`, of which `joined_by` is the character;
-    `in_background`: before `&`."""
+    """A simple command: its words, without redirections.
+
+    `defines_function` means `name()`, with the body to follow. `here_document` is the text on its standard input, if
+    the script gives one; `input` and `output` are the files of its standard input and output. `characters` is the
+    length of the words in the script. `follows_test` means that it stands after `&&` or `||`, and `joined_by` is that
+    character; `in_background` means that it stands before `&`.
+    """
 
     words: list[Word] = field(default_factory=list)
     characters: int = 0
@@ -98,17 +100,17 @@ class Command:
 
 
 def as_written(word: Word) -> str:
-    """The word without its quotes, variables unexpanded."""
+    """Return the word without its quotes, variables unexpanded."""
     return word[0].text if len(word) == 1 else "".join(piece.text for piece in word)
 
 
 def is_assignment(text: str) -> bool:
-    """Whether an expanded word is `NAME=value`, as `env` takes it."""
+    """Return whether an expanded word is `NAME=value`, as `env` takes it."""
     return ASSIGNMENT.match(text) is not None
 
 
 def commands(text: str, work: Work) -> Iterator[Command]:
-    """The simple commands of a script. Raises OutOfWorkError at the end of `work`."""
+    """Yield the simple commands of a script. Raises OutOfWorkError when `work` is used up."""
     work.spend(1, len(text))
     return _Scanner(text.replace("\r\n", "\n"), work).run()
 
@@ -128,7 +130,7 @@ class _Scanner:
     def __init__(self, text: str, work: Work, depth: int = 0) -> None:
         self.text = text
         self.work = work
-        self.depth = depth  # of operands
+        self.depth = depth  # levels of operands around this one
         self.at = 0
         self.in_test = False  # between [[ and ]], where operators end nothing
         self.in_pattern = False  # between `in` or `;;` and the `)` of a `case`
@@ -139,7 +141,7 @@ class _Scanner:
         text, work = self.text, self.work
         token = _TOKEN.match
         while self.at < len(text):
-            work.left -= 1  # what `work.spend(1)` does: this is the innermost loop
+            work.left -= 1  # same as `work.spend(1)`, inline because this is the innermost loop
             if work.left < 0:
                 raise OutOfWorkError
             if found := token(text, self.at):
@@ -173,7 +175,7 @@ class _Scanner:
             self._mark(written, words)
 
     def _mark(self, written: str, words: list[Word]) -> None:
-        """Take note of a word between which operators, or patterns, are read otherwise."""
+        """Process a word that changes the reading of operators or patterns after it."""
         if written in ("[[", "]]"):
             self.in_test = written == "[["
         elif written == "esac":
@@ -182,7 +184,7 @@ class _Scanner:
             self.in_pattern = True
 
     def _end(self) -> Command | None:
-        """The command that ends here, if it has words."""
+        """Return the command that ends here, if it has words."""
         finished = self.command
         if not finished.words:
             return None
@@ -191,9 +193,9 @@ class _Scanner:
         return finished
 
     def _operator(self, character: str) -> Command | None:
-        """Pass an operator; the command that it ends."""
+        """Skip an operator and return the command that it ends."""
         if self.text.startswith("((", self.at):
-            start = self.at  # arithmetic: what `let` does
+            start = self.at  # arithmetic, equivalent to `let`
             self.command.words += [(Piece("let"),), (Piece(self._brackets(), quoted=True),)]
             self.command.characters += self.at - start
             return None
@@ -229,7 +231,7 @@ class _Scanner:
             self.at = blank.end()
 
     def _before_and_or_pipe(self, finished: Command, character: str) -> Command | None:
-        """The command before a single `&` or `|`. Of `cat <<END | program`, the program has the here-document."""
+        """Return the command before a single `&` or `|`; the text of `cat <<END | program` goes to the program."""
         if character == "&":
             finished.in_background = not self.text.startswith(">", self.at)
         elif (
@@ -242,7 +244,7 @@ class _Scanner:
         return finished
 
     def _up_to_case(self) -> list[Word]:
-        """Of `then case WORD in PATTERN`, the words that begin the command after the pattern: `then case`."""
+        """Return the words of `then case WORD in PATTERN` that begin the command after the pattern: `then case`."""
         words = self.command.words
         at = next((i for i, word in enumerate(words[:-2]) if as_written(word) == "case"), -1)
         return words[: at + 1]
@@ -277,7 +279,7 @@ class _Scanner:
         self.here_documents.clear()
 
     def _closing_line(self, delimiter: str, tabs: bool) -> int:
-        """Where the line begins that ends a here-document, the text's end where none does."""
+        """Return the position of the line that ends a here-document, or of the text's end."""
         if not tabs:
             found = f"{self.text}\n".find(f"\n{delimiter}\n", self.at - 1)
             self.work.spend(1, 2 * len(self.text))
@@ -309,7 +311,7 @@ class _Scanner:
                 pieces.append(Piece(placeholder.group(), quoted=True))
                 self.at = placeholder.end()
                 continue
-            if character == "#":  # within a word, no comment
+            if character == "#":  # within a word, not a comment
                 pieces.append(Piece("#"))
                 self.at += 1
             elif character == "(":
@@ -321,7 +323,7 @@ class _Scanner:
         return tuple(pieces)
 
     def _add_quoted_or_expansion(self, pieces: list[Piece]) -> bool:
-        """Take what a backslash, a quote or a dollar begins, outside of double quotes; False where none stands here."""
+        """Read what a backslash, a quote or a dollar begins outside of double quotes; return False if there is none."""
         character = self.text[self.at]
         if character == "\\":
             pieces.append(Piece(self._escaped(), quoted=True))
@@ -336,7 +338,7 @@ class _Scanner:
         return True
 
     def operand(self, quoted: bool) -> Word:
-        """All of the text as one word: what stands in `${NAME:-...}` after the operator."""
+        """Return all of the text as one word: the operand of `${NAME:-...}`."""
         pieces: list[Piece] = []
         while self.at < len(self.text):
             self.work.spend(1)
@@ -379,7 +381,7 @@ class _Scanner:
         return pieces
 
     def _expansion(self, quoted: bool) -> Piece:
-        """What `$` or a back-quote begins. Variables and `$(which x)` are understood; all else stays as written."""
+        """Return what `$` or a back-quote begins; except for variables and `$(which x)`, it stays as written."""
         start = self.at
         self.work.spend(2)
         if self.text[start] == "`":
@@ -415,9 +417,9 @@ class _Scanner:
         return Piece(written, quoted, name, operator or "", word)
 
     def _brackets(self, quoted: bool = False) -> str:
-        """From an opening bracket to the one that closes it, quotes and comments within it respected.
+        """Return the text from an opening bracket to the closing one, respecting quotes and comments within it.
 
-        `quoted`: within double quotes, where an apostrophe in `${NAME:-...}` is none.
+        `quoted` means within double quotes, where an apostrophe in `${NAME:-...}` does not quote.
         """
         start = self.at
         open_brackets: list[str] = []

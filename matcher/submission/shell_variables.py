@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that a script itself sets, and words with them filled in. What is not known stays as written.
+"""Variables that a script itself sets, and expansion of words with them. Unknown variables stay as written.
 
-What is given to a variable whose name says that it holds a secret is masked there, so that it is wherever it arrives:
-within a word, in part, or by way of other variables.
+A value assigned to a variable with the name of a secret is masked at once, so that it is masked wherever it is used:
+within a word, in part, or through other variables.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from reprise.matcher.submission.parameter_expansion import slice_of, transform
 from reprise.matcher.submission.shell_syntax import ASSIGNMENT, Piece, Word, commands
 from reprise.matcher.submission.work_limit import Work
 
-# Fields between blanks; what is not known, such as $(dirname $0) or $(seq 1 $((n))), is not torn apart.
+# Fields between blanks; unknown parts such as $(dirname $0) or $(seq 1 $((n))) are kept whole.
 _NESTED = r"\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)"
 _FIELD = re.compile(rf"(?:\${_NESTED}|`[^`]*+`|\$\{{[^{{}}]*+\}}|\S)+")
 VALUE_LIMIT = 4096
-"""Characters of a variable's value; a longer one counts as unknown, so that doubling variables stay harmless."""
+"""Characters of a variable's value; a longer value counts as unknown, so that doubling variables stay harmless."""
 _CHARACTERS_PER_STEP = 8
-"""Of a value that is split into fields, or an array: a field may be as short as two characters."""
+"""Characters per step when a value is split into fields or an array; a field may be as short as two characters."""
 
 
 @dataclass
 class Variables:
-    """What is known of the variables of one shell. `work` bounds the reading of the whole script.
+    """Known values of one shell's variables. `work` limits the reading of the whole script.
 
-    `doubted` are those whose value may be another one: they were set while `in_doubt`, or by way of a doubted one.
+    `doubted` are variables that may have another value: they were set while `in_doubt`, or from a doubted one.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Variables:
     in_doubt: bool = False
 
     def of_child(self) -> Variables:
-        """Those of a shell that is started here: what it sets is not known outside."""
+        """Return the variables of a shell that this one starts; what it sets is unknown outside."""
         self.work.spend(1 + (len(self.values) + len(self.arrays)) // 4)
         return Variables(dict(self.values), self.work, dict(self.arrays), set(self.doubted))
 
     def assign(self, word: Word) -> bool:
-        """Take `NAME=value`, `NAME+=value` or `NAME=(...)`; False where the word is none of them."""
+        """Apply `NAME=value`, `NAME+=value` or `NAME=(...)`; return False for any other word."""
         first = word[0] if word else None
         if not first or first.quoted or first.variable or "=" not in first.text:  # most words
             return False
@@ -63,7 +63,7 @@ class Variables:
             return True
         value = (self.values.get(name, "") if plus else "") + "".join(self._value(piece) for piece in rest)
         if self.in_doubt and self.values.get(name) and not plus and value.startswith(("$", "`")):
-            self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: what it was is the default
+            self.doubted.add(name)  # `if [ -n "$1" ]; then N=$1; fi`: the value before is the default
             return True
         is_doubted = any(piece.variable in self.doubted for piece in rest) or (plus and name in self.doubted)
         self.unset(name)
@@ -78,10 +78,10 @@ class Variables:
         if sum(len(element) + 1 for element in elements) <= VALUE_LIMIT:
             elements = [_without_secret(name, element) for element in elements]
             self.arrays[name] = elements
-            self.values[name] = elements[0] if elements else ""  # what $NAME is
+            self.values[name] = elements[0] if elements else ""  # the value of $NAME
 
     def set(self, name: str, value: str) -> None:
-        """Give a variable this value, cut to VALUE_LIMIT."""
+        """Set a variable, with the value cut to VALUE_LIMIT."""
         self.values[name] = _without_secret(name, value[:VALUE_LIMIT])
         if self.in_doubt:
             self.doubted.add(name)
@@ -89,12 +89,12 @@ class Variables:
             self.doubted.discard(name)
 
     def unset(self, name: str) -> None:
-        """Forget a variable's value: it is not known."""
+        """Forget a variable's value, which is unknown from now on."""
         self.values.pop(name, None)
         self.arrays.pop(name, None)
 
     def expand(self, word: Word) -> list[str]:
-        """The word's fields: unquoted variables are split at blanks, an unset one as written is one field."""
+        """Return the word's fields: unquoted variables are split at blanks, an unset one stays as one field."""
         if len(word) == 1 and not word[0].variable:  # most words
             return [word[0].text] if word[0].text or word[0].quoted else []
         fields = [""]
@@ -117,11 +117,11 @@ class Variables:
         return fields if len(fields) > 1 or fields[0] or quoted else []
 
     def expand_all(self, words: Sequence[Word]) -> list[str]:
-        """The fields of all words."""
+        """Return the fields of all words."""
         return [field for word in words for field in self.expand(word)]
 
     def _elements(self, piece: Piece) -> list[str] | None:
-        """What `$@`, `${NAME[@]}` or `${@:2}` stands for, None where the piece is no array that is known."""
+        """Return the elements of `$@`, `${NAME[@]}` or `${@:2}`; None if the piece is not a known array."""
         if not piece.variable.endswith(("@", "*", "]")):
             return None
         elements = self.arrays.get(piece.variable.removesuffix("[@]").removesuffix("[*]"))
@@ -149,7 +149,7 @@ class Variables:
         return value
 
     def _transformed(self, piece: Piece) -> str | None:
-        """The variable's value after its operator, None where one of them is not known."""
+        """Return the variable's value after its operator; None if one of them is unknown."""
         value = self.values.get(piece.variable)
         if value is None and piece.variable.endswith("]"):
             value = self._element(piece.variable)
@@ -174,7 +174,7 @@ class Variables:
         return "".join(self._value(one) for one in piece.operand)
 
     def _element(self, variable: str) -> str | None:
-        """One element of an array, `A[2]` or `A[I]`; the first where each task of a job array has its own."""
+        """Return an element of an array, `A[2]` or `A[I]`; the first one if the index is the task of a job array."""
         name, _, index = variable[:-1].partition("[")
         elements = self.arrays.get(name)
         index = self.values.get(index.lstrip("$"), index)
@@ -186,5 +186,5 @@ class Variables:
 
 
 def _without_secret(name: str, value: str) -> str:
-    """What a variable of this name is to hold."""
+    """Return the value that a variable of this name may hold."""
     return MASK if names_secret(name, value) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that are hardly the job's work where it starts others too: they prepare it, or look at what came of it."""
+"""Commands that are rarely the job's work if it also starts others: they prepare it, or evaluate its results."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from posixpath import basename
 
 
 class Side(IntEnum):
-    """How far from the job's work a command is, told by its name: lower is nearer."""
+    """Distance of a command from the job's work, judged by its name; lower is nearer."""
 
     CODE = 0
-    """Runs a community's code for simulation, which others only serve."""
+    """Runs a community's simulation code, which all other commands only serve."""
     MAIN = 1
-    """Says that it does the work, where others beside it say nothing of theirs: `train.py`."""
+    """Has a name that suggests the main work, such as `train.py`."""
     WORK = 2
     PERHAPS = 3
-    """Evaluates, plots, converts: the work where the job starts nothing else in this way."""
+    """Evaluates, plots, converts: the work only if the job starts nothing else in this way."""
     PREPARES = 4
-    """Sets up what others then compute with."""
+    """Prepares the input of other commands."""
     INSTALLS = 5
-    """Installs what others then run."""
+    """Installs programs for other commands."""
     LOOKS = 6
     """Looks at the machine or the environment."""
 
 
-# Codes for simulation whose runs take hours; a script beside them prepares their input or reads what they wrote.
+# Simulation codes that run for hours; scripts next to them prepare their input or read their output.
 _CODE = re.compile(
     r"(?:mdrun\w*|lmp\w*|namd[23]?|vasp(?:_\w+)?|pw\.x|cp\.x|cp2k\.\w+|pmemd(?:\.\w+)*|sander(?:\.\w+)*|orca|g09|g16|nwchem|"
     r"wrf\.exe|siesta|abinit|dftb\+|cpmd\.x|cpmd|openmx|gpumd|hoomd|desmond|charmm)\Z"
@@ -48,15 +48,15 @@ _PERFORMS = re.compile(
 )  # NCCL's tests
 _LOOKS = "collect_env deviceQuery deviceQueryDrv bandwidthTest sys-info.sh sysinfo.sh ds_report rocminfo clinfo"
 _LOOKING = frozenset(_LOOKS.split())
-# Compilers' scripts, which are to be sourced, and what writes lists of hosts.
+# Compilers' scripts, meant to be sourced, and commands that write lists of hosts.
 _SETS_UP = re.compile(
     r"(?:ifort|icc|ifc|compiler|psxe|mkl|mpi|tbb|ipp|daal|advixe-|amplxe-|set)vars\.c?sh\Z|"
     r"(?:host|machine|node)(?:file|list)\w*\Z"
 )
-# Fetches or looks at reads, before what works with them.
+# Commands that fetch or inspect reads for the programs that use them.
 _OF_READS = frozenset({"prefetch", "fastq-dump", "fasterq-dump", "parallel-fastq-dump", "fastqc", "multiqc"})
 _INSTALLERS = re.compile(r"(?:Miniconda|Miniforge|Mambaforge|Anaconda|Micromamba)[\w.-]*\.sh\Z")
-# A name with a word of each: `test_cuda_available.py`, `list_gpus.py`.
+# A name with a word from each of the two sets: `test_cuda_available.py`, `list_gpus.py`.
 _OF_MACHINE = frozenset({"gpu", "gpus", "cuda", "cudnn", "nccl", "system", "env", "environment"})
 _ASKS = frozenset({"check", "list", "info", "available", "verify", "show"})
 _GROMACS = """
@@ -65,14 +65,14 @@ rms gyrate genconf tune_pme report-methods convert-tpr
 """
 _OF_GROMACS = frozenset(_GROMACS.split())
 TOOLS = frozenset(_TOOLS.split())
-# First words of a command line with which tools only prepare what their other commands then use.
+# First words of a command line with which tools only prepare data for their other commands.
 _VERBS = "index faidx dict convert pull download login CreateSequenceDictionary IndexFeatureFile"
 _PREPARING_VERBS = frozenset(_VERBS.split())
 _ANY_PREPARING = frozenset({"genomeGenerate", "grompp"})
-# Tools for reads and variants, and first words with which they pass on what another program then works with.
+# Tools for reads and variants, and first words with which they convert data for another program.
 _TOOLKITS = frozenset({"bcftools", "samtools", "picard", "picard.jar", "gatk", "bedtools"})
 _PASSING_VERBS = frozenset({"view", "query", "sort", "getfasta", "SortVcf", "SortSam"})
-_FIRST_ARGUMENTS = 4  # of a command, in which these are looked for
+_FIRST_ARGUMENTS = 4  # of a command, searched for these words
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SKIPPED = frozenset({"run", "do", "step", "my", "script", "a", "job", "sub"})
 _PREPARING = """
@@ -101,7 +101,7 @@ _MAIN = frozenset({"main", "train", "training", "simulate", "simulation", "simul
 _PERHAPS = frozenset(_PERHAPS_WORDS.split())
 _PERHAPS_BEGINNINGS = ("plot", "postproc", "analys", "analyz", "summar", "visuali", "convert")
 _ENDING = re.compile(r"\.(?:py|sh|bash|R|r|jl|pl|m|exe|x|out|ipynb|nf|smk|bin|csh|slurm|rb|jar|ex|mpi|ksh|zsh|tcsh)\Z")
-_WORKFLOWS = (".nf", ".cwl", ".smk", ".wdl", "nakefile")  # whatever their names say, they are what the job is for
+_WORKFLOWS = (".nf", ".cwl", ".smk", ".wdl", "nakefile")  # the job's work, whatever the rest of the name suggests
 _FORMATS = "csv|pkl|json|hdf5|h5|npy|npz|txt|bam|sam|fasta|fastq|vcf|mat|nc|tiff?|png|jpg|dicom|nii|parquet|gtf|gff|bed"
 _CONVERTS = re.compile(rf"(?:^|[_-])(?:{_FORMATS})_?(?:to|2)_?(?:{_FORMATS})(?=[_-]|$)")
 _STAGE = re.compile(r"stage[_-]?[0-9]")
@@ -109,8 +109,8 @@ SOURCED = re.compile(
     r"(?:add|build|checkout|clean|clone|copy|create|download|fetch|get|install|launch|make|perform|pop|post|push|"
     r"save|start|stop|update|write)_\w+\Z"
 )
-"""Bare names without arguments that are rather functions of a file that the script sources."""
-# What sites and people name their own tools that set a job up, where these stand bare, without a path or an ending.
+"""Bare names without arguments that are more likely functions of a file that the script sources."""
+# Names of sites' and people's tools that set up a job, used bare, without a path or an ending.
 SITE_TOOL = re.compile(
     r"(?:\w|(?:de)?activate|(?:de)?spacktivate|workon|setpkgs|vpkg_\w+|jutil|uenv|pyenv|rbenv|nvm|soft|use|reuse|"
     r"getconf|setfacl|tput|stty|"
@@ -125,7 +125,7 @@ SITE_TOOL = re.compile(
 
 
 def side(path: str, arguments: Sequence[str]) -> Side:
-    """How far from the job's work a command is."""
+    """Return how far a command is from the job's work."""
     name = basename(path)
     verb = arguments[0] if arguments else ""
     if name in _LOOKING or name.endswith(".collect_env"):
@@ -163,5 +163,5 @@ def _side_of_name(name: str) -> Side:
 
 
 def _words(stem: str) -> list[str]:
-    """The words of a name, in small letters: those of `3-runModel_v2` are run, model and v."""
+    """Return the words of a name in lower case: those of `3-runModel_v2` are run, model and v."""
     return [word.lower() for word in _WORDS.findall(stem)]

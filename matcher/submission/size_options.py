@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of nodes and tasks, as the options of Slurm and of launchers write them."""
+"""Numbers of nodes and tasks in the options of Slurm and of launchers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ _NODES = re.compile(r"\s*\+?([0-9]{1,9}[km]?)(?:-([0-9]{1,9}[km]?))?", re.IGNORE
 
 
 def positive(text: str) -> int | None:
-    """A positive whole number of at most nine digits, or None."""
+    """Return a positive whole number of at most nine digits, or None."""
     found = re.fullmatch(r"\s*\+?([0-9]{1,9})", text)
     return (int(found.group(1)) or None) if found else None
 
 
 def equal_on_nodes(text: str) -> int | None:
-    """The number that SLURM_JOB_CPUS_PER_NODE has for every node: 8 of `8(x4)`; None for `8(x3),4` and other texts."""
+    """Return the number that is the same on every node: 8 for `8(x4)`; None for `8(x3),4` and other texts.
+
+    The text is that of SLURM_JOB_CPUS_PER_NODE or a similar variable.
+    """
     found = re.fullmatch(r"([0-9]{1,9})(?:\(x[0-9]+\))?", text)
     return (int(found.group(1)) or None) if found else None
 
 
 def node_count(text: str) -> int | None:
-    """The nodes that `--nodes` asks for, where it leaves no choice: `4`, `4-4`, `1k`; else None."""
+    """Return the nodes that `--nodes` requests if it leaves no choice (`4`, `4-4`, `1k`); else None."""
     found = _NODES.fullmatch(text)
     if not found:
         return None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How alike two batch scripts are, without keeping them: a sketch of their three-word sequences.
+"""Sketches of batch scripts' three-word sequences, which give the similarity of two scripts without keeping them.
 
-A sketch is a text of SIZE letters. At each place stands what one way of shuffling all sequences puts first of those in
-the script, cut to one letter of 64 (min-wise hashing: Broder 1997; of a few bits: Li and König 2010). Two scripts have
-the same letter at a place as often as they have sequences in common, and once in 64 times besides: the comparer
-`hamming` finds J + (1 - J) / 64, for a share J of common ones among all. Its standard error is at most
-1 / (2 sqrt(SIZE)) = 0.09. Comments, directives, digits and most punctuation do not count, so that the same script with
-other parameters has the same sketch.
+A sketch is a text of SIZE letters. Each letter comes from one shuffle of all possible sequences: it is the first
+sequence of the script in that order, cut to one letter of 64 (min-wise hashing: Broder 1997; of a few bits: Li and
+König 2010). The probability that two scripts have the same letter at a place is their share of common sequences, plus 1
+in 64 otherwise: the comparer `hamming` finds J + (1 - J) / 64, for a share J of common ones among all. Its standard
+error is at most 1 / (2 sqrt(SIZE)) = 0.09. Comments, directives, digits and most punctuation do not count, so that a
+script with other parameters has the same sketch.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from reprise.matcher.submission import minwise
 
 SIZE = 32
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
-CHARACTERS = 32_768  # of a script that are looked at
-WORDS = 4096  # of them, at most: together 5 ms
-SHINGLE = 3  # words in a row, as in `minwise`
+CHARACTERS = 32_768  # characters of a script that are read
+WORDS = 4096  # words of these, at most; together they take 5 ms
+SHINGLE = 3  # words in a sequence, as in `minwise`
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]+|-+(?=\w)|[|<>&$/=]")
 
 
 def sketch(script: str) -> str:
-    """The sketch of a script; "" where nothing in it counts."""
+    """Return the sketch of a script; "" if nothing in it counts."""
     words = _words(script)
     if not words:
         return ""
@@ -45,7 +45,7 @@ def set_sketch(items: npt.NDArray[np.uint64]) -> str:
 
 
 def shared(similarity: float) -> float:
-    """Return the share of common items among all, 0 to 1, that two sketches of this `hamming` similarity stand for."""
+    """Return the share of common items among all, 0 to 1, for two sketches of this `hamming` similarity."""
     by_chance = 1 / len(LETTERS)
     return max(0.0, (similarity - by_chance) / (1 - by_chance))
 

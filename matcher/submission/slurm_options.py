@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of Slurm's submitting commands, read as getopt_long(3) reads them there."""
+"""Options of Slurm's submitting commands, parsed like getopt_long(3) does there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import IntEnum
 from itertools import takewhile
 
 CLUSTER_LIMIT = 64
-"""Characters of a cluster of short options that are looked at."""
+"""Characters read of a cluster of short options."""
 
 
 class Takes(IntEnum):
-    """What follows an option: nothing, a value, or a value only if it is attached (`-koff`, `--nice=5`)."""
+    """Words after an option: nothing, a value, or a value only if it is attached (`-koff`, `--nice=5`)."""
 
     NOTHING = 0
     VALUE = 1
@@ -22,7 +22,7 @@ class Takes(IntEnum):
 
 
 # One word per option of Slurm 22.05: its names, a single letter being the short one, then `:` for a value, `::` for one
-# that must be attached. Options stand for the same under all their names; the first is the one that is reported.
+# that must be attached. All names of an option mean the same; the first is the one that is reported.
 _COMMON = """
 account|A: acctg-freq: bb: bbf: begin|b: chdir|D: cluster-constraint: cluster: clusters|M: comment: constraint|C:
 container: context: contiguous core-spec|S: cores-per-socket: cpu-freq: cpus-per-gpu: cpus-per-task|c: deadline:
@@ -46,7 +46,7 @@ no-allocate|Z overlap:: preserve-env|E prolog: pty quit-on-interrupt relative|r:
 slurmd-debug: task-epilog: task-prolog: threads|T: unbuffered|u wait|W: whole x11::
 """
 _SALLOC = "bell get-user-env:: immediate|I:: kill-command|K:: no-bell no-shell wait-all-nodes: x11::"
-# Our plugin's, those of later Slurm releases, and pyxis's. They are known by their whole names only, so that they
+# Options of our plugin, of later Slurm releases, and of pyxis. They are known by their whole names only, so that they
 # make no abbreviation ambiguous.
 _WHOLE_NAMES = """
 reprise: container-id: extra: external-launcher oom-kill-step:: segment: stepmgr tree-width: tres-bind: tres-per-task:
@@ -61,11 +61,11 @@ class OptionTable:
     long: dict[str, tuple[str, Takes]]
     short: dict[str, tuple[str, Takes]]
     whole: dict[str, tuple[str, Takes]]
-    names: list[str]  # the long ones, sorted
+    names: list[str]  # the long names, sorted
 
     @classmethod
     def of(cls, *lists: str) -> OptionTable:
-        """The table of some of the lists above."""
+        """Return the table of some of the lists above."""
         long: dict[str, tuple[str, Takes]] = {}
         short: dict[str, tuple[str, Takes]] = {}
         for word in " ".join(lists).split():
@@ -77,7 +77,7 @@ class OptionTable:
         return cls(long, short, whole, sorted(long))
 
     def find(self, name: str) -> tuple[str, Takes] | None:
-        """A long option by its name or an unambiguous beginning of it."""
+        """Return a long option by its name or an unambiguous beginning of it."""
         exact = self.long.get(name) or self.whole.get(name)
         if exact:
             return exact
@@ -94,16 +94,16 @@ TABLES = {"sbatch": SBATCH, "srun": SRUN, "salloc": SALLOC}
 
 @dataclass
 class Parsed:
-    """Options by reported name (the last one given wins, "" for those without a value), and the words after them."""
+    """Options by reported name (the last one wins, "" for those without a value), and the words after them."""
 
     values: dict[str, str] = field(default_factory=dict)
     rest: list[str] = field(default_factory=list)
 
 
 def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
-    """Read options up to the first word that is none.
+    """Read options up to the first word that is not an option.
 
-    An option that is unknown (another plugin's), or an ambiguous abbreviation, is passed over, as if it took no value.
+    An unknown option (another plugin's) or an ambiguous abbreviation is skipped, as if it took no value.
     """
     parsed = Parsed()
     position = 0
@@ -127,7 +127,7 @@ def parse_options(table: OptionTable, words: Sequence[str]) -> Parsed:
 
 
 def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool]:
-    """(reported name or "", value, whether the value is the next word) of `--name` or `--name=value`."""
+    """Return (reported name or "", value, whether the value is the next word) of `--name` or `--name=value`."""
     name, equals, value = word[2:].partition("=")
     entry = table.find(name)
     if not entry:
@@ -136,7 +136,7 @@ def _read_long(table: OptionTable, word: str, _: Parsed) -> tuple[str, str, bool
 
 
 def _read_short(table: OptionTable, word: str, parsed: Parsed) -> tuple[str, str, bool]:
-    """The same of the last option in a cluster such as `-HQJname`; those before it go straight into `parsed`."""
+    """Return the last option in a cluster such as `-HQJname`, as `_read_long` does; store all others in `parsed`."""
     for position, letter in enumerate(word[1:CLUSTER_LIMIT], start=2):
         name, takes = table.short.get(letter, ("", Takes.NOTHING))
         if takes is Takes.NOTHING and position < len(word):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored of a job's metadata, as JSON of a bounded size; long texts are cut there, and the rest is told."""
+"""A job's metadata as stored, in JSON of limited size. Long texts are cut, and the bytes left out are counted."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ import msgspec
 from reprise.matcher.submission.metadata import JobMetadata
 
 STORED_LIMIT = 16_384
-"""Bytes of JSON. Real scripts stay under 4 KiB; a program may be given 256 arguments of 1,024 characters."""
+"""Bytes of JSON. Real scripts stay under 4 KiB; a program may have 256 arguments of 1,024 characters."""
 VALUE_LIMIT = 768
-"""Bytes of JSON for one text in metadata that are longer, and for one value that a decision shows of a comparison."""
+"""Bytes of JSON for one text in metadata that exceed the limit, and for one compared value shown in a decision."""
 MODULES_LIMIT = 1_536
-"""Bytes of JSON for the modules of metadata that are longer."""
+"""Bytes of JSON for the modules in metadata that exceed the limit."""
 PROGRAMS_LIMIT = 512
-"""The same for the names of all programs that the job starts."""
+"""Bytes of JSON for the names of all programs in metadata that exceed the limit."""
 OPTIONS_LIMIT = 5_120
-"""The same for its options; with all three, the texts (eleven, and five sketches) and the keys still fit
-STORED_LIMIT."""
+"""Bytes of JSON for the options in metadata that exceed the limit.
+
+With all three, the texts (eleven, and five sketches) and the keys still fit into STORED_LIMIT.
+"""
 OMITTED = "omitted_bytes"
-"""The key under which stored metadata tells how many bytes of JSON were left out."""
+"""Key in stored metadata with the number of bytes of JSON that were left out."""
 MARK = "..."
 _ENCODER = msgspec.json.Encoder()
-ESCAPED = 12  # bytes of JSON at most for a character: `\\ud83d\\ude00`
+ESCAPED = 12  # largest number of bytes in JSON for a character: `\\ud83d\\ude00`
 
 
 def stored(job: JobMetadata) -> dict[str, Any]:
-    """The job as JSON of at most STORED_LIMIT bytes. Its secrets are masked before: what is cut can
-    no longer be told as one."""
+    """Return the job as JSON of at most STORED_LIMIT bytes.
+
+    Its secrets must be masked before, since a secret that is cut can no longer be recognised.
+    """
     data = job.to_json()
     texts = sum(len(value) for value in data.values() if isinstance(value, str))
     texts += sum(map(len, (*job.modules, *job.programs)))
@@ -49,7 +53,7 @@ def stored(job: JobMetadata) -> dict[str, Any]:
 
 
 def shown(value: Any) -> Any:
-    """A value that was compared, as JSON of about VALUE_LIMIT bytes; what is cut is marked."""
+    """Return a compared value as JSON of about VALUE_LIMIT bytes; a mark shows where it is cut."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, Mapping):
@@ -61,7 +65,7 @@ def shown(value: Any) -> Any:
 
 
 def first_options(options: Mapping[str, Sequence[str]], limit: int) -> dict[str, list[str]]:
-    """The first options, with as many of their values as have room in so many bytes of JSON. Long values are cut."""
+    """Return the first options, with as many values as fit into `limit` bytes of JSON. Long values are cut."""
     kept: dict[str, list[str]] = {}
     room = limit
     for key, values in options.items():
@@ -84,7 +88,7 @@ def _first(texts: Iterable[str], room: int) -> Iterable[str]:
 
 
 def _cut(text: str) -> str:
-    """A text that takes at most VALUE_LIMIT bytes as JSON, its end replaced by MARK where it would take more."""
+    """Return a text of at most VALUE_LIMIT bytes of JSON, with MARK in place of its end if it is longer."""
     if ESCAPED * len(text) + 2 <= VALUE_LIMIT or _bytes(text) <= VALUE_LIMIT:
         return text
     kept = text[: VALUE_LIMIT - len(MARK) - 2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a submission looks like from outside: the values that a client can read, before any of it is understood."""
+"""A submission as a client sees it, before any of it is parsed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPT_LIMIT = 131_072
-"""Characters of a script that are read; what lies beyond is ignored (docs/protocol.md, "Frame")."""
+"""Characters of a script that are read; all others are ignored (docs/protocol.md, "Frame")."""
 
 TEXT_LIMIT = 1_024
-"""Characters of one text of the metadata (a name, a path, an option's value); longer ones are cut. With the two limits
-below it bounds what linking a job costs, and what is stored of it."""
+"""Characters of one text in metadata (a name, a path, an option's value); longer ones are cut.
+
+Together with the two limits below, it limits the cost of linking a job and the size of its stored metadata.
+"""
 ARGUMENT_LIMIT = 256
-"""Words of a program's command line, or of a script's or function's, that are read."""
+"""Words that are read of a program's command line, or of a script's or function's."""
 ARGV_LIMIT = 1_024
-"""Words of the submitting command's own line that are read."""
+"""Words that are read of the submitting command's line."""
 MODULE_LIMIT = 64
 """Environment modules that are kept."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A batch script. `truncated` says that `text` is only its beginning."""
+    """A batch script. `truncated` means that `text` is only its beginning."""
 
     path: str
     text: str
@@ -35,9 +37,9 @@ class Submission:
     """One call of a submitting command, as the client saw it (docs/protocol.md, "decide").
 
     `command` is "sbatch", "salloc", "srun" or "batch" (the batch step at the job's start). `argv` begins with the
-    command itself; it is empty for "batch". `cwd` is "" where unknown. `env` holds the SLURM_*, SBATCH_* and SALLOC_*
-    variables, `set_names` the names of set variables that a component could inject. `script` is None where it cannot
-    be read.
+    command itself; it is empty for "batch". `cwd` is "" if unknown. `env` holds the SLURM_*, SBATCH_* and SALLOC_*
+    variables, `set_names` the names of set variables that a component could inject. `script` is None if it cannot be
+    read.
     """
 
     command: str
@@ -49,16 +51,16 @@ class Submission:
 
     @classmethod
     def for_script(cls, path: str, text: str, argv: Sequence[str] = (), cwd: str = "") -> Submission:
-        """`sbatch ARGV... PATH` in `cwd`: for describing a job that nobody submits now. `argv` are sbatch's options."""
+        """Return `sbatch ARGV... PATH` in `cwd`, to describe a job that nobody submits; `argv` are its options."""
         script = Script(path, text[:SCRIPT_LIMIT], truncated=len(text) > SCRIPT_LIMIT)
         return cls("sbatch", ("sbatch", *argv, "--", path), cwd or str(Path(path).parent), {}, (), script)
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What Slurm says about a job that has started; it overrides what the options say. None means that it is not known.
+    """Slurm's information about a job that has started, which overrides its options. None means unknown.
 
-    `id` is the job's number, `restarts` how often Slurm has requeued it.
+    `id` is the job's number, `restarts` counts how often Slurm has requeued it.
     """
 
     nodes: int | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrappers that no table knows, people's own `bind_gpu.sh python train.py`: told by what they are given to run."""
+"""Users' wrappers, such as `bind_gpu.sh python train.py`, recognised by the command that they run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reprise.matcher.submission.submitted import TEXT_LIMIT
 from reprise.matcher.submission.utilities import UTILITIES
 
 WORDS = 24
-"""Words of a command among which an interpreter or a launcher is looked for."""
-# Endings of files that are no wrapper: an interpreter's scripts, and a program's data.
+"""Words of a command that are searched for an interpreter or a launcher."""
+# Endings of files that are not wrappers: an interpreter's scripts, and a program's data.
 _NO_WRAPPER = re.compile(r".*\.(?:py|R|r|jl|pl|jar|m|nf|ipynb|rb|sif|simg|img|exe|x)\Z")
 _WRAPS = re.compile(
     r"bind|select|wrap|measure|affinity|gpu|numa|prof|cpu[-_]|pin|with[-_]|launch|container|docker|exec", re.IGNORECASE
 )
 _EXECUTABLE = re.compile(r"(?:\.{0,2}|~|\$\{?\w+\}?)/(?:[^ ]*/)?[\w$][\w.+-]*?(?:\.(?:exe|x|out|sh))?\Z")
-# What the script beside a compiled MATLAB program, run_NAME.sh, is given first: a directory.
+# First argument of run_NAME.sh, the script that comes with a compiled MATLAB program: a directory.
 _MATLAB_RUNTIME = re.compile(r"matlab|mcr|runtime", re.IGNORECASE)
 _PROGRAM = re.compile(r".*\.(?:exe|x|out|sh)\Z")
 _DATA = re.compile(r".*\.(?!exe\Z|x\Z|out\Z|sh\Z|bin\Z)[A-Za-z]\w*\Z")
@@ -30,7 +30,7 @@ _SCRIPT = re.compile(r"[^-].*\.(?:py|R|r|jl|pl|sh|jar)\Z")
 
 
 def wrapped(argv: Sequence[str]) -> list[str]:
-    """What a command that no table knows is given to run; [] where it is no wrapper."""
+    """Return the command that an unknown command runs; [] if it is not a wrapper."""
     name = basename(argv[0])
     if not argv[1:] or len(name) > TEXT_LIMIT or _NO_WRAPPER.match(name):
         return []
@@ -41,7 +41,7 @@ def wrapped(argv: Sequence[str]) -> list[str]:
 
 
 def quoted_command(argv: Sequence[str]) -> str:
-    """The command that is given in one word, `run_or_die "mpirun ./x a"`; "" where there is none."""
+    """Return the command that is given in one word, as in `run_or_die "mpirun ./x a"`; "" if there is none."""
     if len(argv) != 2 or " " not in argv[1]:
         return ""
     first = argv[1][:TEXT_LIMIT].split(maxsplit=1)[:1]
@@ -49,7 +49,7 @@ def quoted_command(argv: Sequence[str]) -> str:
 
 
 def _script_of_unknown(words: Sequence[str]) -> int:
-    """`$PYTHON -u x.py`: where the script stands, 0 where none does."""
+    """Return the position of the script in `$PYTHON -u x.py`, 0 if there is none."""
     for position, word in enumerate(words[1:4], start=1):
         if _SCRIPT.match(word):
             return position
@@ -59,7 +59,7 @@ def _script_of_unknown(words: Sequence[str]) -> int:
 
 
 def _known_inside(words: Sequence[str]) -> int:
-    """Where a launcher or an engine stands, or an interpreter that is given a script."""
+    """Return the position of a launcher or an engine, or of an interpreter with a script; 0 if there is none."""
     for position, word in enumerate(words[1:], start=1):
         file = basename(word)
         if (file in LAUNCHERS or file in _ENGINES) and words[position + 1 :] and words[position - 1][:1] != "-":
@@ -70,8 +70,10 @@ def _known_inside(words: Sequence[str]) -> int:
 
 
 def _executable_inside(name: str, words: Sequence[str]) -> int:
-    """`bind_gpu.sh ./app`, `run.sh ./app.exe`: where the first argument stands, or what follows `--`, if it looks
-    executable."""
+    """Return the position of the first argument, or of the word after `--`, if it looks executable.
+
+    Examples are `bind_gpu.sh ./app` and `run.sh ./app.exe`.
+    """
     is_told = "--" in words
     first = words.index("--") + 1 if is_told else 1
     word = words[first] if first < len(words) else ""
@@ -82,6 +84,6 @@ def _executable_inside(name: str, words: Sequence[str]) -> int:
 
 
 def _is_given_script(words: Sequence[str], position: int) -> bool:
-    """Whether the word here is an interpreter that runs something, not the value of an option or a directory."""
+    """Return whether the word is an interpreter that runs something, not the value of an option or a directory."""
     following = words[position + 1 : position + 4]
     return bool(following) and (following[0] in ("-m", "-c") or any(map(_SCRIPT.match, following)))

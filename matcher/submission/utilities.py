@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of the shell, and commands that are no application."""
+"""Keywords of the shell, and commands that are not applications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ printf pushd pwd read readarray readonly return set setenv shift shopt source sp
 typeset ulimit umask unalias unset unsetenv using wait
 """
 PREPARATION = frozenset(_PREPARATION.split())
-# Programs only if there is no other.
+# The program only if there is no other.
 _UTILITIES = """
 7z Xvfb apt apt-get awk aws base64 basename bc beegfs-ctl bgzip blkid brew bsub bunzip2 bzcat bzgrep bzip2 c++ cargo
 cat cc ch-tar2dir chgrp chmod chown cksum clang clang++ clear-eb clearHdeem cmake cmp colcon column comm condor_submit
@@ -48,8 +48,8 @@ sudo sync sysctl systemd-run tac tail tee timeout tmux top touch tr tree true tr
 venv virtualenv vmstat voms-proxy-info voms-proxy-init wall wc where whereis which who whoami xargs xdpyinfo xrdcp yes
 """
 NEVER = frozenset(_NEVER.split())
-"""Utilities that are no job's work, even where it does nothing else."""
-# Building and installing: the work of a job that does nothing else, before which files are fetched and unpacked.
+"""Utilities that are never a job's work, even if it runs nothing else."""
+# Building and installing: the work of a job that does nothing else, after fetching and unpacking files.
 _BUILDERS = """
 apptainer apt apt-get brew c++ cargo cc ch-tar2dir clang clang++ conda dnf docker dpkg eb f77 g++ gcc gfortran gmake
 icc icpc icpx icx ifort ifx install make mamba meson micromamba mpicc mpicxx mpif90 mpifort mpiicc mpiicpc mpiifort
@@ -57,12 +57,11 @@ nerdctl ninja npm nvcc pip pip2 pip3 pixi podman poetry rustup scons singularity
 """
 BUILDERS = frozenset(_BUILDERS.split())
 CONFIGURES = frozenset({"configure", "bootstrap", "autogen.sh", "genmake2", "mkmf"})
-"""Scripts of a source tree that write what `make` reads, `./configure`."""
+"""Scripts of a source tree that write the input of `make`, such as `./configure`."""
 _KEYWORDS = "if then else elif fi while until do done case esac for select in { } ! function coproc"
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def prepares(name: str) -> bool:
-    """Whether a command's first word is none that starts a program. A path is (`./test`), and so may `conda run`
-    be."""
+    """Return whether a command's first word cannot start a program; a path (`./test`) can, and so can `conda run`."""
     return name in PREPARATION and name not in RUNNERS

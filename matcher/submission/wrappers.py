@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that run the command they are given: wrappers, containers, profilers."""
+"""Commands that run another command: wrappers, containers, profilers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _words(text: str) -> frozenset[str]:
 
 REPEATERS = frozenset({"parallel", "xargs"})
 """Wrappers that run their command once for each of many words."""
-# Wrapper's name to (words of its own before the command, options that take a word).
+# Wrapper's name to (the number of its own words before the command, options that take a word).
 WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
     name: (own, _words(options))
     for name, own, options in (
@@ -101,11 +101,13 @@ WRAPPERS: dict[str, tuple[int, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Runner:
-    """A command with verbs, of which some run another: `apptainer exec IMAGE COMMAND`. `verbs`: the words before that
-    other command, per verb; `images`: the verbs whose own last word counts where no command follows it; `has_image`:
-    whether an image comes before the command of a verb without words of its own; `interactive`: the verbs that wait for
-    someone to type or for other commands, unless, as `shell`, they are given a script; `detached`: options with which a
-    container stands by for other commands."""
+    """A command with verbs, some running another command: `apptainer exec IMAGE COMMAND`.
+
+    `verbs` are those verbs, with the number of words before the other command. `images` are the verbs whose last word
+    counts if no command follows it. `has_image` means that an image stands before the command of a verb without words.
+    The verbs in `interactive` wait for input or for other commands, unless, as `shell`, they are given a script.
+    `detached` are options with which a container waits for other commands.
+    """
 
     verbs: Mapping[str, int]
     images: frozenset[str]

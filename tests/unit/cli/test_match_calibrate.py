@@ -178,11 +178,11 @@ def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Da
             f"0 jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the model",
         ),
         (["x.toml", "--from-sacct", "-"], accounted(JOBS[:19]), "19 jobs are too few"),
-        (["x.toml", "--from-sacct", "-"], "", "<stdin>: the first line names no column JobID: give what `sacct "),
+        (["x.toml", "--from-sacct", "-"], "", "<stdin>: the first line has no column JobID: use the output of `sacct "),
         (
             ["x.toml", "--from-sacct", "-"],
             "JobID|User\n1|a\n",
-            "<stdin>: the first line names no column JobName: give what",
+            "<stdin>: the first line has no column JobName: use the output of",
         ),
         (["x.toml", "--from-sacct", "-", "--made-up"], "", "--from-sacct and --made-up exclude each other: give one"),
         (["x.toml", "--made-up", "--name", "a\nb"], "", r"the name 'a\nb' cannot be printed: give another (--name)"),

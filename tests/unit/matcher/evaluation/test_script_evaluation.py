@@ -132,7 +132,7 @@ def test_a_job_is_of_the_project_that_its_directory_names(tmp_path: Path, direct
     ("jobs", "said"),
     [
         (None, r"/jobs\.txt: cannot be read: No such file or directory$"),
-        ("User\n", r"/jobs\.txt: the first line names no column JobID: give what `sacct -aXP "),
+        ("User\n", r"/jobs\.txt: the first line has no column JobID: use the output of `sacct -aXP "),
         (
             "JobID|User|JobName\n1|a|b\n",
             r"holds 0 scripts in scripts\.txt whose jobs are in jobs\.txt: 20 or more are ",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any bytes at all give metadata or "unknown", never an error, and never take more than 20 ms of the processor's time.
+"""Parsing of arbitrary bytes gives metadata or "unknown", never an error, within 20 ms of processor time.
 
-The greatest scripts that are read are made here of what is worst to read; the long ones at the end were bred for it, by
-mutation, with the time as the aim. The promise of 20 ms is measured in the slow tier; the quick one counts calls:
-as many on a busy machine and under coverage.
+The largest scripts that are read are built here from the text that is slowest to read; the long ones at the end were
+bred by mutation towards long times. The slow tier measures the promise of 20 ms; the quick one counts calls, which do
+not depend on the machine's load or on coverage.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.examples import examples
 from tests.places import UNIT
 
 BOUND_S = 0.020
-CALLS = 100_000  # of functions, written in C too: of all that is here, sbatch's worst takes 72,000 (4 to 8 ms)
+CALLS = 100_000  # of functions, including those in C: the worst submission of sbatch here takes 72,000 (4 to 8 ms)
 CORPUS = [path.read_bytes() for path in sorted((UNIT / "scripts").glob("*.sh"))]
 HEAD = "#!/bin/sh\n"
 
 
 def cost(submission: Submission) -> float:
-    """Seconds of this thread on the processor, the least of three: a busy machine's other half slows a core down."""
+    """Return the thread's processor seconds, the least of three: other work on a busy machine slows a core down."""
     spent = []
     for _ in range(3):
         began = time.thread_time()
@@ -40,7 +40,7 @@ def cost(submission: Submission) -> float:
 
 
 def calls(submission: Submission) -> int:
-    """How many functions reading it calls."""
+    """Return the number of function calls for reading a submission."""
     count = 0
 
     def called(_frame: FrameType, event: str, _argument: object) -> None:
@@ -92,7 +92,7 @@ W = "w" * 1_000
 ENV = "srun " + "--z " * 400
 VALUES = "z='" + "q " * 1_500 + "'\n"
 BRED = {
-    # Each multiplies what is read by calling the same thing again and again.
+    # Each makes the parser read the same code repeatedly.
     "function of assignments": "f() { " + "a= " * 1_000 + "; }\n" + "f\n" * 4_000,
     "function of a shell": "f() { bash -c '" + "./y; " * 1_000 + "'; }\n" + "f\n" * 4_000,
     "function of itself": "f() { f; f; f; f; }\n" * 10 + "f\n" * 4_000,
@@ -114,7 +114,7 @@ BRED = {
     "many modules, one by one": "".join(f"module load m{number}; module unload {number}\n" for number in range(4_000)),
     "long fields": VALUES + "$z " * 40_000,
     "long value's pieces": VALUES + "x=${z//q/rrr}\n" * 8_000,
-    # Found by mutation; each took more than the bound before it was mended.
+    # Found by mutation; each took more than the limit until it was fixed.
     "long unknown name": filled("echo ./x", "${" + W),
     "long names in braces": filled(f"time }}\r\nA\na+=f() {{  ${{{W}"),
     "long names in quotes": filled(f"{W}ml -a }} ${{z//q/rrr}}${{", 'bash -c "-HHHHH'),
@@ -160,7 +160,7 @@ def test_what_was_bred_to_be_dear_takes_few_calls(submission: Submission) -> Non
 
 
 def test_calls_are_counted() -> None:
-    """Twice the text, below the limit of work, is about twice the calls."""
+    """Twice the text, below the limit of work, takes about twice the calls."""
     once, twice = (calls(script(HEAD + "a=b\n" * lines)) for lines in (100, 200))
     assert 1.5 * once < twice < 2.5 * once
 
@@ -170,7 +170,7 @@ mutations = st.tuples(st.integers(0, 4_000), st.integers(0, 40), st.binary(max_s
 
 @st.composite
 def scripts(draw: st.DrawFn) -> bytes:
-    """Arbitrary bytes, or a script of the corpus with stretches of it replaced."""
+    """Arbitrary bytes, or a script of the corpus with parts replaced."""
     text = draw(st.binary(max_size=400) | st.sampled_from(CORPUS))
     for position, length, new in draw(st.lists(mutations, max_size=6)):
         text = text[:position] + new + text[position + length :]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sbatch, srun and salloc: the tables are those of the installed commands, the reading is getopt_long's."""
+"""Options of sbatch, srun and salloc: their tables match the installed commands, and getopt_long's rules apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from reprise.matcher.submission.slurm_options import SALLOC, SBATCH, SRUN, TABLES, Takes, parse_options
 
-# Prints what a command hands to getopt_long, and ends it there.
+# Prints the options that a command passes to getopt_long, and exits there.
 SHIM = r"""
 #include <getopt.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ def test_every_way_to_write_a_value_gives_the_same(words: str) -> None:
     [
         ("--job=x", "job-name", "x"),
         ("--part debug", "partition", "debug"),
-        ("--tasks=3", "ntasks-per-node", "3"),  # an alias, and no beginning of `ntasks`
+        ("--tasks=3", "ntasks-per-node", "3"),  # an alias, not an abbreviation of `ntasks`
         ("--ntasks-per-no 3", "ntasks-per-node", "3"),
         ("--no-k", "no-kill", ""),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a submission becomes: options and their precedence, sizes, names, directories."""
+"""Metadata of submissions: options and their precedence, sizes, names, directories."""
 
 from __future__ import annotations
 

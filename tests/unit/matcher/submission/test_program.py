@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of a script: found behind launchers, wrappers, interpreters and variables."""
+"""Programs of scripts, found behind launchers, wrappers, interpreters and variables."""
 
 from __future__ import annotations
 

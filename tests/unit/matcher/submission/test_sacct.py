@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs out of what sacct prints. The rows are those of a real Slurm 22.05.8 with slurmdbd, but for times and names."""
+"""Jobs from the output of sacct; the rows are from a real Slurm 22.05.8 with slurmdbd, except for times and names."""
 
 from __future__ import annotations
 
@@ -110,21 +110,21 @@ def test_other_columns_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no column JobID"),
-        ("JobID,User,JobName\n", "names no column JobID"),
-        ("JobID|User\n1|alice\n", "names no column JobName"),
+        ("", "has no column JobID"),
+        ("JobID,User,JobName\n", "has no column JobID"),
+        ("JobID|User\n1|alice\n", "has no column JobName"),
         ("User|JobID|JobName\nalice|1|x\n", "does not begin with JobID"),
-        ("sacct: error: Problem talking to the database\n", "names no column JobID"),
+        ("sacct: error: Problem talking to the database\n", "has no column JobID"),
     ],
 )
 def test_what_is_something_else_is_refused_with_the_command_that_is_right(text: str, said: str) -> None:
     with pytest.raises(sacct.SacctError) as refused:
         sacct.read(text)
-    assert str(refused.value) == f"the first line {said}: give what `{sacct.COMMAND}` prints"
+    assert str(refused.value) == f"the first line {said}: use the output of `{sacct.COMMAND}`"
 
 
-# A job as Slurm's OpenAPI has it, as far as it is read: dbv0.0.38 of 22.05 (by the names in its plugin), and v0.0.40
-# to v0.0.42 of 24.11, where a number may be an object that says whether there is one.
+# The fields read of a job in Slurm's OpenAPI: dbv0.0.38 of 22.05 (by the names in its plugin), and v0.0.40 to v0.0.42
+# of 24.11, where a number may be an object that also says whether there is one.
 OLD: dict[str, Any] = {
     **{"job_id": 7, "user": "alice", "account": "phys", "partition": "main,debug", "name": "solve"},
     **{"working_directory": "/home/alice", "allocation_nodes": 2, "steps": []},
@@ -140,14 +140,14 @@ NEW: dict[str, Any] = {
 }
 
 
-# What 24.11.5 says of them: the types in components/schemas of what Debian 13's `slurmrestd --generate-openapi-spec
-# -s slurmdbd -d v0.0.40` (and 41, 42) prints.
+# Types of these fields in 24.11.5: components/schemas in the output of Debian 13's `slurmrestd --generate-openapi-spec
+# -s slurmdbd -d v0.0.40` (and 41, 42).
 SCHEMAS = json.loads((UNIT / "data/slurmdb_job_24.11.json").read_text())
 TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def types(job: Any, schema: Any) -> Any:
-    """What a job has of what the schema names."""
+    """Return the types of those fields of a job that the schema names."""
     if isinstance(schema, dict) and isinstance(job, dict):
         return {name: types(job[name], schema[name]) for name in schema if name in job}
     return TYPES.get(type(job))
@@ -192,7 +192,7 @@ def test_what_of_json_cannot_be_read_is_counted(job: Any) -> None:
 @pytest.mark.parametrize("text", ["{", "{}", '{"jobs": {}}', '{"jobs": null}'])
 def test_other_json_is_refused_with_the_command_that_is_right(text: str) -> None:
     with pytest.raises(
-        sacct.SacctError, match=r"^it is not the JSON of sacct .*: give what `sacct -aX --json` prints$"
+        sacct.SacctError, match=r"^this is not the JSON of sacct .*: use the output of `sacct -aX --json`$"
     ):
         sacct.read(text)
 
@@ -219,7 +219,7 @@ def test_any_rows_give_jobs_or_are_counted(text: str) -> None:
 
 @pytest.mark.skipif(not shutil.which("sacct", path="/usr/bin"), reason="no Slurm here")
 def test_sacct_has_all_columns_that_are_asked_for() -> None:
-    """In the program's own table, which it prints (--helpformat) only where it reaches accounting."""
+    """Check the program's built-in table, which it prints (--helpformat) only if it reaches accounting."""
     table = Path("/usr/bin/sacct").read_bytes()
     columns = sacct.COMMAND.split()[3].split(",")
     assert [name for name in columns if f"{name}\0".encode() not in table] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts out of `sacct -B`: what a real Slurm 22.05.8 printed, but for times."""
+"""Batch scripts from `sacct -B`, as printed by a real Slurm 22.05.8, except for times."""
 
 from __future__ import annotations
 

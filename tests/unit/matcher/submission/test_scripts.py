@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts as people write them; the file of the same name beside each has the metadata that it is to give."""
+"""Batch scripts as people write them, each with a file of the same name that has the expected metadata."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ DIRECTORY = "/home/ada/run"
 
 
 def submission(script: Path, how: dict[str, Any]) -> Submission:
-    """`sbatch SCRIPT`, unless the expectation's `submission` says how else: `command`, `argv` (its options),
-    `arguments` (the script's own), `env`, and `script: false` where the client sees none."""
+    """Return the submission `sbatch SCRIPT`, unless the expectation's `submission` changes it.
+
+    It may have `command`, `argv` (its options), `arguments` (the script's), `env`, and `script: false` if the client
+    sees no script.
+    """
     command = how.get("command", "sbatch")
     seen = how.get("script", True)
     named = [script.name, *how.get("arguments", [])] if seen and command == "sbatch" else []
@@ -37,7 +40,7 @@ def submission(script: Path, how: dict[str, Any]) -> Submission:
 
 
 def expected(script: Path, fields: dict[str, Any]) -> JobMetadata:
-    """The metadata that is stated; without `programs`, the program is the only one."""
+    """Return the expected metadata; without `programs`, the program is the only one."""
     path = fields.get("path", "")
     program = fields.get("program", path.rpartition("/")[2])
     only = [program] if program else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of scripts: alike for alike scripts, small for any, and nothing of a script can be read from them."""
+"""Sketches of scripts: similar for similar scripts, small for any, and they reveal nothing of a script."""
 
 from __future__ import annotations
 
