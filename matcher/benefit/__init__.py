@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What records are worth in production: jobs that were given their settings beside like jobs that were held out."""
+"""Benefit of records in production, from a comparison of jobs with their settings and similar jobs held out."""

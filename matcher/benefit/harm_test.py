@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a record harmful? Looked at after every block of jobs, for as long as the record is in use.
+"""Test whether a record is harmful, repeated after every block of jobs for as long as the record is in use.
 
-Where a record changes nothing, the jobs of a block are exchangeable: which of them were held out is chance. So the
-share of pairs (given, held out) in which the given job took longer, less the share in which it took less, is 0 on
-average, whatever run times are distributed like; and 1 + w times that is a bet that gains nothing on average, for a w
-from 0 to 1 that does not depend on which job was which. Bets are multiplied from block to block (a test by betting:
-Shafer 2021, Ramdas et al. 2023), never falling below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023), so
-that years of good runs do not hide that it now does harm. A record that changes nothing reaches `LIMIT` once in as
-many blocks at most, one that gains almost never. For the first blocks of a new one less is enough.
+If a record changes nothing, the jobs of a block are exchangeable, since chance decides which of them are held out. Then
+the share of pairs (given, held out) in which the given job took longer, minus the share in which it took less, is 0 on
+average, whatever the distribution of run times. So 1 + w times that difference is a bet that gains nothing on average,
+for a w from 0 to 1 that does not depend on which job was which. Bets are multiplied from block to block (a test by
+betting: Shafer 2021, Ramdas et al. 2023), never falling below 1 (the CUSUM of e-values: Shin, Ramdas and Rinaldo 2023),
+so that years of good runs do not hide that a record now does harm. A record that changes nothing reaches `LIMIT` at
+most once in that many blocks, one that gains almost never. A lower limit applies to the first blocks of a new record.
 
-In a block of two the difference is weighted by how large it is beside others: small ones are chance, and very large
-ones too, where something else was slow. Failures are bet on in the same way.
+In a block of two, the difference is weighted by its size relative to others: small ones are chance, and so are very
+large ones, which have another cause. Failures are bet on in the same way.
 """
 
 from __future__ import annotations
@@ -23,23 +23,29 @@ from dataclasses import dataclass
 
 LIMIT = 1000.0
 LIMIT_FIRST = 64.0
-"""Of a record that is new: it has not gained anybody anything yet. With noise of 5 % times Student's t with three
-degrees of freedom, of records that make jobs 10 % slower 97 of 100 reach it within 26 pairs (95 would reach 100, and 96
-with bets that knew the noise and the harm); of those that change nothing 7 within 40, of those that gain 2 % one."""
+"""Limit for a new record, which has not proved any gain yet.
+
+With noise of 5 % times Student's t with three degrees of freedom, 97 of 100 records that make jobs 10 % slower reach it
+within 26 pairs (95 would reach 100, and 96 with bets that knew the noise and the harm). Within 40 pairs, 7 of 100
+records that change nothing reach it, and 1 of 100 that gain 2 %.
+"""
 BLOCKS_FIRST = 40
 DOUBT = 10.0
-"""From there on the next blocks are pairs again, which tell most."""
+"""Evidence from which on the next blocks are pairs again, which are the most informative."""
 PAIRS_FIRST = 20
 """Blocks of two that a new record begins with."""
 JOBS_FIRST = 100
-"""At most so many of its jobs are in them, where their ends are late or reported by nobody."""
+"""Most jobs of a new record in these blocks, if their ends are reported late or not at all."""
 JOBS_FIRST_OFTEN_WRONG = 1000
-"""The same where the match is of a kind that is often wrong: as many as a user submits before the first of them end. It
-is finite for sites whose nodes report no ends, where comparing half of all jobs would never tell anything."""
+"""Most jobs of a new record in these blocks, if its kind of match is often wrong.
+
+It is as many as a user submits before the first of them end. It is finite for sites with nodes that report no ends,
+where a comparison of half of all jobs would never give a result.
+"""
 STAKE = 0.85
-"""Of what there is, at most: a single bad run of a job that was held out must not ruin the evidence."""
+"""Largest share of the evidence to bet, so that a single bad run of a held-out job does not ruin it."""
 SCALES = (1.0, 2.0)
-"""Differences that count most, in medians of differences."""
+"""Differences with the largest weight, in medians of differences."""
 FAILURE_STAKE = 0.9
 DIFFERENCES = 100
 
@@ -49,14 +55,14 @@ FAILING = "failing"
 
 @dataclass(frozen=True)
 class Run:
-    """A job that ended: seconds that it took, and whether it failed."""
+    """A job that ended: its run time in seconds, and whether it failed."""
 
     seconds: float
     failed: bool = False
 
 
 class Evidence:
-    """Against one record, of which so many `blocks` were looked at already, and told nothing."""
+    """Evidence against one record; `blocks` is the number of blocks seen already, without a result."""
 
     def __init__(self, blocks: int = 0) -> None:
         self.blocks = blocks
@@ -65,7 +71,7 @@ class Evidence:
         self._differences: deque[float] = deque(maxlen=DIFFERENCES)
 
     def add(self, given: Sequence[Run], held_out: Sequence[Run]) -> None:
-        """A block whose jobs have ended. One that has no job of either kind tells nothing."""
+        """Add a block of jobs that have ended. A block without jobs of one kind is ignored."""
         if not given or not held_out:
             return
         self.blocks += 1
@@ -77,7 +83,7 @@ class Evidence:
             self._slower = [_next(before, bet) for before, bet in zip(self._slower, bets, strict=True)]
 
     def _bets(self, given: Sequence[float], held_out: Sequence[float]) -> Sequence[float]:
-        """What is staked with each scale, positive where given jobs took longer."""
+        """Return the stake for each scale, positive if given jobs took longer."""
         signs = [(a > b) - (a < b) for a in given for b in held_out]
         balance = sum(signs) / len(signs)
         if len(signs) > 1:
@@ -90,30 +96,30 @@ class Evidence:
 
     @property
     def slower(self) -> float:
-        """How much there is to say that jobs got slower, 1 being nothing."""
+        """Evidence that jobs got slower; 1 is none."""
         return _mean(self._slower)
 
     @property
     def failing(self) -> float:
-        """The same of failing more."""
+        """Evidence that jobs fail more often; 1 is none."""
         return _mean(self._failing)
 
     @property
     def limit(self) -> float:
-        """How much it takes."""
+        """Evidence needed for a verdict."""
         return LIMIT_FIRST if self.blocks <= BLOCKS_FIRST else LIMIT
 
     @property
     def verdict(self) -> str:
-        """What is proved: SLOWER, FAILING or nothing."""
+        """Verdict: SLOWER, FAILING, or "" as long as nothing is proved."""
         if self.failing >= self.limit:
             return FAILING
         return SLOWER if self.slower >= self.limit else ""
 
     def in_doubt(self, jobs: int, *, often_wrong: bool = False) -> bool:
-        """Whether the next job is to be compared one with one, after so many: the record is new, or looks harmful.
+        """Return whether the next job belongs in a block of two, after `jobs` others: the record is new or suspect.
 
-        `often_wrong`: the match is of a kind that often is, so that ends are waited for longer.
+        `often_wrong` means that this kind of match often is, which makes it wait longer for ends.
         """
         is_new = self.blocks < PAIRS_FIRST and jobs < (JOBS_FIRST_OFTEN_WRONG if often_wrong else JOBS_FIRST)
         return is_new or max(self.slower, self.failing) >= DOUBT

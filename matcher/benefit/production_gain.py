@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record gains in production, with a confidence interval that run times of any distribution leave true.
+"""Gain of a record in production, with a confidence interval that holds for any distribution of run times.
 
-Jobs are compared within the blocks that they were dealt to, so nothing that differs from block to block has a part in
-it: numbers of nodes, applications, a cluster that gets slower, the share of jobs that is held out. The logarithms of
-run times, less their block's median, are ranked (aligned ranks: Hodges and Lehmann 1962); the shift between given and
-held-out ones is that which leaves their ranks balanced (Hodges and Lehmann 1963), and its interval holds the shifts
-that the test does not refuse, whose variance is that of drawing anew in each block which jobs are held out. No single
-job that took ten times as long moves it far. Pure.
+Jobs are compared within their blocks, so that differences between blocks do not matter: numbers of nodes, applications,
+a cluster that gets slower, the share of jobs held out. The logarithms of run times, minus their block's median, are
+ranked (aligned ranks: Hodges and Lehmann 1962). The shift between given and held-out jobs is the one that balances
+their ranks (Hodges and Lehmann 1963). Its interval contains the shifts that the test does not reject, with the variance
+of a random choice, in each block, of the jobs to hold out. A single job that took ten times as long has little
+influence. Pure.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from dataclasses import dataclass
 import numpy as np
 
 Z = 1.959964
-"""Of 95 %."""
+"""Quantile of the normal distribution for 95 %."""
 STEPS = 20
-"""In which the shift is known to a millionth of the largest difference."""
+"""Bisections that find the shift to a millionth of the largest difference."""
 
 Block = tuple[Sequence[float], Sequence[float]]
-"""Seconds of the jobs that were given settings, and of those that were held out."""
+"""Run times in seconds of the jobs with the settings, and of those held out."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """1 - given/held out of the run time, with 95 % bounds; None where there are too few jobs. `given`, `held_out`:
-    jobs that count."""
+    """Gain 1 - given/held out of the run time, with 95 % bounds; None if there are too few jobs.
+
+    `given` and `held_out` are the numbers of jobs that count.
+    """
 
     gain: float | None
     low: float | None
@@ -40,23 +42,23 @@ class Gain:
 
 @dataclass(frozen=True)
 class _Alike:
-    """Blocks of one size: logarithms, a row a block, and which of them are of jobs that were given settings."""
+    """Blocks of one size: logarithms, a row a block, and which of them are of jobs with the settings."""
 
     logs: np.ndarray
     given: np.ndarray
 
 
 def gain(blocks: Iterable[Block]) -> Gain:
-    """Blocks without jobs of either kind count nothing. Seconds are positive."""
+    """Return the gain over blocks; those without jobs of one kind are ignored. Seconds are positive."""
     counted = [block for block in blocks if len(block[0]) and len(block[1])]
     given, held_out = sum(len(block[0]) for block in counted), sum(len(block[1]) for block in counted)
     alike = _by_size(counted)
     reach = max((float(np.ptp(one.logs, axis=1).max()) for one in alike), default=0.0) + 1e-9
-    if not alike or min(_balance(alike, -reach), -_balance(alike, reach)) < Z:  # no shift would be refused
+    if not alike or min(_balance(alike, -reach), -_balance(alike, reach)) < Z:  # no shift would be rejected
         return Gain(None, None, None, given, held_out)
 
     def shift(wanted: float) -> float:
-        """Where the balance of ranks is this much: it falls as the shift grows."""
+        """Return the shift for a balance of ranks, which falls as the shift grows."""
         low, high = -reach, reach
         for _ in range(STEPS):
             middle = (low + high) / 2
@@ -81,7 +83,7 @@ def _by_size(blocks: Sequence[Block]) -> Sequence[_Alike]:
 
 
 def _balance(alike: Sequence[_Alike], shift: float) -> float:
-    """How much higher the ranks of given jobs are, less the shift, than chance would have them, in standard errors."""
+    """Return by how many standard errors the ranks of given jobs, minus the shift, exceed those expected by chance."""
     moved = [one.logs - shift * one.given for one in alike]
     aligned = [rows - np.median(rows, axis=1, keepdims=True) for rows in moved]
     in_order = np.sort(np.concatenate([rows.ravel() for rows in aligned]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How unlike two profiles are, and whether a job still behaves as its record says. Pure."""
+"""Distance of two profiles, and whether a job still behaves like its record. Pure."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ from dataclasses import dataclass
 from typing import Protocol
 
 OTHERWISE = 0.25
-"""Distance from which on a job is taken to do something else than its record's application: a quarter of its run time
-goes into other things."""
+"""Distance from which a job counts as different from its record's application: a quarter of the run time."""
 WAITING = "waiting"
 
 
 class Profiled(Protocol):
-    """What of a profile is compared: the shares of run time by name, and the share in which ranks waited."""
+    """The compared parts of a profile: shares of run time by name, and the share in which ranks waited."""
 
     @property
-    def shares(self) -> Mapping[str, float]: ...
+    def shares(self) -> Mapping[str, float]:
+        """Shares of run time by name."""
 
     @property
-    def waiting(self) -> float: ...
+    def waiting(self) -> float:
+        """Share of run time in which ranks waited."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """The least that is Profiled."""
+    """A minimal implementation of Profiled."""
 
     shares: Mapping[str, float]
     waiting: float
 
 
 def distance(one: Profiled, other: Profiled) -> float:
-    """The share of run time that the two spend on different things: 0, the same, to 1, nothing in common.
+    """Return the share of run time that the two spend on different things, from 0 (equal) to 1 (nothing in common).
 
-    Waiting counts as one more thing that time is spent on. The beginning of MPI is left out: it is long in short runs.
+    Waiting counts as one more thing that time is spent on. The start-up of MPI is left out: it is long in short runs.
     """
     first, second = _spent(one), _spent(other)
     return sum(abs(first.get(name, 0.0) - second.get(name, 0.0)) for name in {*first, *second}) / 2
 
 
 def behaves_otherwise(job: Profiled, record: Profiled) -> str:
-    """In one line how a job differs from its record's profile; empty where it does not."""
+    """Return a line on how a job differs from its record's profile; "" if it does not."""
     apart = distance(job, record)
     if apart < OTHERWISE:
         return ""
     first, second = _spent(job), _spent(record)
     name = max({*first, *second}, key=lambda name: (abs(first.get(name, 0.0) - second.get(name, 0.0)), name))
     return (
-        f"this job behaves otherwise than its record: {apart:.0%} of its run time goes into other things, most of all "
+        f"this job behaves differently from its record: {apart:.0%} of its run time is spent on other things, mainly "
         f"{name}: {first.get(name, 0.0):.0%} here, {second.get(name, 0.0):.0%} in the record's profile"
     )
 

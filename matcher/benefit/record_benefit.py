@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a record's jobs in production. Pure."""
+"""Results of a record's jobs in production. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from reprise.matcher.benefit.shared_evidence import shared_out
 
 DAY_S = 86_400.0
 WAIT_S = 8 * DAY_S
-"""So long after its decision a job that has reported no end is not waited for: it never began, or its node was lost."""
+"""Seconds after its decision until a job without a reported end is given up: it never began, or its node was lost."""
 FILL_S = 60 * DAY_S
-"""So long after its first job a block is waited for that is not full: its daemon may have been restarted."""
+"""Seconds after its first job until a block that is not full is given up: the daemon may have been restarted."""
 
 
 def since(record: Record) -> float:
-    """From when on its jobs count, in Unix seconds: who releases it has it begin anew."""
+    """Return the time from which the record's jobs count, in Unix seconds; releasing a record starts again."""
     return record.status_at or 0.0 if record.status == "active" else 0.0
 
 
 def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
-    """The jobs of each block, in the order of the blocks' first jobs."""
+    """Return the jobs of each block, in the order of the blocks' first jobs."""
     found: dict[str, list[Compared]] = {}
     for one in compared:
         found.setdefault(one.block, []).append(one)
@@ -32,9 +32,9 @@ def blocks(compared: Iterable[Compared]) -> Sequence[Sequence[Compared]]:
 
 
 def waits_until(block: Sequence[Compared]) -> float:
-    """When no job of a block is waited for any more (Unix seconds); 0 where none is now.
+    """Return the time until which a block waits for its jobs (Unix seconds); 0 if it waits for none.
 
-    Which of its jobs are held out has no part in that, or those that are looked at would not be a matter of chance.
+    The choice of held-out jobs must not matter here, or the blocks evaluated would not be a random choice.
     """
     if len(block) < block[0].size:
         return block[0].at + FILL_S
@@ -42,7 +42,7 @@ def waits_until(block: Sequence[Compared]) -> float:
 
 
 def add(evidence: Evidence, block: Iterable[Compared]) -> None:
-    """A block of which no job is waited for."""
+    """Add a block that waits for no job."""
     kinds: tuple[list[Run], list[Run]] = ([], [])
     for one in block:
         if one.elapsed_s is not None:
@@ -51,31 +51,36 @@ def add(evidence: Evidence, block: Iterable[Compared]) -> None:
 
 
 def measured(compared: Iterable[Compared]) -> Gain:
-    """What the record gains: of jobs that succeeded, each compared with those of its block. No user counts for more
-    than all others together."""
+    """Return the gain from jobs that succeeded, each compared with those of its block.
+
+    No user counts for more than all others together.
+    """
     return gain(map(_seconds, shared_out(_that_tell(compared))))
 
 
 def told(verdict: str, compared: Sequence[Compared]) -> str:
-    """Why a record is set aside, in a line."""
+    """Return a line on why a record is quarantined."""
     if verdict == FAILING:
         ended, failed = _counts(compared)
         return (
-            f"its jobs fail more: {failed['given']} of {ended['given']}, and {failed['held_out']} of "
-            f"{ended['held_out']} that were held out"
+            f"its jobs fail more often: {failed['given']} of {ended['given']}, compared with {failed['held_out']} of "
+            f"{ended['held_out']} jobs held out"
         )
     found = measured(compared)
     if found.gain is None or found.low is None or found.high is None:
-        return "its jobs take longer than those that were held out"
+        return "its jobs take longer than those held out"
     return (
         f"its jobs take longer: gain {found.gain:.1%} (95 %: {found.low:.1%} to {found.high:.1%}) of {found.given} "
-        f"jobs over {found.held_out} that were held out"
+        f"jobs compared with {found.held_out} held out"
     )
 
 
 def production(compared: Sequence[Compared], now: float) -> dict[str, Any]:
-    """All of it, for `reprise db records show --json`. `slower` and `failing` are evidence, 1 being nothing and `limit`
-    what it takes: of the user whose jobs have most against the record; `by_user` has that of each."""
+    """Return all results as a JSON object, for `reprise db records show --json`.
+
+    `slower` and `failing` are evidence, 1 being none, and `limit` is what a verdict takes. They are those of the user
+    with the strongest evidence against the record; `by_user` has each user's.
+    """
     of_users: dict[int, Evidence] = {}
     for block in blocks(compared):
         evidence = of_users.setdefault(block[0].uid, Evidence())
@@ -109,7 +114,7 @@ def _gain(found: Gain) -> dict[str, Any]:
 
 
 def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequence[Block]]]:
-    """The blocks of each number of nodes, unknown ones first."""
+    """Return the blocks by their number of nodes, unknown ones first."""
     found: dict[int | None, list[Block]] = {}
     for block in shared_out(_that_tell(compared)):
         found.setdefault(block[0].nodes, []).append(_seconds(block))
@@ -117,12 +122,12 @@ def _by_nodes(compared: Iterable[Compared]) -> Sequence[tuple[int | None, Sequen
 
 
 def _that_tell(compared: Iterable[Compared]) -> Iterator[Sequence[Compared]]:
-    """The blocks that have times of both kinds: the others must not take a share from those of other users."""
+    """Yield the blocks with times of both kinds; others must not take a share from those of other users."""
     return (block for block in blocks(compared) if all(map(len, _seconds(block))))
 
 
 def _seconds(block: Iterable[Compared]) -> Block:
-    """Of its jobs that succeeded."""
+    """Return the run times of the jobs that succeeded."""
     kinds: tuple[list[float], list[float]] = ([], [])
     for one in block:
         if one.elapsed_s is not None and one.failed is False:
@@ -131,7 +136,7 @@ def _seconds(block: Iterable[Compared]) -> Block:
 
 
 def _counts(compared: Iterable[Compared]) -> tuple[dict[str, int], dict[str, int]]:
-    """Jobs that ended, and of these that failed, given and held out."""
+    """Count the jobs that ended and those that failed, by given and held out."""
     ended, failed = {"given": 0, "held_out": 0}, {"given": 0, "held_out": 0}
     for one in compared:
         if one.failed is not None:

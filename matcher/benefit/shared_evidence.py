@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence of several users about one record: when it decides for all of them, and how much one of them counts. Pure.
+"""Evidence of several users about one record: when it decides for all of them, and the weight of each. Pure.
 
-A user's own jobs decide for this user. For all users it takes several: either several users for whom the record is
-quarantined, at least half of those that it was measured for, or the first blocks of many users together, few of each.
+A user's jobs decide for this user. A decision for all users takes several: either several users for whom the record is
+quarantined, at least half of those that it was measured for, or the first blocks of many users together, a few of each.
 No single user reaches either, whatever their jobs do.
 """
 
@@ -15,21 +15,23 @@ from reprise.database.entities import Compared
 from reprise.matcher.benefit.harm_test import PAIRS_FIRST
 
 SEVERAL = 2
-"""Users for whom a record is quarantined, from which on it may be for all."""
+"""Users for whom a record must be quarantined before it may be quarantined for all."""
 MEASURED_BLOCKS = PAIRS_FIRST
-"""Blocks after which a user counts as one whom the record was measured for: those that a new record begins with."""
+"""Blocks after which a record counts as measured for a user: those that a new record begins with."""
 POOLED_BLOCKS = 2
-"""Blocks of one user that count in the evidence of many. Six of them, of three users who work together, raise it to 47
-at most (1.9 to the sixth), and it takes 64."""
+"""Blocks of one user that count in the evidence of many.
+
+Six of them, of three users who work together, raise it to 47 at most (1.9 to the sixth), and it takes 64.
+"""
 
 
 def decides_for_all(quarantined: int, measured: int) -> bool:
-    """Whether a record is quarantined for all: it is for so many users, of so many that it was measured for."""
+    """Return whether a record is quarantined for all, given the users with a quarantine and with measurements."""
     return quarantined >= SEVERAL and 2 * quarantined >= measured
 
 
 def shared_out(blocks: Iterable[Sequence[Compared]]) -> Sequence[Sequence[Compared]]:
-    """Blocks of which no user has more than all others together, but for a user who is alone; a user's latest ones.
+    """Return blocks such that no user has more than all others together, unless alone; a user's latest ones are kept.
 
     `blocks` are in the order of time, and so is the result.
     """

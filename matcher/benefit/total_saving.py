@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all records together have saved in production. Pure."""
+"""Savings of all records together in production. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from reprise.matcher.benefit.production_gain import Gain
 
-CERTAIN = 0.999  # a gain that is so near to 1 would make the time without it endless
+CERTAIN = 0.999  # largest gain that counts; one closer to 1 would make the time without it infinite
 
 
 @dataclass(frozen=True)
 class Given:
-    """Of one record: the jobs that were given its settings and have ended, the node-hours that they took, and what its
-    settings gain in production."""
+    """The jobs that ended with one record's settings, their node-hours, and the settings' gain in production."""
 
     record: int
     jobs: int
@@ -25,8 +24,11 @@ class Given:
 
 @dataclass(frozen=True)
 class Saved:
-    """Node-hours with the bounds of their 95 % interval; None where nothing is measured. `records` are those whose gain
-    is known, `measured` the node-hours that their jobs took, of `node_hours` of all."""
+    """Node-hours saved with the bounds of their 95 % interval; None if nothing is measured.
+
+    `records` is the number of records with a known gain; `measured` are the node-hours of their jobs, `node_hours`
+    those of all jobs.
+    """
 
     saved: float | None
     low: float | None
@@ -38,8 +40,10 @@ class Saved:
 
 
 def saved_by(given: Given) -> tuple[float, float, float] | None:
-    """The node-hours that the jobs would have taken more without the settings, and bounds of that: a job that takes T
-    with a gain of g would have taken T / (1 - g)."""
+    """Return the node-hours saved by the settings, and their bounds.
+
+    A job that takes T with a gain of g would have taken T / (1 - g).
+    """
     found = given.gain
     if found.gain is None or found.low is None or found.high is None:
         return None
@@ -48,8 +52,11 @@ def saved_by(given: Given) -> tuple[float, float, float] | None:
 
 
 def total(all_given: Iterable[Given]) -> Saved:
-    """The sum. Its bounds are those of a sum of independent estimates with bounds of their own (Zou and Donner 2008,
-    Construction of confidence limits about effect measures: the method of variance estimates recovery)."""
+    """Return the sum of the savings.
+
+    Its bounds are those of a sum of independent estimates with separate bounds (Zou and Donner 2008, Construction of
+    confidence limits about effect measures: the method of variance estimates recovery).
+    """
     given = list(all_given)
     known = [(one, found) for one in given if (found := saved_by(one))]
     hours, jobs = sum(one.node_hours for one in given), sum(one.jobs for one in given)

@@ -117,7 +117,7 @@ def test_a_job_is_compared_with_the_record_that_it_matched(cluster: VirtualClust
     for user in ("alice", "root"):  # by the daemon, and out of the database
         compared = said(cluster, job, user=user)["compared"]
         assert (compared["verdict"], compared["hidden"]) == ("otherwise", False)
-        assert "behaves otherwise than its record" in compared["words"]
+        assert "behaves differently from its record" in compared["words"]
         last = told(cluster, job, user=user).splitlines()[-1]
         assert f"record {record} (sro) was a wrong match, whatever its score" in last
     for words in (["match", "explain"], ["jobs", "show"]):

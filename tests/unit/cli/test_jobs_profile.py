@@ -47,7 +47,7 @@ def test_the_profile_is_found_where_the_job_was_submitted_and_compared(site: Dae
     assert done["profile"]["shares"]["compute"] > 0.7 and done["verdict"] == "nothing here can be tuned"
     keep(site, **{"io.read.small": 1.0})
     text = run(site, "jobs", "profile", "d-1").output
-    assert "behaves otherwise than its record" in text.splitlines()[-1]
+    assert "behaves differently from its record" in text.splitlines()[-1]
     assert text.splitlines()[-1].endswith("record 1 (openmpi-collectives) was a wrong match, whatever its score")
     assert "note: job d-1 has not reported its end" in text and "\x1b" not in text
 

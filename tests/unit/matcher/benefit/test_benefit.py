@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks, evidence and gains: chance is fair, harm is found, and no harm is not."""
+"""Blocks, evidence and gains: chance is fair, harm is found, and harmless records pass."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_jobs_of_a_key_fill_a_block_before_the_next_begins() -> None:
 
 
 def pairs(evidence: Evidence, count: int, effect: float, seed: int = 1) -> int:
-    """Blocks until something is proved; 0: nothing was."""
+    """Return the number of blocks until something is proved, 0 if nothing is."""
     noise = rng(seed)
     for number in range(1, count + 1):
         evidence.add([takes(noise, effect)], [takes(noise)])
@@ -192,12 +192,12 @@ def test_runs_that_take_no_time_at_all_and_equal_ones_are_taken() -> None:
 
 
 def run_time(noise: random.Random, effect: float = 0.0) -> float:
-    """With 5 % of spikes, which the mean would follow."""
+    """With 5 % of outliers, which would dominate the mean."""
     return 100 * math.exp(noise.gauss(effect, 0.05) + (noise.expovariate(1) if noise.random() < 0.05 else 0.0))
 
 
 def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, slower: float = 0.0) -> Block:
-    """Jobs of which those that are given settings gain so much, where all take `slower` (of the logarithm) longer."""
+    """Run times of a block, with a gain of `gained` for given jobs and `slower` added to all logarithms."""
     effect = math.log(1 - gained)
     return (
         [run_time(noise, effect + slower) for _ in range(given)],
@@ -207,7 +207,7 @@ def block(noise: random.Random, given: int, held_out: int, gained: float = 0.2, 
 
 @pytest.mark.slow
 def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
-    """Also where a cluster gets slower while the share of jobs that is held out falls."""
+    """The interval also holds if a cluster gets slower while the share of held-out jobs falls."""
     covered = 0
     for seed in range(300):
         noise = rng(seed)
@@ -219,7 +219,7 @@ def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
 
 
 def test_a_cluster_that_gets_slower_while_less_is_held_out_looks_like_no_gain() -> None:
-    """Simpson: most of those that are held out are early, and short."""
+    """Simpson's paradox: most held-out jobs are early, and short."""
     noise = rng()
     pairs = [block(noise, 1, 1, gained=0.0) for _ in range(30)]
     found = gain([*pairs, *(block(noise, 9, 1, gained=0.0, slower=0.5) for _ in range(30))])

@@ -205,7 +205,7 @@ def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
             break
         ended(daemon, reply, turn, 5.0, 256 if reply["verdict"] == "apply" else 0)
     wait_for("the record out of use", lambda: bool(set_aside(daemon, number)))
-    assert set_aside(daemon, number).startswith("its jobs fail more: ")
+    assert set_aside(daemon, number).startswith("its jobs fail more often: ")
 
 
 # -- what the watch takes, without a daemon ---------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_the_records_owner_is_told_how_their_job_differs(site: Daemon) -> None:
     assert asked(one, ALICE, "12", SOLVES)["verdict"] == "alike"
     reply = asked(one, ALICE, "12", READS)
     assert (reply["kind"], reply["verdict"], reply["record"], reply["hidden"]) == ("comparison", "otherwise", 1, False)
-    assert reply["words"].startswith("this job behaves otherwise than its record: 90% of its run time")
+    assert reply["words"].startswith("this job behaves differently from its record: 90% of its run time")
     assert behaviour.text(Comparison.from_json(reply)).endswith(
         ": record 1 (openmpi-collectives) was a wrong match, whatever its score"
     )
