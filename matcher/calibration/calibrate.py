@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibration: weights, then a threshold for a stated rate of false matches, then the site's prior.
+"""Calibration: weights, then a threshold for a stated rate of false matches, then the site's prior.
 
-Of a site's own pairs nobody knows which match. Which of the pairs that are alike are of one application is therefore
-learned from made-up sites, and from scripts that say so (script_calibration); how rare such pairs are, from the site's
-own. Weights that are learned from the site's pairs alone (ecm) are there to compare with.
+Nobody knows which of a site's own pairs match. Weights are therefore learned from made-up sites and from labelled
+scripts (script_calibration), which show which similar pairs are of one application. The site's own pairs show how rare
+such pairs are. Weights learned from the site's pairs alone (ecm) are available for comparison.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from reprise.matcher.submission.metadata import JobMetadata
 FALSE_MATCHES = 0.01
 LEAST_JOBS = 20
 ASKING, KNOWN = 400, 2000
-"""Jobs of the site that are compared with others, and how many others at most."""
+"""Most jobs of the site to compare with others, and most of these others."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The pairs of a site's jobs; `levels_of`: those of each asking job (others x parts)."""
+    """The pairs of a site's jobs; `levels_of` are those of each asking job (others x parts)."""
 
     jobs: int
     pairs: Pairs
@@ -44,11 +44,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model does at a site, by its own probabilities.
+    """Expected results of a model at a site, by its probabilities.
 
-    `share`: of all pairs that match. `lacking`: the features of which too little is known of the jobs to say more.
-    `matched`: of the asking jobs that are matched with one of the others; `wrong`: of these, those matched with another
-    application's.
+    `share` is the share of all pairs that match. `lacking` are the features with too few known values to estimate more.
+    `matched` is the share of asking jobs that match one of the others; `wrong` is the share of these matches with
+    another application.
     """
 
     share: float
@@ -59,7 +59,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Calibration:
-    """`measures` are of the held-out made-up sites, by scenario, with their own prior."""
+    """A calibrated model; `measures` are those of the held-out made-up sites, by scenario, with their prior."""
 
     model: Model
     measures: dict[str, Measures]
@@ -67,11 +67,14 @@ class Calibration:
 
 
 def site_of(jobs: Sequence[JobMetadata], *, cluster_nodes: int, timezone: str = "", seed: int = 0) -> Site:
-    """The pairs of these jobs, of which there are LEAST_JOBS or more; of many jobs, of a random choice."""
+    """Return the pairs of these jobs, at least LEAST_JOBS, or of a random choice if there are many.
+
+    Raises MatcherError if there are too few jobs.
+    """
     if len(jobs) < LEAST_JOBS:
         raise MatcherError(
-            f"{len(jobs)} jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the model "
-            "`site`, which comes with Reprise"
+            f"{len(jobs)} jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use Reprise's "
+            "model `site`"
         )
     rng = random.Random(seed)  # noqa: S311 - a choice
     numbers = rng.sample(range(len(jobs)), min(len(jobs), KNOWN))
@@ -92,12 +95,16 @@ def calibrate(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> Calibration:
-    """A model for this site, or for any if None. Raises MatcherError where none can be made.
+    """Return a model for this site, or for any if None. Raises MatcherError if none can be made.
 
-    `scripts`: pairs of scripts, to fit weights to beside the made-up ones.
-    `weights`: "logistic" (`logistic_weights`; for a site, those of the model `site`) or "ecm" (`ecm`: each part on its
-    own, from the site's pairs).
-    `false_matches`: the share of jobs whose application was never tuned that may be matched.
+    Args:
+        site: Pairs of the site's jobs, for the prior.
+        scripts: Pairs of scripts to fit weights to, in addition to the made-up ones.
+        weights: "logistic" (`logistic_weights`; for a site, those of the model `site`) or "ecm" (`ecm`: each part
+            separately, from the site's pairs).
+        false_matches: Share of jobs of untuned applications that may match.
+        name: The model's name.
+        version: The model's version.
     """
     made_up = made_up_pairs.pairs()
     scripts = scripts.beside(made_up) if scripts else None
@@ -105,8 +112,8 @@ def calibrate(
     lacking = match_prior.lacking(site.pairs, known) if site else []
     if weights == "ecm" and lacking:
         raise MatcherError(
-            f"too little is known of these jobs ({', '.join(_names(lacking))}) for weights by ecm, which learn from "
-            "nothing else: take the weights `logistic`"
+            f"too little is known of these jobs ({', '.join(_names(lacking))}) for weights by ecm, which are fitted "
+            "to them alone: use the weights `logistic`"
         )
     least = thresholds.LEAST
     if weights == "ecm":
@@ -131,8 +138,11 @@ def calibrate(
 
 
 def _fitted_to_scripts(made_up: Pairs, scripts: ScriptPairs, known: Pairs) -> Weights:
-    """Doubtful pairs say which parts tell one user's programs apart, but not how likely it is that two are one: weights
-    are fitted to all pairs, and brought onto the line that fits those of which it is known whether they match."""
+    """Return weights fitted to all pairs and scaled to those with known matches.
+
+    Doubtful pairs show which parts distinguish one user's programs, but not how likely two programs are the same. So
+    the total of the fit is brought onto the line that fits the pairs with known matches.
+    """
     found = logistic_weights.fit(together([made_up, scripts.all()]), site_template.KNOTS)
     return found.on_line(*logistic_weights.line(found.total(known.patterns), known))
 
@@ -142,15 +152,15 @@ def _names(parts: Sequence[int]) -> tuple[str, ...]:
 
 
 def _threshold(model: Model, false_matches: float, least: float) -> float:
-    """The smallest for which the stated rate holds at each kind of made-up site."""
+    """Return the smallest threshold at which the stated rate holds for each kind of made-up site."""
     chosen = least
     for of_one in made_up_pairs.held_out(model.model_copy(update={"prefer": ()})).values():
         unknown = [answer.score for answer in of_one if answer.query.application is None]
         chosen = max(chosen, thresholds.choose(unknown, false_matches, least))
     if chosen > 1:
         raise MatcherError(
-            f"no threshold keeps false matches at {100 * false_matches:g} %: more of the made-up jobs that nobody "
-            "tuned are as sure as can be: allow more (--false-matches)"
+            f"no threshold keeps false matches at {100 * false_matches:g} %, since more of the untuned made-up jobs "
+            "have the highest score: allow more (--false-matches)"
         )
     return thresholds.rounded_up(chosen)
 
@@ -170,7 +180,7 @@ def _evidence(
     measures: dict[str, Measures],
     expected: Expected | None,
 ) -> dict[str, Any]:
-    """What a model file says of where it comes from."""
+    """Return the table `evidence` of a model file."""
     evidence: dict[str, Any] = {
         "source": "reprise match calibrate",
         "weights": weights,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights from unlabelled pairs: which levels of likeness go with pairs of one application, and which with others.
+"""Weights from unlabelled pairs: which levels of similarity are typical of matching pairs, and which of other pairs.
 
 Fellegi and Sunter's model (1969) with any number of levels per comparison, independent within the matching and within
 the other pairs, fitted by expectation and conditional maximisation (Winkler 1988; Meng and Rubin 1993).
@@ -16,7 +16,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 
-UNKNOWN = -1  # level of a comparison that could not be made; it says nothing
+UNKNOWN = -1  # level of a comparison that could not be made, which has no influence
 PSEUDO_PAIRS = 0.5  # added to each level of each class (Jeffreys), so that nothing is impossible
 TOLERANCE = 1e-7  # largest change of a probability at which the fit has converged
 MAX_ROUNDS = 2000
@@ -24,9 +24,10 @@ MAX_ROUNDS = 2000
 
 @dataclass(frozen=True)
 class Fit:
-    """`matched[c][l]`: how often comparison c of a matching pair is of level l; `others`: of any other pair.
+    """Result of a fit; `matched[c][l]` is the frequency of level l in comparison c of matching pairs.
 
-    `share`: of all pairs that match. `log_likelihood` of each round, in nats; `converged` within MAX_ROUNDS.
+    `others` has the frequencies in other pairs. `share` is the share of all pairs that match. `log_likelihood` has the
+    value of each round, in nats; `converged` means within MAX_ROUNDS.
     """
 
     share: float
@@ -36,16 +37,16 @@ class Fit:
     converged: bool
 
     def bits(self, comparison: int) -> Floats:
-        """log2(matched / others) of each level of a comparison."""
+        """Return log2(matched / others) for each level of a comparison."""
         return np.log2(self.matched[comparison] / self.others[comparison])
 
     @property
     def prior(self) -> float:
-        """Bits that any two jobs match."""
+        """Log-odds that any two jobs match, in bits."""
         return float(np.log2(self.share / (1 - self.share)))
 
     def probability(self, levels: Levels) -> Floats:
-        """Probability that each row of levels (pairs x comparisons) is a match."""
+        """Return the probability that each row of levels (pairs x comparisons) is a match."""
         return 1 / (1 + np.exp2(-(self.prior + _sum([self.bits(c) for c in range(len(self.matched))], levels))))
 
 
@@ -60,8 +61,8 @@ def fit(
 ) -> Fit:
     """Fit to `levels` (pairs x comparisons, 0 .. levels - 1 or UNKNOWN), each row seen `counts` times (once).
 
-    The start says which of the two classes is the matching one, and nothing else of it should be left in a good fit.
-    Raises ValueError where shapes or starting values do not fit.
+    The start only selects which of the two classes is the matching one; a good fit does not depend on it otherwise.
+    Raises ValueError if shapes or starting values are inconsistent.
     """
     rows, index = np.unique(np.asarray(levels, dtype=np.int64), axis=0, return_inverse=True)
     weights = np.bincount(index.ravel(), weights=None if counts is None else np.asarray(counts, dtype=np.float64))
@@ -90,18 +91,18 @@ def fit(
 
 def _checked(rows: Levels, start: Sequence[Sequence[float]]) -> list[Floats]:
     if len(start) != rows.shape[1]:
-        raise ValueError(f"{len(start)} comparisons have starting values, and the pairs have {rows.shape[1]}")
+        raise ValueError(f"there are starting values for {len(start)} comparisons, but the pairs have {rows.shape[1]}")
     result = []
     for comparison, values in enumerate(start):
         found = np.asarray(values, dtype=np.float64)
         if found.min() <= 0 or rows[:, comparison].max() >= found.size or rows[:, comparison].min() < UNKNOWN:
-            raise ValueError(f"comparison {comparison}: every level that is seen needs a starting value over 0")
+            raise ValueError(f"comparison {comparison}: every level in the pairs needs a starting value above 0")
         result.append(found / found.sum())
     return result
 
 
 def _sum(of_level: Sequence[Floats], rows: Levels) -> Floats:
-    """The sum over comparisons of what each one's level is worth; unknown ones are worth 0."""
+    """Return the sum over comparisons of the values of their levels; an unknown level counts 0."""
     total = np.zeros(len(rows))
     for comparison, values in enumerate(of_level):
         column = rows[:, comparison]

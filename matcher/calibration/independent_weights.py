@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that are taken to be independent of each other: those of Fellegi and Sunter (1969), by ECM.
+"""Weights of parts that are assumed to be independent, as by Fellegi and Sunter (1969), fitted by ECM.
 
-They need no pair of which anybody knows whether it matches. But what hangs together counts several times, and the two
-classes that are found need not be those of one application and of several (docs/linkage.md, "Calibration").
+They need no pair with a known match. But related parts count several times, and the two classes found need not be one
+application and several (docs/linkage.md, "Calibration").
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from reprise.matcher.calibration.pairs import LEVELS, Floats, Pairs
 
 
 def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
-    """Fitted to `unlabelled` (None: to `known`, without being told which match), with `known` to start from.
+    """Fit weights to `unlabelled` (or to `known` without its labels, if None), starting from `known`.
 
     Curves are made to rise, through the levels that occur. The sum of their bits is turned into a probability by a
-    logistic regression on `known` (Platt 1999), since what counts several times claims too much.
+    logistic regression on `known` (Platt 1999), since related parts, which count several times, overstate it.
     """
     pairs = unlabelled or known
     found = ecm.fit(
@@ -32,12 +32,12 @@ def fit(known: Pairs, unlabelled: Pairs | None) -> Weights:
     raw = Weights(found.prior, site_template.KNOTS, curves, (0.0,) * len(curves))
     slope, offset = logistic_weights.line(raw.total(known.patterns), known)
     curves = tuple(slope * curve for curve in curves)
-    unknown = tuple(float(min(0.0, curve[-1])) for curve in curves)  # never worth more than what is equal
+    unknown = tuple(float(min(0.0, curve[-1])) for curve in curves)  # never worth more than equal values
     return Weights(slope * raw.prior + offset, raw.knots, curves, unknown)
 
 
 def _shares(pairs: Pairs, counts: Floats) -> list[list[float]]:
-    """How often each level occurs, in each part."""
+    """Return the frequency of each level, for each part."""
     columns = [pairs.patterns[:, part] for part in range(pairs.patterns.shape[1])]
     seen = [np.bincount(one[one >= 0], counts[one >= 0], minlength=len(LEVELS)) for one in columns]
     return [(one + ecm.PSEUDO_PAIRS).tolist() for one in seen]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of parts that hang together: a logistic regression whose curves never fall.
+"""Weights of dependent parts: a logistic regression with curves that never fall.
 
 The log-odds that two jobs are of one application are a sum over the parts, as in Fellegi and Sunter's model (1969). But
-there each part's bits are reckoned on its own, so that what always comes together (one user's jobs lie below one
-directory, under one account) counts several times. Here all parts are fitted together, so that it counts once. Each
-part's bits are straight lines between knots, 0 where two values are as unlike as can be, and rise with likeness.
+there each part's bits are computed separately, so that related parts (one user's jobs lie below one directory, under
+one account) count several times. Here all parts are fitted together, so that they count once. Each part's bits are
+straight lines between knots, 0 for the least similar values, and rise with similarity.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from scipy.sparse import csr_matrix, hstack
 
 from reprise.matcher.calibration.pairs import LEVELS, UNKNOWN, Floats, Levels, Pairs
 
-RIDGE = 0.1  # nats that half a squared slope costs, as much as that of one pair: it keeps finite what pairs leave open
+RIDGE = 0.1  # nats per half squared slope, as much as one pair: keeps slopes finite that pairs leave open
 MAX_ROUNDS = 10_000
 SETTLED = 1e-14
-"""Relative change of the cost. Pairs hardly tell some weights apart: rounds go on until all machines find the same."""
+"""Relative change of the cost at which the fit ends. It is this small since pairs hardly distinguish some weights.
+
+With it, all machines find equal weights.
+"""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """In bits: `prior` of two jobs that have nothing in common; `curves[p]` at the knots of part p, `unknown[p]`."""
+    """Weights in bits: `prior` of two jobs with nothing in common, `curves[p]` at the knots of part p, `unknown[p]`."""
 
     prior: float
     knots: tuple[Floats, ...]
@@ -34,7 +37,7 @@ class Weights:
     unknown: tuple[float, ...]
 
     def total(self, patterns: Levels) -> Floats:
-        """The log-odds of patterns (n x parts), in bits."""
+        """Return the log-odds of patterns (n x parts), in bits."""
         total = np.full(len(patterns), self.prior)
         for part, (knots, curve, unknown) in enumerate(zip(self.knots, self.curves, self.unknown, strict=True)):
             of_level = np.append(np.interp(LEVELS, knots, curve), unknown)  # UNKNOWN is -1: the last
@@ -42,17 +45,21 @@ class Weights:
         return total
 
     def on_line(self, slope: float, offset: float) -> Weights:
-        """The same with each total times `slope`, and `offset` bits more."""
+        """Return weights with totals of `slope` times these plus `offset` bits."""
         curves = tuple(slope * curve for curve in self.curves)
         unknown = tuple(slope * bits for bits in self.unknown)
         return Weights(slope * self.prior + offset, self.knots, curves, unknown)
 
     def probability(self, patterns: Levels) -> Floats:
+        """Return the probabilities that patterns (n x parts) match."""
         return 1 / (1 + np.exp2(-np.clip(self.total(patterns), -1000, 1000)))
 
 
 def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
-    """The most likely weights given `pairs`. `knots[p]`: similarities of part p from 0 to 1, where its curve bends."""
+    """Return the most likely weights for `pairs`; `knots[p]` are the similarities at which part p's curve may bend.
+
+    The knots of a part range from 0 to 1.
+    """
     design = hstack([_columns(pairs.patterns[:, part], knots[part]) for part in range(len(knots))]).tocsr()
     counts = pairs.counts
     matched = pairs.matched
@@ -72,7 +79,7 @@ def fit(pairs: Pairs, knots: Sequence[Floats]) -> Weights:
 
 
 def _columns(levels: Levels, knots: Floats) -> csr_matrix:
-    """A column for whether the part is unknown, and one for each stretch between knots: how much of it is passed."""
+    """Return a column for unknown values, and one per interval between knots with the share of it that is passed."""
     passed = np.clip((LEVELS[:, None] - knots[:-1]) / np.diff(knots), 0, 1)
     of_level = np.zeros((len(LEVELS) + 1, len(knots)))
     of_level[:-1, 1:] = passed
@@ -85,15 +92,15 @@ def _weights(values: Floats, knots: Sequence[Floats]) -> Weights:
     curves, unknown, place = [], [], 1
     for of_part in knots:
         curves.append(np.concatenate([[0.0], np.cumsum(bits[place + 1 : place + len(of_part)])]))
-        unknown.append(float(min(bits[place], curves[-1][-1])))  # never worth more than what is equal
+        unknown.append(float(min(bits[place], curves[-1][-1])))  # never worth more than equal values
         place += len(of_part)
     return Weights(float(bits[0]), tuple(knots), tuple(curves), tuple(unknown))
 
 
 def line(totals: Floats, pairs: Pairs) -> tuple[float, float]:
-    """(slope, offset in bits) of the line from `totals` of the patterns, in bits, to their log-odds (Platt 1999).
+    """Return (slope, offset in bits) of the line from patterns' `totals`, in bits, to their log-odds (Platt 1999).
 
-    As there, no pair is taken to match, or not, for certain: where a total divides them all, no slope is steep enough.
+    As there, no label counts as certain: otherwise no slope would be steep enough if a total separates all pairs.
     """
     matched, others = pairs.matched.sum(), pairs.others.sum()
     targets = pairs.matched * (matched + 1) / (matched + 2) + pairs.others / (others + 2)

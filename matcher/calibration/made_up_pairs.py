@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of which it is known whether they match, and jobs that nobody tuned: of made-up sites (docs/evaluation.md).
+"""Pairs with known matches, and jobs of untuned applications, from made-up sites (docs/evaluation.md).
 
-They say what the jobs of a site cannot say by themselves: which of the pairs that are alike are of one application.
+They supply what a site's own jobs cannot: which similar pairs are of one application.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ USED = ("thesis", "hard")
 FITTED = range(1000, 1006)
 """Seeds of the sites that weights are fitted to."""
 HELD_OUT = range(1100, 1106)
-"""Seeds of those that the threshold is chosen by. `reprise match evaluate` has others again."""
+"""Seeds of the sites that the threshold is chosen by. `reprise match evaluate` uses different ones."""
 
 MISSING: tuple[dict[str, Any], ...] = (
     {"program": "", "path": "", "options": {}, "launcher": ""},
@@ -35,13 +35,13 @@ MISSING: tuple[dict[str, Any], ...] = (
     {"account": ""},
     {"directory": ""},
 )
-"""What may be unknown of a job, together."""
-MISSING_OF = 0.02  # share of jobs of which one of these is
+"""Groups of values that may be unknown in a job."""
+MISSING_OF = 0.02  # share of jobs in which one of the groups is unknown
 
 
 @functools.cache
 def pairs() -> Pairs:
-    """Those of the sites with the seeds FITTED. They are always the same, and take seconds to make."""
+    """Return the pairs of the sites with the seeds FITTED; they never change, and take seconds to make."""
     return together([_of_site(SCENARIOS[name](seed), seed) for name in USED for seed in FITTED])
 
 
@@ -59,12 +59,12 @@ def _of_site(site: Scenario, seed: int) -> Pairs:
 
 
 def _lacking(job: JobMetadata, rng: random.Random) -> JobMetadata:
-    """The job, of which something may be unknown."""
+    """Return the job, possibly with unknown values."""
     if rng.random() >= MISSING_OF:
         return job
     return dataclasses.replace(job, **rng.choice(MISSING))
 
 
 def held_out(model: Model) -> dict[str, list[Answer]]:
-    """What `model` answers to the jobs of the sites with the seeds HELD_OUT, by scenario."""
+    """Return the answers of `model` for the jobs of the sites with the seeds HELD_OUT, by scenario."""
     return {name: answers(model, SCENARIOS[name], HELD_OUT) for name in USED}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rare pairs of one application are at a site: the one thing that its own pairs say of the matching ones."""
+"""Share of matching pairs at a site, the only property of matching pairs that the site's own pairs reveal."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ MAX_ROUNDS = 1000
 SETTLED = 1e-4  # relative change of the share at which it is final
 LEAST_SHARE, MOST_SHARE = 1e-7, 0.5
 UNKNOWN_MORE = 0.1
-"""A part that is unknown of so much more of a site's pairs than of the made-up ones is not used: what an unknown value
-is worth was learned where one is missing here and there."""
+"""A part that is unknown in this share more of a site's pairs than of the made-up ones is not used.
+
+The weight of an unknown value was learned from values that are missing here and there.
+"""
 LEAST_MATCHED = 0.5
-"""Of the jobs that will ask, those of an application that the known jobs have, at least: two in three are in the
-made-up sites. Tuned jobs, each of another application, would say that none is."""
+"""Least share of future jobs with an application among the known jobs; two in three are in the made-up sites.
+
+If each known job is of a different application, as tuned jobs are, the share would otherwise be estimated as 0.
+"""
 _PROGRAM, _WITH_IT = {"program", "executable"}, {"options", "option_keys", "modules"}
 
 
 def bits(probability: float) -> float:
-    """Its log-odds."""
+    """Return the log-odds of a probability."""
     return math.log2(probability / (1 - probability))
 
 
 def lacking(site: Pairs, known: Pairs) -> list[int]:
-    """The parts of which too little is known at the site.
+    """Return the parts with too few known values at the site.
 
-    Jobs may have no options and no modules. Where there is no program either, that only looks as if all had the same.
+    Jobs may have no options and no modules. If there is no program either, their equality only looks like a match.
     """
     more = site.unknown() > known.unknown() + UNKNOWN_MORE
     features = {
@@ -44,10 +48,10 @@ def lacking(site: Pairs, known: Pairs) -> list[int]:
 
 
 def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking: Sequence[int]) -> float:
-    """The share of pairs of a new job and one of the site's `jobs` that match, by `weights` fitted to `known`.
+    """Return the share of pairs of a new job and one of the site's `jobs` that match, by `weights` fitted to `known`.
 
-    `site` are pairs of these jobs. Where parts are lacking, other weights find it: fitted to the same pairs as if these
-    were lacking there too.
+    `site` are pairs of these jobs. If parts are lacking, other weights find the share: fitted to `known` as if these
+    parts were lacking there too.
     """
     if parts_lacking:
         weights = logistic_weights.fit(known.without(parts_lacking), site_template.KNOTS)
@@ -55,7 +59,7 @@ def share(site: Pairs, jobs: int, known: Pairs, weights: Weights, parts_lacking:
 
 
 def share_of(pairs: Pairs, weights: Weights, known_share: float) -> float:
-    """The share of `pairs` that match, where `weights` were made for pairs with another share.
+    """Return the share of `pairs` that match, given weights made for pairs with another share.
 
     By expectation maximisation of the share alone (Saerens, Latinne, Decaestecker 2002), between LEAST_SHARE and
     MOST_SHARE.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as the text of a model file, and that file, written whole or not at all."""
+"""Model files: the text of a model, written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ HEAD = """# SPDX-License-Identifier: Apache-2.0
 
 
 def text(model: Model) -> str:
-    """TOML that `matcher.linkage.load` reads as an equal model."""
+    """Return the model as TOML that `matcher.linkage.load` reads as an equal model."""
     return HEAD + "\n".join(_lines(model)) + "\n"
 
 
 @contextmanager
 def written(path: Path, *, force: bool) -> Iterator[Callable[[Model], None]]:
-    """A function that writes a model to `path`; until it has, what is there stays as it is.
+    """Yield a function that writes a model to `path`; until it has done so, an old file stays unchanged.
 
-    Raises MatcherError at once where `path` is there already (unless `force`) or cannot be written.
+    Raises MatcherError at once if `path` exists (unless `force`) or cannot be written.
     """
     with _refusing(path):
         if path.exists() and not force:
-            raise MatcherError(f"{path}: exists: give another name, or --force to write over it")
+            raise MatcherError(f"{path}: already exists: give another name, or --force to overwrite it")
         if path.exists() and not path.is_file():
-            raise MatcherError(f"{path}: is no regular file: give another name")
+            raise MatcherError(f"{path}: is not a regular file: give another name")
         target = path.resolve()
         beside = target.with_name(f".{target.name}.{os.getpid()}")
         file = beside.open("w", encoding="utf-8", newline="\n")
@@ -62,7 +62,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def next_version(path: Path, name: str) -> int:
-    """Of the model of this name to be written to `path`: 1, or the next of what is there."""
+    """Return the version for a model of this name in `path`: 1, or the next after an existing one."""
     try:
         there = load(path)
     except LinkageError:
@@ -85,7 +85,7 @@ def _lines(model: Model) -> Iterator[str]:
 
 
 def _table(name: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """Tables in it follow as tables of their own."""
+    """Yield the lines of a table; tables in it follow as separate tables."""
     yield from ("", f"[{name}]")
     yield from (f"{_key(key)} = {_value(one)}" for key, one in values.items() if not isinstance(one, Mapping))
     for key, one in values.items():
@@ -107,5 +107,5 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """TOML's texts, numbers, truth values and lists of them are JSON's, but for DEL, which JSON leaves as it is."""
+    """Return a value as TOML, which for texts, numbers, truth values and lists is JSON, except that DEL is escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs as a calibration sees them: for each part of a model, the level of likeness.
+"""Pairs of jobs for a calibration: for each part of a model, the level of similarity.
 
-Similarities are rounded to LEVELS, so that many pairs are of one pattern and are kept once, with their number.
+Similarities are rounded to LEVELS, so that many pairs have the same pattern and are stored once, with their number.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int8]
 
 LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""What similarities are rounded to, but to the last only what is 1."""
+"""Similarities after rounding; only 1 is rounded to the last."""
 UNKNOWN = -1
-"""Level of a part whose feature is unknown of one job or both."""
+"""Level of a part that is unknown in one job or both."""
 
 _BORDERS = np.append((LEVELS[1:-1] + LEVELS[:-2]) / 2, 1 - 1e-6)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """`patterns` (n x parts): levels, each row once; `matched` and `others` (n): how many such pairs match, and not.
+    """Patterns of pairs: `patterns` (n x parts) are levels, each row once; `matched` and `others` (n) are counts.
 
-    Where it is not known whether pairs match, `others` has them all.
+    If matches are unknown, `others` counts all pairs.
     """
 
     patterns: Levels
@@ -45,30 +45,31 @@ class Pairs:
 
     @property
     def counts(self) -> Floats:
+        """Number of pairs of each pattern."""
         return self.matched + self.others
 
     @property
     def share(self) -> float:
-        """Of all pairs, those that match."""
+        """Share of all pairs that match."""
         return float(self.matched.sum() / self.counts.sum())
 
     def times(self, weight: float) -> Pairs:
-        """The same, each pair counted `weight` times."""
+        """Return these pairs, each counted `weight` times."""
         return Pairs(self.patterns, self.matched * weight, self.others * weight)
 
     def without(self, parts: Collection[int]) -> Pairs:
-        """The same, as if nobody knew anything of these parts."""
+        """Return these pairs as if the parts were unknown in all of them."""
         patterns = self.patterns.copy()
         patterns[:, list(parts)] = UNKNOWN
         return together([Pairs(patterns, self.matched, self.others)])
 
     def unknown(self) -> Floats:
-        """Of each part, the share of pairs in which it is unknown."""
+        """Return the share of pairs in which each part is unknown."""
         return np.asarray(np.average(self.patterns == UNKNOWN, axis=0, weights=self.counts), np.float64)
 
 
 def together(several: Sequence[Pairs]) -> Pairs:
-    """All of them, each pattern once."""
+    """Return all pairs, each pattern once."""
     patterns, place = np.unique(np.concatenate([pairs.patterns for pairs in several]), axis=0, return_inverse=True)
 
     def summed(counts: list[Floats]) -> Floats:
@@ -78,10 +79,10 @@ def together(several: Sequence[Pairs]) -> Pairs:
 
 
 class Against:
-    """Compares jobs with `records` in the parts of `model`, whose weights do not matter."""
+    """Comparison of jobs with `records` in the parts of `model`; its weights do not matter."""
 
     def __init__(self, model: Model, records: Iterable[LinkableRecord], *, cluster_nodes: int, timezone: str) -> None:
-        """As for `matcher.linkage.Engine`."""
+        """Prepare the records; the arguments are those of `matcher.linkage.Engine`."""
         self._zone = ZoneInfo(timezone) if timezone else None
         table = Table(model, cluster_nodes, self._zone)
         table.add(records)
@@ -89,7 +90,7 @@ class Against:
         self._features = [FEATURES[part.feature] for field in model.fields for part in field.parts]
 
     def levels(self, job: JobMetadata) -> Levels:
-        """Of the job and each record (records x parts)."""
+        """Return the levels of the job and each record (records x parts)."""
         columns = []
         for feature, part in zip(self._features, self._parts, strict=True):
             view = part.view
@@ -105,7 +106,7 @@ class Against:
 
 
 def _of_distinct(view: View, query: Any) -> Levels:
-    """The level of each distinct value's similarity; where bounds leave it open, that is reckoned exactly."""
+    """Return the level of each distinct value's similarity, computed exactly if bounds leave it open."""
     most, least = (_level(bound) for bound in view.bounds(query, None))
     for code in np.flatnonzero(most != least).tolist():
         most[code] = _level(view.similarity(query, code))
@@ -117,5 +118,5 @@ def _level(similarity: npt.ArrayLike) -> Levels:
 
 
 def counted(levels: Levels, matches: npt.NDArray[np.bool_]) -> Pairs:
-    """Pairs (n x parts) of which it is known whether they match."""
+    """Return pairs (n x parts) with known matches."""
     return together([Pairs(levels, matches.astype(np.float64), (~matches).astype(np.float64))])

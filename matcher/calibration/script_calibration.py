@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibration with a site's own batch scripts: each half of their owners judges what was fitted to the other's, and
-the model is fitted to all."""
+"""Calibration with a site's own batch scripts.
+
+Each half of their owners evaluates the model fitted to the other half's scripts; the result is fitted to all.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,18 @@ from reprise.matcher.evaluation.script_verdicts import SEEDS, measure
 from reprise.matcher.linkage.linkage_model import load
 
 LEAST_OWNERS = 20
-"""Owners with scripts that name a program. With fewer, an interval of the judged half spans most of what there is."""
+"""Owners with scripts that name a program. With fewer, the confidence intervals would be too wide."""
 LEAST_IN_HALF = 5
-"""Owners with two scripts of one application in each half: only these say how often an application is recognised."""
+"""Owners with two scripts of one application in each half: only these show how often an application is recognised."""
 _SPLIT = b"reprise match calibrate: half of "
 
 
 @dataclass(frozen=True)
 class ScriptCalibration:
-    """`made` is fitted to the scripts of all owners. The reports are of each half of the owners, by the model that
-    Reprise comes with, and by one that was fitted to the scripts of the other half."""
+    """A model fitted to the scripts of all owners, `made`, and the reports on both halves of the owners.
+
+    `shipped` is the report for Reprise's model, `judged` for models fitted to the scripts of the other half.
+    """
 
     made: Calibration
     shipped: ScriptReport
@@ -38,7 +42,7 @@ class ScriptCalibration:
 
 
 def is_first_half(owner: str) -> bool:
-    """Whether an owner is of the first half of them, the same every time."""
+    """Return whether an owner is in the first half, which never changes."""
     return hashlib.sha256(_SPLIT + owner.encode(errors="surrogateescape")).digest()[0] % 2 == 0
 
 
@@ -49,9 +53,10 @@ def calibrate_to_scripts(
     name: str = site_template.NAME,
     version: int = site_template.VERSION,
 ) -> ScriptCalibration:
-    """A model fitted to made-up pairs and to pairs of these scripts.
+    """Return a model fitted to made-up pairs and to pairs of these scripts.
 
-    The threshold is chosen as in `calibrate`. Raises MatcherError where the scripts are too few to fit to and to judge.
+    The threshold is chosen as in `calibrate`. Raises MatcherError if the scripts are too few to fit and evaluate a
+    model.
     """
     labelled = [LabelledScript(script) for script in found]
     first = [one for one in labelled if is_first_half(one.script.owner)]
@@ -92,18 +97,18 @@ def _check(fitted: Sequence[LabelledScript], held_back: Sequence[LabelledScript]
         (f"{len(owners)} owners have scripts that name a program", f"{LEAST_OWNERS} or more")
         if len(owners) < LEAST_OWNERS
         else (
-            f"in one half of the owners, {repeating} have two scripts of one program",
+            f"in one half of the owners, only {repeating} have two scripts of one program",
             f"{LEAST_IN_HALF} or more in each half",
         )
     )
     raise MatcherError(
-        f"{has}: weights are fitted to one half of the owners and judged on the other, which takes {needed}: take "
-        "scripts of more users or more days, or calibrate with the jobs that sacct tells (--from-sacct)"
+        f"{has}: weights are fitted to one half of the owners and evaluated on the other, which takes {needed}: use "
+        "scripts of more users or more days, or calibrate with jobs from sacct (--from-sacct)"
     )
 
 
 def _repeating(scripts: Sequence[LabelledScript]) -> int:
-    """How many owners have two scripts of one application."""
+    """Return the number of owners who have two scripts of one application."""
     seen: set[str] = set()
     owners = set()
     for one in scripts:

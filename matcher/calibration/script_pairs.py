@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs of people's own scripts, of which the files say whether they are of one application."""
+"""Pairs of jobs of people's own scripts, labelled by whether they are of one application."""
 
 from __future__ import annotations
 
@@ -18,35 +18,38 @@ from reprise.matcher.evaluation.script_scenarios import CLUSTER_NODES, ScriptSit
 SEEDS = range(1000, 1003)
 """Seeds of the sites that weights are fitted to; evaluation has others."""
 SHARE = 0.2
-"""What all pairs that match count together, of what the made-up ones do."""
+"""Weight of all matching pairs together, as a share of that of the made-up ones."""
 MOST = 3.0
-"""What a pair counts at most, beside a made-up pair, where there are few."""
+"""Largest weight of a pair relative to a made-up pair, if there are few pairs."""
 DOUBT = 0.35
-"""What a doubtful pair counts of that."""
+"""Weight of a doubtful pair relative to a sure one."""
 
 
 @dataclass(frozen=True)
 class ScriptPairs:
-    """`sure`: the files say whether they match. `doubtful`: two scripts of one owner that the labels tell apart and
-    that share a program all the same: some are of one application, and all are here as if they were not."""
+    """Pairs with certain labels (`sure`) and with uncertain ones (`doubtful`).
+
+    Doubtful pairs are two scripts of one owner with different labels that share a program. Some are of one application,
+    but all count as if they were not.
+    """
 
     sure: Pairs
     doubtful: Pairs
 
     def beside(self, made_up: Pairs) -> ScriptPairs:
-        """The same with what they count, beside these."""
+        """Return the pairs weighted for use in addition to made-up ones."""
         weight = min(MOST, SHARE * made_up.matched.sum() / max(1.0, self.sure.matched.sum()))
         return ScriptPairs(self.sure.times(weight), self.doubtful.times(weight))
 
     def all(self) -> Pairs:
-        """Both, with what a doubtful pair counts."""
+        """Return all pairs, the doubtful ones with their weight."""
         return together([self.sure, self.doubtful.times(DOUBT)])
 
 
 def pairs(scripts: Sequence[LabelledScript], seeds: Sequence[int] = SEEDS) -> ScriptPairs:
-    """Pair each job that asks with each record of its site, but for pairs that count neither way.
+    """Pair each asking job with each record of its site, except for pairs that count neither way.
 
-    At least one site has a record and a job that asks: so it is where two owners have scripts with a label.
+    At least one site must have a record and an asking job, which is so if two owners have labelled scripts.
     """
     made = (site for seed in seeds for site in chain(groups(scripts, seed), [strangers(scripts, seed)]))
     found = [_of_site(site) for site in made if site.records and site.asking]

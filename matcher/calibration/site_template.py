@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model `site` compares, without the weights, which a calibration finds."""
+"""Fields of the model `site`, without the weights, which a calibration finds."""
 
 from __future__ import annotations
 
@@ -76,17 +76,22 @@ PROGRAM_FILE: dict[str, Any] = {
         },
     ),
 }
-"""What likeness of programs' files is worth. Neither made-up jobs nor scripts have files: the curves are those of
-builds and of executables (`python -m bench.recognition.masked_names --fit`), rounded, and those of imports, which
-partly repeat what the others say, lowered. A file that is not known weighs nothing."""
+"""Weights of similar program files.
+
+Neither made-up jobs nor scripts have files, so the curves come from builds and executables (`python -m
+bench.recognition.masked_names --fit`), rounded; the curve of imports, which partly repeat the others, is lowered. An
+unknown file has no weight.
+"""
 SAME_SCRIPT: dict[str, Any] = {
     "name": "same script",
     "parts": ({"feature": "own_script", "comparer": "exact", "curve": ((0, 0), (1, 10)), "unknown": 0},),
 }
-"""Where the program is not known, that a user submits one script in one directory again says that it is one
-application. A fit cannot find that: made-up jobs have programs, and nobody publishes a script twice."""
+"""Weight of a script that a user submits again in one directory, which shows one application if the program is unknown.
+
+A fit cannot find it: made-up jobs have programs, and nobody publishes a script twice.
+"""
 GIVEN = (SAME_SCRIPT, PROGRAM_FILE)
-"""Fields whose bits are not fitted."""
+"""Fields with bits that are not fitted."""
 FEATURES: tuple[str, ...] = tuple(part["feature"] for _, parts in FIELDS for part in parts)
 PREFER = ("nodes",)
 
@@ -99,8 +104,10 @@ KNOTS: tuple[Floats, ...] = tuple(
 def model(
     weights: Weights, *, threshold: float, evidence: Mapping[str, Any], name: str = NAME, version: int = VERSION
 ) -> Model:
-    """The model with these weights, in bits rounded to BITS_DECIMALS. What is not known adds nothing: what it is worth
-    is in the prior, and is taken from what the part's similarities are worth."""
+    """Return the model with these weights, in bits rounded to BITS_DECIMALS.
+
+    An unknown value adds nothing: its bits are in the prior, and are subtracted from those of the part's similarities.
+    """
     bits = iter(zip(weights.knots, weights.curves, weights.unknown, strict=True))
 
     def weighted(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +132,7 @@ def model(
 
 
 def weights(made: Model) -> Weights:
-    """The weights of a model of log-odds with these fields."""
+    """Return the weights of a model of log-odds with these fields."""
     parts = [part for field in made.fields[: len(FIELDS)] for part in field.parts]
 
     def curve(knots: Floats, points: Sequence[tuple[float, float]]) -> Floats:
@@ -137,7 +144,7 @@ def weights(made: Model) -> Weights:
 
 
 def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
-    """The points of the curve without those on a straight line between others."""
+    """Return the points of the curve without those on a straight line between others."""
     points = list(zip(knots.tolist(), curve.tolist(), strict=True))
     slopes = np.diff(curve) / np.diff(knots)
     bends = [True, *(np.abs(np.diff(slopes)) > 1e-9).tolist(), True]
@@ -145,7 +152,7 @@ def _bends(knots: Floats, curve: Floats) -> tuple[tuple[float, float], ...]:
 
 
 def unweighted() -> Model:
-    """What weights are fitted to: the model with weights that mean nothing, without the fields that are given."""
+    """Return the model to fit: weights are placeholders, and fields with given bits are left out."""
     flat = tuple(np.zeros(len(knots)) for knots in KNOTS)
     made = model(Weights(0.0, KNOTS, flat, (0.0,) * len(KNOTS)), threshold=0.5, evidence={"text": "none"})
     return made.model_copy(update={"fields": made.fields[: len(FIELDS)]})

@@ -170,12 +170,12 @@ def test_the_stated_rate_of_false_matches_is_that_of_the_held_out_sites(site: Da
 @pytest.mark.parametrize(
     ("words", "stdin", "said"),
     [
-        (["taken.toml", "--made-up"], "", "taken.toml: exists: give another name, or --force to write over it"),
+        (["taken.toml", "--made-up"], "", "taken.toml: already exists: give another name, or --force to overwrite it"),
         (["nowhere/x.toml", "--made-up"], "", "nowhere/x.toml: cannot be written: No such file or directory"),
         (
             ["x.toml"],
             "",
-            f"0 jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use the model",
+            f"0 jobs are too few to learn from: give {LEAST_JOBS} or more (--from-sacct), or use Reprise's model",
         ),
         (["x.toml", "--from-sacct", "-"], accounted(JOBS[:19]), "19 jobs are too few"),
         (["x.toml", "--from-sacct", "-"], "", "<stdin>: the first line has no column JobID: use the output of `sacct "),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fit of weights to unlabelled pairs: it finds what pairs were made with, and agrees with recordlinkage's."""
+"""Fit of weights to unlabelled pairs: it recovers the weights of generated pairs, and agrees with recordlinkage's."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_counted_pairs_are_the_same_as_repeated_ones() -> None:
 @pytest.mark.parametrize(
     ("start", "share", "words"),
     [
-        (rising([3, 2]), 0.2, "2 comparisons have starting values, and the pairs have 3"),
+        (rising([3, 2]), 0.2, "there are starting values for 2 comparisons, but the pairs have 3"),
         ([[1, 1], [1, 1], [1] * 4], 0.2, "comparison 0: every level"),
         ([[1, 0, 1], [1, 1], [1] * 4], 0.2, "comparison 0: every level"),
         (rising([3, 2, 4]), 0.0, "start_share is 0.0"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files that a calibration writes: read back they are equal, and they are written whole or not at all."""
+"""Model files that a calibration writes: they read back as equal models, and are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def test_a_link_stays_a_link_to_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "force", "said"),
     [
-        ("there", False, "there: exists: give another name, or --force to write over it"),
-        ("pipe", True, "pipe: is no regular file: give another name"),
+        ("there", False, "there: already exists: give another name, or --force to overwrite it"),
+        ("pipe", True, "pipe: is not a regular file: give another name"),
         ("nowhere/site.toml", False, "nowhere/site.toml: cannot be written: No such file or directory"),
         ("there/site.toml", False, "there/site.toml: cannot be written: Not a directory"),
         ("x" * 300, False, "x: cannot be written: File name too long"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of jobs as levels of likeness: the reference's similarities, rounded; nobody is compared with themselves."""
+"""Levels of similarity of pairs: the reference's similarities, rounded; no job is compared with itself."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WHERE_KNOWN = site_template.model(
     threshold=0.5,
     evidence={"text": "none"},
 )
-"""Takes a bit for each part that is known, and nothing else."""
+"""Count a bit for each part that is known, and nothing else."""
 
 
 def assert_levels_are_the_references(records: list[LinkableRecord], job: JobMetadata) -> None:
     found = Against(site_template.unweighted(), records, cluster_nodes=8, timezone="UTC").levels(job)
-    from reprise.matcher.linkage.reference_engine import Reference  # with recordlinkage, which takes 2 s
+    from reprise.matcher.linkage.reference_engine import Reference  # imports recordlinkage, which takes 2 s
 
     reference = Reference(WHERE_KNOWN, records, cluster_nodes=8, timezone="UTC")
     rows = {record.id: row for row, record in enumerate(records)}
@@ -65,7 +65,7 @@ def test_levels_are_the_references_among_many_records() -> None:
 
 @pytest.mark.slow
 def test_a_path_with_tokens_alike_to_several_is_no_more_alike_than_it_is() -> None:
-    """What the index reckons with is a bound here: one token is alike to two, and is paired with only one of them."""
+    """The index computes a bound here: one token is similar to two, and is paired with only one of them."""
     job = JobMetadata("ann", directory="/simulationabc/x")
     record = LinkableRecord(1, JobMetadata("ann", directory="/simulationabd/simulationabe/q"), 0.0, 0.0)
     assert_levels_are_the_references([record], job)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibration with a site's own scripts: whose are fitted to, whose judge, and when there are too few."""
+"""Calibration with a site's own scripts: which owners' are fitted, which evaluate, and when there are too few."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_pairs_are_of_one_application_where_the_files_say_so(found: list[FoundSc
 
 
 def copied(body: str) -> list[LabelledScript]:
-    """Three scripts in each of two projects of two owners, all alike but for a number."""
+    """Three scripts in each of two projects of two owners, equal except for a number."""
     return [
         LabelledScript(FoundScript(owner, f"{owner}/{project}", f"{owner}/{project}/{number}.sh", f"{body}{number}"))
         for owner in ("ada", "bob")
@@ -132,14 +132,14 @@ def test_the_same_scripts_give_the_same_model(found: list[FoundScript]) -> None:
 def test_too_few_owners_are_refused(tmp_path: Path) -> None:
     few = scripts_in(write_files(tmp_path, LEAST_OWNERS - 1))
     with pytest.raises(
-        MatcherError, match=r"^19 owners have scripts that name a program: .*which takes 20 or more: take"
+        MatcherError, match=r"^19 owners have scripts that name a program: .*which takes 20 or more: use"
     ):
         calibrate_to_scripts(few)
 
 
 def test_owners_of_one_script_of_each_program_cannot_judge(tmp_path: Path) -> None:
     single = scripts_in(write_files(tmp_path, OWNERS, variants=1))
-    with pytest.raises(MatcherError, match=r"^in one half of the owners, 0 have two scripts of one program: "):
+    with pytest.raises(MatcherError, match=r"^in one half of the owners, only 0 have two scripts of one program: "):
         calibrate_to_scripts(single)
 
 

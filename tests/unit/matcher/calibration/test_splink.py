@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fit of weights to unlabelled pairs is that of Splink."""
+"""Weights fitted to unlabelled pairs equal those of Splink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARE = 0.2
 
 
 def comparison(name: str, start_matched: list[float], start_others: list[float]) -> dict[str, Any]:
-    """Splink's, of levels that are known already, with the most alike first and the last one as what is left."""
+    """Splink's comparison of known levels, with the most similar first and the last one as the rest."""
     levels: list[dict[str, Any]] = [
         {"sql_condition": f"{name}_l = {UNKNOWN}", "label_for_charts": "unknown", "is_null_level": True}
     ]
@@ -34,8 +34,8 @@ def comparison(name: str, start_matched: list[float], start_others: list[float])
 
 
 def splinks(levels: Levels, starts: list[tuple[list[float], list[float]]]) -> Any:
-    """Its model, trained by EM on the same pairs: row n of one table goes with row n of another, and no other."""
-    import pyarrow  # late: the quick tests, which leave this one out, need not load all that
+    """Splink's model, trained by EM on these pairs: row n of one table is paired with row n of another only."""
+    import pyarrow  # late: quick tests, which leave this one out, need not load it
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on
 
     numbers = np.arange(len(levels))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threshold of a calibration, and the site's prior."""
+"""Threshold of a calibration, and the site's prior."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ KNOTS = (np.array([0.0, 1.0]), np.array([0.0, 0.5, 1.0]))
 
 
 def drawn(share: float, count: int, seed: int) -> Pairs:
-    """Pairs of which this share match: matching ones are alike in both parts more often."""
+    """Pairs with this share of matches, which are similar in both parts more often than the others."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     same = np.where(rng.random(count) < np.where(matches, 0.9, 0.1), TOP, 0)
@@ -86,7 +86,7 @@ def test_a_site_where_all_pairs_are_alike_or_none_has_a_share_that_leaves_a_mode
 
 
 def of_template(share: float, count: int, seed: int) -> Pairs:
-    """In all parts of the model; what tells matching pairs from others is the executable and the job name."""
+    """Pairs in all parts of the model; the executable and the job name distinguish matching pairs from others."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < share
     levels = np.zeros((count, len(site_template.FEATURES)), np.int8)
@@ -125,7 +125,7 @@ def test_jobs_without_modules_lack_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> None:
-    """With weights for whole jobs the share was as good as 0, and the model matched nothing any more."""
+    """With weights for whole jobs the share was practically 0, and the model matched nothing any more."""
     known, site = of_template(0.02, 100_000, seed=1), of_template(0.05, 100_000, seed=2)
     weights: Weights = logistic_weights.fit(known, site_template.KNOTS)
     left = unlabelled(site).without(GONE)
@@ -135,7 +135,7 @@ def test_the_share_is_found_from_what_is_left_where_no_program_is_known() -> Non
 
 @pytest.mark.slow
 def test_tuned_jobs_of_an_application_each_do_not_say_that_no_job_matches_any() -> None:
-    """They did: of an evaluation's known jobs, 30 % were recognised in place of 87 %."""
+    """They once did: 30 % of an evaluation's known jobs were recognised instead of 87 %."""
     known, site = of_template(0.02, 50_000, seed=1), of_template(0.0, 50_000, seed=2)
     weights = logistic_weights.fit(known, site_template.KNOTS)
     assert match_prior.share_of(unlabelled(site), weights, known.share) < 1e-4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights: what a logistic regression with rising curves makes of pairs of which it is known whether they match."""
+"""Weights: a logistic regression with rising curves, fitted to pairs with known matches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOP = len(LEVELS) - 1
 
 
 def drawn(weights: Weights, count: int, seed: int = 1) -> Pairs:
-    """Pairs of any levels, each of which matches with the probability that these weights give it."""
+    """Pairs of arbitrary levels, which match with the probability that these weights give."""
     rng = np.random.default_rng(seed)
     columns = [rng.choice([UNKNOWN, 0, TOP], count), rng.integers(UNKNOWN, len(LEVELS), count)]
     levels = np.stack(columns, axis=1).astype(np.int8)
@@ -66,7 +66,7 @@ def test_the_same_pairs_give_the_same_weights() -> None:
 
 def test_a_total_is_what_the_parts_are_worth_on_their_curves() -> None:
     weights = Weights(-4.0, KNOTS, (np.array([0.0, 3.0]), np.array([0.0, 1.0, 2.0, 5.0])), (1.5, 0.5))
-    patterns = np.array([[0, 0], [TOP, TOP], [UNKNOWN, UNKNOWN], [5, 6]], np.int8)  # the last: 0.5 and 0.6 alike
+    patterns = np.array([[0, 0], [TOP, TOP], [UNKNOWN, UNKNOWN], [5, 6]], np.int8)  # the last: similarities 0.5 and 0.6
     assert weights.total(patterns) == pytest.approx([-4, 4, -2, -4 + 1.5 + 1.5])
     assert weights.probability(patterns)[:2] == pytest.approx([1 / 17, 16 / 17])
 
@@ -89,7 +89,7 @@ def test_a_part_that_is_given_twice_counts_once_where_ecm_counts_it_twice() -> N
     assert double.curves[0][-1] == pytest.approx(single.curves[0][-1] / 2, abs=0.05)
 
     def worth(pairs: Pairs, parts: int) -> float:
-        """Bits between the least and the most alike in the first part, all copies of it together."""
+        """Return the bits between the least and the most similar in the first part, over all its copies."""
         sizes = [[1.0] * len(LEVELS)] * pairs.patterns.shape[1]
         rising = [[float(level + 1) for level in range(len(LEVELS))]] * pairs.patterns.shape[1]
         found = ecm.fit(
@@ -123,7 +123,7 @@ def test_a_line_stays_flat_enough_where_one_total_divides_all_pairs() -> None:
 
 
 def of_template(count: int, seed: int) -> tuple[Levels, Floats]:
-    """Levels in all parts of the model that a calibration makes, the more alike the more likely a match."""
+    """Levels in all parts of a calibration's model; more similar pairs are likelier to match."""
     rng = np.random.default_rng(seed)
     matches = rng.random(count) < 0.1
     parts = len(site_template.KNOTS)
