@@ -70,7 +70,7 @@ _ANY = re.compile("|".join(f"(?P<c{number}>{pattern})" for number, pattern in en
 
 
 def codes_in(words: Iterable[str]) -> frozenset[str]:
-    """The codes that the words name, each by itself or as the last part of a path."""
+    """Return the codes that the words name, by themselves or as the last part of a path."""
     return frozenset(code for word in words if (code := _code(word)))
 
 

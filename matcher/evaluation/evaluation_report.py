@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of an evaluation: as JSON for programs, as tables for people and for docs/evaluation.md."""
+"""Report of an evaluation: JSON for programs, tables for people and for docs/evaluation.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.matcher.evaluation.share_interval import Share, share
 from reprise.matcher.submission.metadata import JobMetadata
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
-"""Those that every report shows beside the model's own."""
+"""Thresholds that every report shows in addition to the model's."""
 FAILURES = 6
 EXAMPLES = 2
 MEASURES = ("right_application", "right_nodes", "unknown_matched", "precision")
@@ -27,7 +27,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """Jobs of a kind that were answered wrongly in the same way; `share` is of all jobs of the kind."""
+    """Jobs of one kind with one kind of wrong answer; `share` is their share of all jobs of the kind."""
 
     kind: str
     verdict: Verdict
@@ -37,7 +37,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """A model on a scenario, at its threshold."""
+    """Results of a model on a scenario, at its threshold."""
 
     scenario: str
     model: str
@@ -47,16 +47,19 @@ class Report:
 
     @property
     def measures(self) -> Measures:
+        """Shares at the model's threshold."""
         return measure(self.answers, self.threshold)
 
     def kinds(self) -> dict[str, Measures]:
+        """Return the shares for each kind of job."""
         return {kind: measure(found, self.threshold) for kind, found in by_kind(self.answers).items()}
 
     def by_threshold(self) -> dict[float, Measures]:
+        """Return the shares at several thresholds."""
         return {at: measure(self.answers, at) for at in sorted({*THRESHOLDS, self.threshold})}
 
     def failures(self) -> list[Failure]:
-        """The ways to fail of which most is certain (by the lower end of their shares' intervals), at most FAILURES."""
+        """Return the most certain failures, by the lower bounds of their shares, at most FAILURES."""
         found = [one for kind, answers in by_kind(self.answers).items() for one in self._failures_of(kind, answers)]
         found.sort(key=lambda one: (-(one.share.low or 0.0), one.kind, one.verdict))
         return found[:FAILURES]
@@ -73,6 +76,7 @@ class Report:
                 yield Failure(kind, verdict, share(sites), tuple(failed[:EXAMPLES]))
 
     def to_json(self) -> dict[str, Any]:
+        """Return the shares, JSON-ready, with those by kind and by threshold, and the failures."""
         return {
             **self.measures.to_json(),
             "kinds": {kind: measures.to_json() for kind, measures in self.kinds().items()},
@@ -90,7 +94,7 @@ class Report:
 
 
 def as_json(reports: Sequence[Report]) -> dict[str, Any]:
-    """One object: the model, its threshold, the number of seeds, and each scenario by its name."""
+    """Return one object with the model, its threshold, the number of seeds, and each scenario by its name."""
     first = reports[0]
     head = {"model": first.model, "threshold": first.threshold, "seeds": first.seeds}
     return {**head, **{report.scenario: report.to_json() for report in reports}}
@@ -110,7 +114,7 @@ def _example(answer: Answer) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """`title` may be empty; every row has as many cells as `head`."""
+    """A table; `title` may be empty, and every row has as many cells as `head`."""
 
     title: str
     head: Sequence[str]
@@ -118,6 +122,7 @@ class Table:
 
 
 def headline(reports: Sequence[Report]) -> str:
+    """Return a line on the model, its threshold and the seeds."""
     first = reports[0]
     return (
         f"Model {first.model}, threshold {first.threshold:g}, seeds 0 to {first.seeds - 1}. "
@@ -126,12 +131,15 @@ def headline(reports: Sequence[Report]) -> str:
 
 
 def summary(reports: Sequence[Report]) -> Table:
-    """One row per scenario."""
+    """Return a table with one row per scenario."""
     return Table("", ("scenario", *_HEAD), [(report.scenario, *_row(report.measures)) for report in reports])
 
 
 def details(report: Report) -> list[Table]:
-    """By kind of job (mostly all known or all unknown, so no precision), by threshold, and what fails most."""
+    """Return tables by kind of job, by threshold, and of the most certain failures.
+
+    The jobs of a kind are mostly all known or all unknown, so that table has no precision.
+    """
     kinds = [(kind, *_row(measures)[:-1]) for kind, measures in report.kinds().items()]
     thresholds = [(f"{at:g}", *_row(measures)) for at, measures in report.by_threshold().items()]
     failures = [row for failure in report.failures() for row in _failure_rows(failure)]
@@ -155,7 +163,7 @@ def _row(measures: Measures) -> tuple[str, ...]:
 
 
 def percent(part: Share) -> str:
-    """`91.2 (88.0 to 93.6)`; a dash where there were no jobs."""
+    """Return a share such as `91.2 (88.0 to 93.6)`; a dash if there were no jobs."""
     if part.value is None or part.low is None or part.high is None:
         return "-"
     return f"{100 * part.value:.1f} ({100 * part.low:.1f} to {100 * part.high:.1f})"
@@ -170,7 +178,7 @@ def _failure_rows(failure: Failure) -> Iterator[tuple[str, ...]]:
 
 
 def described(job: JobMetadata) -> str:
-    """A job in one line: who, its name, the node count, the command, and where."""
+    """Return a job in one line: user, name, node count, command, and directory."""
     command = shlex.join([job.path, *_words(job.options)])
     return f"{job.user} {job.job_name} {job.nodes}n: {command} in {job.directory}"
 
@@ -182,13 +190,13 @@ def _words(options: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """What stands in docs/evaluation.md."""
+    """Return the tables in docs/evaluation.md."""
     tables = [summary(reports), *(table for report in reports for table in details(report))]
     return "\n\n".join([headline(reports), *map(table_markdown, tables)]) + "\n"
 
 
 def table_markdown(table: Table) -> str:
-    """A table as Markdown, its title above it."""
+    """Return a table as Markdown, with its title above it."""
     code = {"for example", "nearest record"}
     lines = [f"**{table.title}**\n"] if table.title else []
     lines += [_line(table.head), "|" + "---|" * len(table.head)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site as sites are: the same names for different codes, different names for the same, and people who share a login.
+"""A realistic site: equal names for different codes, different names for one code, and people who share a login.
 
 Eighteen people of six projects use six codes each; three of them are new and have no records. The people of one project
-share a login. Of a person's two codes of a sort, one was tuned, the other sometimes. A job's kind is the sort of its
-code (SORTS), with what the site knows of it: nothing added where the same person tuned it, "colleague" where others
-did, "untuned" where nobody did; "left out" as everywhere.
+share a login. A person has two codes of a sort: one was tuned, the other sometimes. A job's kind is the sort of its
+code (SORTS), followed by what the site knows of it: nothing if the same person tuned it, "colleague" if others did,
+"untuned" if nobody did; "left out" as everywhere.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ INSTALLED = 4  # codes of each shared sort that the site or a project has instal
 
 @dataclass(frozen=True)
 class Sort:
-    """How codes of a sort are called, placed and started: templates (`str.format`) over what `_words` gives.
+    """Names, places and commands of a sort of codes, as templates (`str.format`) over the words in `_job`.
 
-    `programs` are the names that one code goes by; the last of them, like the last of its versions, no record has.
-    `shared`: installed once, for everyone or a project.
+    `programs` are the names that one code has; no record has the last of them, or the last of its versions. `shared`
+    means installed once, for everyone or a project.
     """
 
     path: str
@@ -163,12 +163,12 @@ TOOLCHAINS = (
     ("gcc/12.2", "openmpi/4.1.4", "hdf5/1.14", "netcdf-c/4.9"),
     (),
 )
-"""Modules that a person loads in whatever script."""
+"""Modules that a person loads in every script."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """`login` is the person's own, or the one that a project shares."""
+    """A person; `login` is personal, or the one that a project shares."""
 
     name: str
     login: str
@@ -178,7 +178,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Code:
-    """An application. `driver` and `common` are what its script or binary is called if that says nothing of it."""
+    """An application; `driver` and `common` are names of its script or binary that do not identify it."""
 
     name: str
     sort: str
@@ -189,7 +189,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Use:
-    """How a person runs a code: what stays the same from job to job, but for the cases, which come and go."""
+    """A person's use of a code: everything that is constant over jobs, and the cases, which change."""
 
     person: Person
     code: Code
@@ -201,7 +201,7 @@ class Use:
 
 
 def generate(seed: int) -> Scenario:
-    """One random site."""
+    """Return one random site."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     scripts = Scripts(seed)
 
@@ -253,7 +253,7 @@ def _uses(rng: random.Random) -> list[Use]:
 
 
 def _people(rng: random.Random, words: Iterator[str]) -> Iterator[Person]:
-    """The newcomers last, each of another project."""
+    """Yield the people; the newcomers come last, each of another project."""
     projects = [f"{next(words)}{rng.randint(10, 99)}" for _ in range(PROJECTS)]
     for _ in range(PEOPLE_PER_PROJECT):
         for number, project in enumerate(projects):
@@ -289,7 +289,7 @@ def _use(rng: random.Random, person: Person, code: Code, records: int) -> Use:
 
 
 def _job(rng: random.Random, use: Use, nodes: int, *, is_new: bool) -> JobMetadata:
-    """`is_new`: what no record has may be used too, that is the last name, version and case."""
+    """Return a job; with `is_new` it may have the last name, version and case, which no record has."""
     sort, person = SORTS[use.code.sort], use.person
     at = submit_time(rng)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts for made-up jobs: a person's habits, what a code needs, and the program's command line.
+"""Batch scripts for made-up jobs: a person's habits, steps that a code needs, and the program's command line.
 
-People take most of what a code needs from each other and write the rest of a script as they always do; from job to job
-a line may go. All randomness is of its own, so that a scenario's jobs are the same with scripts and without.
+People take most of a code's steps from each other and write the rest of a script as they always do; from job to job a
+line may be missing. The random numbers are separate, so that a scenario has equal jobs with scripts and without.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STEPS = (
 )
 HABITS_EACH, STEPS_EACH = (3, 7), (0, 4)
 COPIED = 0.7  # share of a code's steps that a person takes over
-EDITED = 0.3  # share of jobs whose script lacks a line of its person's others
+EDITED = 0.3  # share of jobs with a script that lacks one of the person's usual lines
 
 
 class Scripts:
@@ -64,7 +64,7 @@ class Scripts:
         self._lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
 
     def given(self, job: JobMetadata, person: str, code: str) -> JobMetadata:
-        """`job`, with the sketch of the script by which `person` runs `code`."""
+        """Return `job` with the sketch of the script with which `person` runs `code`."""
         if (person, code) not in self._lines:
             self._lines[person, code] = self._written(person, code)
         before, after = (list(lines) for lines in self._lines[person, code])

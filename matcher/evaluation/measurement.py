@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model makes of a scenario: each job's nearest record, whether it is the right one, and the shares of that."""
+"""Evaluation of a model on a scenario: each job's nearest record, whether it is right, and the shares of jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reprise.matcher.linkage import Engine, LinkableRecord, Model
 
 
 class Verdict(StrEnum):
-    """What became of a job. The first four are of jobs whose application has a record, the others of unknown ones."""
+    """Result of a job. The first four are for jobs with a record of their application, the others for unknown ones."""
 
     RIGHT = "right"
-    OTHER_NODES = "other nodes"  # of the right application, though a record with the job's node count was there
+    OTHER_NODES = "other nodes"  # of the right application, although there is a record with the job's node count
     MISSED = "missed"
     CONFUSED = "confused"  # matched with a record of another application
     FALSE_MATCH = "false match"
@@ -30,7 +30,7 @@ WRONG = {Verdict.OTHER_NODES, Verdict.MISSED, Verdict.CONFUSED, Verdict.FALSE_MA
 
 @dataclass(frozen=True)
 class Answer:
-    """A job and the record nearest to it (None where there is none), with its score; `found` is its application."""
+    """A job and its nearest record (None if there is none), with the record's application (`found`) and score."""
 
     seed: int
     query: Query
@@ -39,6 +39,7 @@ class Answer:
     score: float
 
     def verdict(self, threshold: float) -> Verdict:
+        """Return the verdict on the answer at a threshold."""
         is_matched = self.nearest is not None and self.score >= threshold
         if self.query.application is None:
             return Verdict.FALSE_MATCH if is_matched else Verdict.NO_MATCH
@@ -51,7 +52,7 @@ class Answer:
 
 
 def answers(model: Model, generate: Callable[[int], Scenario], seeds: Iterable[int]) -> list[Answer]:
-    """Every job of the sites that `generate` makes of the seeds, linked against its site's records."""
+    """Return the answers for all jobs of the sites that `generate` makes from the seeds."""
     return [answer for seed in seeds for answer in _answers_of(model, seed, generate(seed))]
 
 
@@ -67,18 +68,19 @@ def _answers_of(model: Model, seed: int, site: Scenario) -> Iterable[Answer]:
 
 
 HEADLINE = ("right_application", "right_nodes", "unknown_matched")
-"""The measures that a model is told by first."""
+"""The most important measures of a model."""
 
 
 @dataclass(frozen=True)
 class Measures:
     """Shares of jobs.
 
-    `right_application`: of the jobs whose application has a record, those matched (that is, from the threshold on) with
-    one of its records. `right_nodes`: of those that have a record of their application with their node count, those
-    matched with such a one. `unknown_matched`: of the jobs whose application has no record, those matched with any.
-    `precision`: of the jobs that were matched, those matched with a record of their application. `missed`, `confused`:
-    of the jobs whose application has a record, those not matched, and those matched with another application's.
+    `right_application`: share of the jobs with a record of their application that matched one of its records, that is
+    with a score of at least the threshold. `right_nodes`: share of the jobs with a record of their application and node
+    count that matched such a record. `unknown_matched`: share of the jobs without a record of their application that
+    matched any. `precision`: share of the matched jobs that matched a record of their application. `missed`,
+    `confused`: shares of the jobs with a record of their application that matched nothing, or a record of another
+    application.
     """
 
     right_application: Share
@@ -90,16 +92,17 @@ class Measures:
 
     @property
     def recall(self) -> Share:
-        """The field's name for `right_application`: of what should be found, what is."""
+        """Usual name in the field for `right_application`: the share of what should be found that is found."""
         return self.right_application
 
     def to_json(self) -> dict[str, dict[str, float | int | None]]:
+        """Return the shares by name, JSON-ready."""
         names = ("right_application", "right_nodes", "unknown_matched", "precision", "recall", "missed", "confused")
         return {name: getattr(self, name).to_json() for name in names}
 
 
 def measure(found: Sequence[Answer], threshold: float) -> Measures:
-    """The shares at `threshold`, with seeds as clusters."""
+    """Return the shares at `threshold`, with seeds as clusters."""
     seeds = sorted({answer.seed for answer in found})
     judged = [(answer.seed, answer.query, answer.verdict(threshold)) for answer in found]
 
@@ -122,7 +125,7 @@ def measure(found: Sequence[Answer], threshold: float) -> Measures:
 
 
 def by_kind(found: Iterable[Answer]) -> Mapping[str, list[Answer]]:
-    """The answers by kind of job, kinds in the alphabet's order."""
+    """Return the answers by kind of job, in alphabetical order of kinds."""
     kinds: dict[str, list[Answer]] = {}
     for answer in found:
         kinds.setdefault(answer.query.kind, []).append(answer)

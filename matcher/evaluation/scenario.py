@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: tuned jobs, and jobs to link of which the right answer is known. All randomness is the caller's."""
+"""A scenario: tuned jobs, and jobs to link with known answers. The caller provides all random numbers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 EPOCH = 1_700_000_000.0  # Unix seconds at which a scenario begins
 DAYS = 14
-ANY_GAIN = 0.2  # the same for all, so that it never tells two records apart
+ANY_GAIN = 0.2  # equal for all, so that it never distinguishes two records
 SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu".split()  # noqa: SIM905 - shorter
 
 
 @dataclass(frozen=True)
 class Query:
-    """A job that asks. `application` is the right answer, None where no record is of its application.
+    """A job that asks. `application` is the right answer, None if no record is of its application.
 
-    `same_nodes`: a record of that application has the job's node count. `own`: the id of the record that this very job
-    became, which may not serve it.
+    `same_nodes` means that a record of that application has the job's node count. `own` is the id of the record that
+    was made from this very job, which may not serve it.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class LabelledJob:
-    """A job of `application`, tuned or not. `kind` is what makes it hard."""
+    """A job of `application`, tuned or not. `kind` names the difficulty."""
 
     kind: str
     application: str
@@ -51,7 +51,7 @@ class LabelledJob:
 
 
 def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[LabelledJob]) -> Scenario:
-    """Every tuned job is a record, and asks itself, with that record left out (kind "left out")."""
+    """Return the scenario; every tuned job is a record, and also asks, with that record left out (kind "left out")."""
     of_application: dict[str, list[int]] = {}
     for number, one in enumerate(tuned):
         of_application.setdefault(one.application, []).append(number)
@@ -75,12 +75,12 @@ def scenario(cluster_nodes: int, tuned: Sequence[LabelledJob], asking: Iterable[
 
 
 def submit_time(rng: random.Random) -> float:
-    """Some day of two weeks, most likely in the afternoon."""
+    """Return a time on a random day of two weeks, most likely in the afternoon."""
     return EPOCH + rng.randrange(DAYS) * 86400 + int(rng.triangular(0, 86400, 14 * 3600))
 
 
 def distinct_words(rng: random.Random, count: int, syllables: tuple[int, int]) -> list[str]:
-    """`count` different words that can be pronounced, of so many syllables (from, to)."""
+    """Return `count` different pronounceable words with a number of syllables in the given range."""
     words: dict[str, None] = {}
     while len(words) < count:
         words["".join(rng.choices(SYLLABLES, k=rng.randint(*syllables)))] = None

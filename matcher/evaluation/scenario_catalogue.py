@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenarios by name, and the evaluation of a model on one of them."""
+"""Scenarios by name, and the evaluation of a model on one of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SCENARIOS: dict[str, Callable[[int], Scenario]] = {
     "thesis-256": partial(thesis_scenario.generate, cluster_nodes=256),
     "hard": hard_scenario.generate,
 }
-"""By name, from a seed to a site."""
+"""Functions from a seed to a site, by the scenario's name."""
 
 
 def evaluate(model: Model, name: str, seeds: int) -> Report:
-    """`model` on scenario `name`, with seeds 0 to `seeds` - 1."""
+    """Evaluate `model` on scenario `name`, with seeds 0 to `seeds` - 1."""
     found = answers(model, SCENARIOS[name], range(seeds))
     return Report(name, model.label, model.threshold, seeds, tuple(found))

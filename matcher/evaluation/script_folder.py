@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch scripts in a folder: OWNER/PROJECT/PATH, as a site has them in home directories or in a copy, or what sacct
-printed of them: JOBS and SCRIPTS."""
+"""Batch scripts in a folder, as files OWNER/PROJECT/PATH, or in JOBS and SCRIPTS, the output of sacct.
+
+A site has such files in home directories or in a copy of them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.submitted import SCRIPT_LIMIT
 
 ENDINGS = (".md", ".txt", ".j2", ".tpl", ".rst", ".html", ".py")
-"""Of documentation and templates, which no one submits."""
+"""Endings of documentation and templates, which nobody submits."""
 JOBS, SCRIPTS = "jobs.txt", "scripts.txt"
-"""Files of a folder: what `sacct.COMMAND` printed, and `sacct_scripts.LISTED` with PRINTED."""
+"""Files of a folder: the output of `sacct.COMMAND`, and of `sacct_scripts.LISTED` with PRINTED."""
 LEAST_SCRIPTS = 20
 _TEMPLATE = re.compile(r"\{\{|<%")
 _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
@@ -26,8 +28,11 @@ _DIRECTIVE = re.compile(r"^#SBATCH\s", re.MULTILINE)
 
 @dataclass(frozen=True)
 class FoundScript:
-    """A script of `owner`. `path` has the owner and the project in front, and a name of its own behind: the file's,
-    or the job's number. `submitted` is known of a job."""
+    """A script of `owner`.
+
+    `path` consists of the owner, the project and a unique name: the file's, or the job's number. `submitted` is known
+    for a job.
+    """
 
     owner: str
     project: str
@@ -37,12 +42,12 @@ class FoundScript:
 
     @property
     def directory(self) -> str:
-        """Where its owner stood, or would stand, to submit it."""
+        """The directory in which the owner submitted it, or would submit it."""
         return self.submitted.cwd if self.submitted else "/home/" + self.path.rpartition("/")[0]
 
     @cached_property
     def metadata(self) -> JobMetadata:
-        """What the parser makes of the submission; of a file, of `sbatch SCRIPT` in its own directory."""
+        """The parser's result for the submission; for a file, that of `sbatch SCRIPT` in its directory."""
         submission = self.submitted or Submission.for_script(
             self.path.rpartition("/")[2], self.text, cwd=self.directory
         )
@@ -50,21 +55,23 @@ class FoundScript:
 
 
 def scripts_in(folder: Path) -> list[FoundScript]:
-    """The batch scripts in `folder`, by path or in the order of SCRIPTS. Raises MatcherError where there are fewer than
-    LEAST_SCRIPTS, or where a file that sacct printed cannot be read."""
+    """Return the batch scripts in `folder`, by path or in the order of SCRIPTS.
+
+    Raises MatcherError if there are fewer than LEAST_SCRIPTS, or if a file with sacct's output cannot be read.
+    """
     if (folder / SCRIPTS).is_file():
-        found, of = list(_accounted(folder)), f"scripts in {SCRIPTS} whose jobs are in {JOBS}"
-        remedy = "; does Slurm keep scripts (AccountingStoreFlags=job_script)?"
+        found, of = list(_accounted(folder)), f"scripts in {SCRIPTS} with jobs in {JOBS}"
+        remedy = ": check that Slurm keeps scripts (AccountingStoreFlags=job_script)"
     else:
         found, of = list(_files(folder)), "batch scripts as OWNER/PROJECT/PATH"
-        remedy = f", or what sacct printed, {JOBS} and {SCRIPTS} (docs/admin.md)"
+        remedy = f", or sacct's output in {JOBS} and {SCRIPTS} (docs/admin.md)"
     if len(found) < LEAST_SCRIPTS:
-        raise MatcherError(f"{folder}: holds {len(found)} {of}: {LEAST_SCRIPTS} or more are needed{remedy}")
+        raise MatcherError(f"{folder}: contains {len(found)} {of}: {LEAST_SCRIPTS} or more are needed{remedy}")
     return found
 
 
 def _accounted(folder: Path) -> Iterator[FoundScript]:
-    """What one owner submitted again unchanged, in one project, is there once."""
+    """Yield the scripts; one that an owner submitted several times unchanged, in one project, comes once."""
     seen = set()
     for one, text in _submissions(folder):
         project = f"{one.job.user}/{_project(one.job)}"
@@ -85,7 +92,7 @@ def _submissions(folder: Path) -> Iterator[tuple[sacct.Submitted, str]]:
 
 
 def _project(job: JobMetadata) -> str:
-    """The first directory below one that is named after the user, without numbers; else the account."""
+    """Return the first directory below one that is named after the user, without numbers; else the account."""
     below = PurePosixPath(job.directory).parts
     if job.user in below[:-1]:
         return re.sub(r"\d+", "0", below[below.index(job.user) + 1])

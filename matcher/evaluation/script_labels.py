@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which scripts run the same application, from the files alone and without the parser that is evaluated.
+"""Labels that show which scripts run one application, from the files alone and without the evaluated parser.
 
-Two scripts of one project are variants of one application where their lines, comments left out, name the same program
-files and the same known codes. docs/evaluation.md explains the rules.
+Two scripts of one project are variants of one application if their lines, without comments, name the same program files
+and the same known codes. docs/evaluation.md explains the rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprise.matcher.evaluation.script_folder import FoundScript
 from reprise.matcher.submission.generic_names import is_generic
 
 COPIED = 0.5
-"""Share of the lines of two scripts that are the same, from which one counts as a copy of the other."""
+"""Share of equal lines in two scripts from which one counts as a copy of the other."""
 
 _BREAKS = re.compile(r"[\s;&|()<>\"'`=,\[\]]+")
 _CONTINUED = re.compile(r"\\\n")
@@ -33,7 +33,7 @@ _BUILT = re.compile(r"\./|.*/(?:bin|build|exe)/")
 _ENGINE = re.compile(r"i?python[0-9.]*|torchrun|matlab")
 _MODULE_OPTIONS = {"i": ("-m",), "p": ("-m",), "t": ("-m",), "m": ("-r", "-batch")}
 _WORKFLOW_OPTIONS = {"nextflow": ("run",), "snakemake": ("-s", "--snakefile"), "jupyter": ()}
-"""Engines of workflows and notebooks, and the words behind which stands what they run."""
+"""Engines of workflows and notebooks, and the words before the file that they run."""
 _SHELLS = (".sh", ".bash")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*\Z")
 _NO_MODULE = {
@@ -50,7 +50,7 @@ _STARTING = re.compile(
     r"|mpi(?:run|exec)\S*|orterun|srun|spark-submit|conda|mamba|micromamba|nvidia-smi|hostname|singularity|apptainer|activate|venv"
     r"|(?:shell|conda|bashrc|lmod|modules?|setup|setvars|env\w*)\.(?:ba)?sh|nvcc|g?cc|make|cmake|git|awk|sed|grep",
 )
-"""Names of what starts or prepares a program."""
+"""Names of commands that start or prepare a program."""
 _ENVIRONMENT = re.compile(
     r"^\s*(?:source|\.|module|ml|conda|export|cd|echo|mkdir|cp|mv|rm)\s|/(?:etc|profile\.d|activate)\b"
 )
@@ -59,18 +59,19 @@ _LEAST_LINE = 12
 
 @dataclass(frozen=True)
 class Label:
-    """What a script names: the application is this within the project."""
+    """The names in a script, which identify its application within the project."""
 
     files: frozenset[str]
     codes: frozenset[str]
 
     @property
     def is_known(self) -> bool:
+        """Whether the script names anything."""
         return bool(self.files or self.codes)
 
     @property
     def is_generic(self) -> bool:
-        """Whether no name says anything of the application."""
+        """Whether no name identifies the application."""
         return bool(self.files) and not self.codes and all(is_generic(name) for name in self.files)
 
 
@@ -92,19 +93,22 @@ class LabelledScript:
 
     @property
     def application(self) -> str:
-        """Its name within all scripts."""
+        """The application's name, unique among all scripts."""
         return "\n".join([self.script.project, *sorted(self.label.files), "", *sorted(self.label.codes)])
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """Those that are long enough to be somebody's own, without blanks and digits."""
+        """Lines that are long enough to be characteristic, without blanks and digits."""
         squeezed = (re.sub(r"[\s\d]+", "", line) for line in self._lines)
         return frozenset(line for line in squeezed if len(line) >= _LEAST_LINE)
 
 
 def _files_in(words: Sequence[str]) -> Iterator[str]:
-    """The program files of one command. What stands behind a program that may start others counts where it is a file of
-    a program, and behind any other it is what that program is given."""
+    """Yield the program files of one command.
+
+    A file after a program that may start others counts if it is a program file; after any other program it is an
+    argument.
+    """
     engine, workflow, started = "", "", False
     for before, word in pairwise(["", *words]):
         name = basename(word)
@@ -129,15 +133,17 @@ def _files_in(words: Sequence[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=65_536)
 def _file(word: str) -> str:
-    """The name of the program file that a word names, "" where it names none."""
+    """Return the name of the program file that a word names, "" if it names none."""
     name = basename(word)
     is_program = _FILE.match(name) or name == "a.out" or (_BUILT.match(word) and _PLAIN.match(name))
     return name if is_program and not _STARTING.fullmatch(name) else ""
 
 
 def may_be_the_same(one: LabelledScript, other: LabelledScript) -> bool:
-    """Whether scripts of two owners may run the same application: one is a copy of the other, or of the same project
-    that both have copied, or both run the same installed code. Such a match counts neither as right nor as wrong."""
+    """Return whether scripts of two owners may run one application; then a match counts neither as right nor as wrong.
+
+    This is so if one is a copy of the other, or of a project that both have copied, or if both run one installed code.
+    """
     if one.label.codes & other.label.codes:
         return True
     if _project(one) == _project(other) and one.label.files & other.label.files:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of an evaluation on people's own scripts: as JSON for programs, as tables for people."""
+"""Report of an evaluation on people's own scripts: JSON for programs, tables for people."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from reprise.matcher.submission.masked_metadata import masked
 
 EXAMPLES = 12
 _MEANING = {
-    "recall": "a variant has a record, and the job is given it",
-    "confused": "a variant has a record, and the job is given another application's",
-    "own other": "only other applications of the same user have records, and the job is given one",
-    "strangers": "the user has no record, and the job is given another user's",
-    "generic strangers": "likewise, and the program's name says nothing",
+    "recall": "a variant has a record, and the job matches it",
+    "confused": "a variant has a record, and the job matches another application's",
+    "own other": "only other applications of the same user have records, and the job matches one",
+    "strangers": "the user has no record, and the job matches another user's",
+    "generic strangers": "likewise, and the program's name does not identify it",
 }
 
 
 @dataclass(frozen=True)
 class ScriptReport:
-    """What a model makes of a folder of scripts."""
+    """Results of a model on a folder of scripts."""
 
     model: str
     threshold: float
@@ -47,7 +47,7 @@ class ScriptReport:
 
     @classmethod
     def joined(cls, reports: Sequence[ScriptReport]) -> ScriptReport:
-        """One of several, of different owners and models of one name; the threshold is the first one's."""
+        """Join reports of different owners, by models of one name; the threshold is the first one's."""
         first = reports[0]
         return cls(
             first.model,
@@ -59,7 +59,7 @@ class ScriptReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""
+        """Return the shares by their names in `ScriptMeasures`, with intervals and numbers of jobs."""
         head = {"model": self.model, "threshold": self.threshold, "seeds": self.seeds}
         shares = measure(self.judged)
         return {
@@ -71,6 +71,7 @@ class ScriptReport:
 
     @property
     def headline(self) -> str:
+        """One line on the model, the scripts and the seeds."""
         return (
             f"Model {self.model}, threshold {self.threshold:g}, {self.scripts} scripts of {self.owners} owners, "
             f"{self._sites()}, seeds 0 to {self.seeds - 1}. Percent, with 95 % confidence intervals."
@@ -81,13 +82,13 @@ class ScriptReport:
         return f"sites {', '.join(names)}" if names else ONE_SITE
 
     def tables(self) -> list[Table]:
-        """The shares, and examples of jobs that are given another application's record."""
+        """Return the shares, and examples of jobs that match another application's record."""
         shares = measure(self.judged)
         rows = [(name, meaning, *_cells(getattr(shares, name.replace(" ", "_")))) for name, meaning in _MEANING.items()]
         examples = list(_examples(self.judged))
         return [
             Table("", ("measure", "share of the jobs for which", "jobs", "percent"), rows),
-            Table("given another application's record", ("kind", "for example", "nearest record", "score"), examples),
+            Table("matched another application's record", ("kind", "for example", "nearest record", "score"), examples),
         ]
 
 
@@ -96,7 +97,7 @@ def _cells(share: Any) -> tuple[str, str]:
 
 
 def _examples(judged: Sequence[Judged]) -> Iterator[tuple[str, ...]]:
-    """The most certain errors, each script once."""
+    """Yield the most certain errors, each script once."""
     wrong = [one for one in judged if one.outcome is Outcome.WRONG]
     seen: set[str] = set()
     for one in sorted(wrong, key=lambda one: (-one.score, one.asking.script.script.path)):

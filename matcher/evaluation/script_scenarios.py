@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites and strangers made of scripts that people wrote: who has records, and who asks.
+"""Sites and strangers made of real scripts: some owners have records, and some ask.
 
 Sites: the scripts that are written for one computing centre, as their accounts, modules, paths and addresses show; all
-scripts, where these are not from several of CENTRES. Half of each owner's applications have a record, of one script;
-up to two other scripts of each application ask, of those that have none too. Strangers: half of all owners have a
+scripts, if these are not from several of CENTRES. Half of each owner's applications have a record, of one script. Up to
+two other scripts of each application ask, including applications without a record. Strangers: half of all owners have a
 record of one script, and one job of each of the others asks.
 """
 
@@ -25,7 +25,7 @@ ASKING = 2
 """Scripts of an application that ask, at most."""
 GROUP = 100
 MOST = 8
-"""Applications of one owner in a group, so that nobody's habits count for many people's."""
+"""Applications of one owner in a group, at most, so that no person's habits dominate."""
 CLUSTER_NODES = 256
 CENTRES = {
     "TACC": r"\bibrun\b|\bstampede2?\b|\bfrontera\b|\blonestar[56]?\b|\btacc\b|/(?:work2?|scratch|home1)/0\d{4}/",
@@ -37,19 +37,24 @@ CENTRES = {
 }
 STRANGERS = "strangers"
 ONE_SITE = "one site"
-"""Name of the site that all scripts are of, where these are not from several of CENTRES."""
+"""Name of the site with all scripts, if these are not from several of CENTRES."""
 LEAST_CENTRES = 3
 FROM_SEVERAL = 0.05
-"""Scripts are from several centres where two owners or more write for each of LEAST_CENTRES, no centre has most of
-these owners, and they are this share of all. In a collection from a public host it was 13 %; in scripts of one site,
-such names stand by chance."""
+"""Scripts are from several centres if three conditions hold.
+
+Two owners or more write for each of LEAST_CENTRES; no centre has most of these owners; and they are this share of all.
+In a collection from a public host it was 13 %; in scripts of one site, such names occur by chance.
+"""
 _CENTRES = {name: re.compile(rule, re.IGNORECASE) for name, rule in CENTRES.items()}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A script whose job asks. `kind` is "variant" where its application has a record, "own other" where only other
-    applications of its owner have one, "stranger" or "generic stranger" where the owner has none."""
+    """A script with a job that asks.
+
+    `kind` is "variant" if its application has a record, "own other" if only other applications of its owner have one,
+    "stranger" or "generic stranger" if the owner has none.
+    """
 
     kind: str
     script: LabelledScript
@@ -58,7 +63,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class ScriptSite:
-    """Records, each with the script that it is of, by its id; and the jobs that ask."""
+    """Records, the script of each by its id, and the jobs that ask."""
 
     name: str
     records: tuple[LinkableRecord, ...]
@@ -67,7 +72,7 @@ class ScriptSite:
 
 
 def centre_of(script: LabelledScript) -> str:
-    """The computing centre that a script is written for, "" where it shows none or several."""
+    """Return the computing centre that a script is written for, "" if it shows none or several."""
     return _centre(script.script.text)
 
 
@@ -78,14 +83,14 @@ def _centre(text: str) -> str:
 
 
 def sites(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """A site for each centre that two owners or more write for; ONE_SITE where scripts are not from several."""
+    """Yield a site for each centre that two owners or more write for; ONE_SITE if scripts are not from several."""
     known = [script for script in scripts if script.label.is_known]
     for centre, owners in sorted(_by_centre(known).items()):
         yield _site(centre, owners, random.Random(f"{centre} {seed}"))  # noqa: S311 - a choice
 
 
 def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[LabelledScript]]]:
-    """The scripts of each owner at each centre."""
+    """Return the scripts of each owner at each centre."""
     written: dict[str, list[LabelledScript]] = {}
     for script in known:
         if centre := centre_of(script):
@@ -97,7 +102,7 @@ def _by_centre(known: Sequence[LabelledScript]) -> dict[str, dict[str, list[Labe
 
 
 def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
-    """Sites of GROUP owners each, drawn from all, whichever centre they write for."""
+    """Yield sites of GROUP owners each, drawn from all, whichever centre they write for."""
     rng = random.Random(f"groups {seed}")  # noqa: S311 - a choice
     owners = [
         (owner, [one for name in rng.sample(sorted(of), min(len(of), MOST)) for one in of[name]])
@@ -110,7 +115,10 @@ def groups(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]
 
 
 def strangers(scripts: Sequence[LabelledScript], seed: int, records: int | None = None) -> ScriptSite:
-    """One script of each of half of the owners (at most `records`) is tuned, and one of each of the others asks."""
+    """Return a site where one script of each of half of the owners is tuned, and one of each of the others asks.
+
+    At most `records` scripts are tuned.
+    """
     rng = random.Random(f"strangers {seed}")  # noqa: S311 - a choice
     owners = list(_by_owner([script for script in scripts if script.label.is_known]).items())
     rng.shuffle(owners)

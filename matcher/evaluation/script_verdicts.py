@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model makes of jobs that people's own scripts submit: which records they are given, and whether rightly.
+"""Evaluation of a model on jobs of people's own scripts: the records that they match, and whether these are right.
 
-A record is chosen as in a decision: a user's own first, and of others' nothing finer than "the same, nearly the same,
-another" decides.
+A record is chosen as in a decision: a user's own first; for those of others the score counts only in the steps "the
+same, nearly the same, another".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEAREST = 5
 
 
 class Outcome(StrEnum):
-    """What came of a job. NEITHER: given a record that may be of its application, as far as the files say."""
+    """Result of a job. NEITHER: matched with a record that may be of its application, judging by the files."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A job at a site, what came of it, the record's script and the score; None and 0 where there is none."""
+    """A job at a site, its result, the record's script and the score; None and 0 if there is no record."""
 
     site: str
     asking: Asking
@@ -46,10 +46,10 @@ class Judged:
 class ScriptMeasures:
     """Shares of jobs, with owners as clusters in their intervals.
 
-    `recall`: of the jobs of which a variant has a record, those given it; `confused`: those given another
-    application's. `own_other`: of the jobs whose owner has records of other applications only, those given one.
-    `strangers`: of the jobs of owners without records, those given another's; `generic_strangers`: of all these, those
-    whose program has a name that says nothing, and that are given another's.
+    `recall`, `confused`: shares of the jobs with a record of a variant that matched it, or another application's.
+    `own_other`: share of the jobs whose owner has records of other applications only that matched one of these.
+    `strangers`: share of the jobs of owners without records that matched another's; `generic_strangers`: share of all
+    these jobs that have a program with a generic name and matched another's.
     """
 
     recall: Share
@@ -60,7 +60,7 @@ class ScriptMeasures:
 
 
 def judged(model: Model, scripts: Sequence[LabelledScript], seeds: Iterable[int] = SEEDS) -> list[Judged]:
-    """All jobs of the sites and of the strangers that `seeds` make of the scripts."""
+    """Return all jobs of the sites and strangers that `seeds` make from the scripts."""
     return [one for seed in seeds for site in _both(scripts, seed) for one in judged_at(model, site)]
 
 
@@ -70,7 +70,7 @@ def _both(scripts: Sequence[LabelledScript], seed: int) -> Iterator[ScriptSite]:
 
 
 def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
-    """Each job of one site."""
+    """Yield each job of one site with its result."""
     engine = Engine(model, site.records, cluster_nodes=CLUSTER_NODES, timezone="UTC")
     for asking in site.asking:
         found = chosen(engine.ask(asking.job), asking.job.user, model.threshold)
@@ -83,7 +83,7 @@ def judged_at(model: Model, site: ScriptSite) -> Iterator[Judged]:
 
 
 def chosen(asked: Asked, user: str, threshold: float) -> tuple[LinkableRecord, float] | None:
-    """The record that serves, and the score that decided; None where none does."""
+    """Return the record that serves, and the score that decided; None if no record does."""
     best = None
     for match in asked.nearest(NEAREST).matches:
         if match.score < threshold:
@@ -105,7 +105,7 @@ def _outcome(asking: LabelledScript, given: LabelledScript) -> Outcome:
 
 
 def measure(found: Sequence[Judged]) -> ScriptMeasures:
-    """The shares among all that count."""
+    """Return the shares among all jobs that count."""
     sites_only = [one for one in found if one.site != STRANGERS]
     unknown = [one for one in found if one.site == STRANGERS]
     variants = [one for one in sites_only if one.asking.kind == "variant"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A share of jobs with its 95 % confidence interval, where jobs of one random site are not independent."""
+"""A share of jobs with its 95 % confidence interval, for jobs of one random site that are not independent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Share:
-    """`value`, `low` and `high` in [0, 1], None where no job was asked about; `n` jobs."""
+    """A share of `n` jobs; `value`, `low` and `high` are in [0, 1], or None if there are no jobs."""
 
     value: float | None
     low: float | None
@@ -20,18 +20,19 @@ class Share:
     n: int
 
     def to_json(self) -> dict[str, float | int | None]:
+        """Return the share as a JSON object."""
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
 def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
-    """The share of hits, of (hits, jobs) per site; sites are independent of each other.
+    """Return the share of hits, given (hits, jobs) per site; sites are independent of each other.
 
     Jobs of one site share its records, users and names, so that they fail together: each site is a cluster. The
-    interval is Wilson's, for as many independent jobs as would vary like the sites do (by the variance of the ratio
-    estimator; Korn and Graubard 1998), and never for more than there are. Student's t with sites - 1 degrees of
-    freedom stands for the normal quantile, as that variance is itself estimated. Where all jobs hit or all miss, or
-    there is one site, nothing is known of it, and jobs count as independent; but if a site's jobs are `repeated`, the
-    same ones asking again and again, each site counts as one.
+    interval is Wilson's, for the number of independent jobs that would vary like the sites do (by the variance of the
+    ratio estimator; Korn and Graubard 1998), and never for more than there are. Student's t with sites - 1 degrees of
+    freedom replaces the normal quantile, as that variance is itself estimated. If all jobs hit or all miss, or there is
+    one site, the variance is unknown and jobs count as independent; but if a site's jobs are `repeated`, that is the
+    same jobs ask repeatedly, each site counts as one.
     """
     counted = [(hits, jobs) for hits, jobs in sites if jobs]
     n = sum(jobs for _, jobs in counted)
@@ -48,7 +49,7 @@ def share(sites: Iterable[tuple[int, int]], *, repeated: bool = False) -> Share:
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
-    """Wilson's score interval of a share `p` of `n`, `z` standard deviations wide on each side."""
+    """Return Wilson's score interval of a share `p` of `n`, `z` standard deviations wide on each side."""
     middle = p + z * z / (2 * n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n

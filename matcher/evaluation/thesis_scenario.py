@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario of Robert 2021, chapter 7, and what it lacks: jobs of applications that nobody tuned.
+"""The scenario of Robert 2021, chapter 7, extended by jobs of applications that nobody tuned.
 
 Three users with 10, 20 and 25 draws of applications (41 different ones on average, as there) submit 5-10, 1-5 and 5-15
-jobs of each, of which 1-2, 1-3 and 2-4 were tuned and are the records. Job names carry an adjective in 2 of 3 cases and
+jobs of each; 1-2, 1-3 and 2-4 of these were tuned and are the records. Job names carry an adjective in 2 of 3 cases and
 the node count in 1 of 3; the program lies in `/home/<user>/<program>_<time stamp>/`. Unlike there, the program is the
 one that the script launches (not `sbatch`) and may have options. Kinds of jobs:
 
-  left out   a tuned job, its own record left out (its application may have no other: then nothing is right)
+  left out   a tuned job, without its own record (if its application has no other, nothing is right)
   again      a user submits an application that was tuned for this user, on as many nodes as one of its records
-  resized    the same, on another number of nodes than any record of that application and user
+  resized    like again, on another number of nodes than any record of that application and user
   colleague  a user without records submits a tuned application: same program path, as many nodes as one of its
-             records, another job name, option values drawn anew
-  distant    the same, with no option value in common
+             records, another job name, option values drawn again
+  distant    like colleague, with no option value in common
   own new    a user with records submits an application that nobody tuned, on as many nodes as one of these records
   stranger   a user without records submits an application that nobody tuned, on any number of nodes
 """
@@ -32,18 +32,18 @@ ADJECTIVES = "angry brave calm dizzy eager fancy gentle happy idle jolly kind lu
 KEYS = ("n", "size", "steps", "input", "output", "tol", "order", "mesh", "dt", "seed", "verbose", "restart")
 VALUES = ("1", "10", "100")
 APPLICATIONS = 88
-"""Of the 9,218 possible ones, those that the users draw from: 55 draws then give 41 different ones, as there."""
+"""Applications that the users draw from, out of 9,218: 55 draws then give 41 different ones, as in the thesis."""
 # user: draws of applications, jobs per application, of them tuned
 PROFILES = {"u1": (10, (5, 10), (1, 2)), "u2": (20, (1, 5), (1, 3)), "u3": (25, (5, 15), (2, 4))}
 COLLEAGUE, STRANGER = "colleague", "stranger"
 SIZES = {4: (1, 2, 3, 4), 256: (1, 2, 4, 8, 16, 32, 64)}
-"""Nodes of the cluster (the thesis had 4): the node counts that are asked for."""
+"""Nodes of the cluster (the thesis had 4), to the node counts that jobs request."""
 TASKS_PER_NODE = 16
 
 
 @dataclass(frozen=True)
 class Application:
-    """`name` is its program, with the time stamp of its directory; `keys` are the options that it is given."""
+    """An application: its program, the time stamp of its directory, and the names of its options."""
 
     name: str
     stamp: int
@@ -57,7 +57,7 @@ class _Site:
     scripts: Scripts
 
     def job(self, user: str, owner: str, application: Application, nodes: int) -> JobMetadata:
-        """A submission by `user` of the program that lies in `owner`'s home."""
+        """Return a submission by `user` of the program in `owner`'s home."""
         rng = self.rng
         name = application.name
         if rng.random() < 2 / 3:
@@ -84,6 +84,7 @@ class _Site:
         return self.scripts.given(job, user, application.name)
 
     def asked_by_others(self, owner: str, application: Application, nodes: Sequence[int]) -> list[LabelledJob]:
+        """Return jobs of a user without records who runs another user's tuned application."""
         rng = self.rng
         job = self.job(COLLEAGUE, owner, application, rng.choice(nodes))
         job = dataclasses.replace(job, job_name=distinct_words(rng, 1, (3, 3))[0])
@@ -92,6 +93,7 @@ class _Site:
         return [LabelledJob("colleague", application.name, job), LabelledJob("distant", application.name, distant)]
 
     def never_tuned(self, application: Application, nodes: Mapping[str, Sequence[int]]) -> list[LabelledJob]:
+        """Return jobs of an application that nobody tuned."""
         rng = self.rng
         user = rng.choice(list(PROFILES))
         own = self.job(user, user, application, rng.choice(nodes[user]))
@@ -100,7 +102,7 @@ class _Site:
 
 
 def generate(seed: int, cluster_nodes: int = 4) -> Scenario:
-    """One random site with `cluster_nodes` nodes (one of SIZES)."""
+    """Return one random site with `cluster_nodes` nodes (one of SIZES)."""
     rng = random.Random(seed)  # noqa: S311 - a simulation
     site = _Site(rng, SIZES[cluster_nodes], Scripts(seed))
     pool = [

@@ -170,7 +170,7 @@ def test_the_command_takes_what_sacct_printed_and_says_how_both_models_did(tmp_p
             ["--weights", "ecm"],
             "--weights ecm learns from jobs of which nobody knows what they run: not from --scripts",
         ),
-        ([], "holds 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or what sacct printed, "),
+        ([], "contains 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or sacct's output in "),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(tmp_path: Path, words: list[str], said: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match evaluate`: made-up sites, what counts as right, shares with intervals, and the page."""
+"""`reprise match evaluate`: made-up sites, right answers, shares with intervals, and the page."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_thesis_scenario_has_the_sources_proportions() -> None:
 
 
 def _by_application(sort: str) -> dict[str, list[JobMetadata]]:
-    """The records' jobs of one sort of code over some sites, by application."""
+    """Return the records' jobs of one sort of code over some sites, by application."""
     found: dict[str, list[JobMetadata]] = defaultdict(list)
     for seed in range(5):
         site = hard_scenario.generate(seed)
@@ -225,7 +225,7 @@ def test_nothing_is_said_of_no_jobs() -> None:
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
-    """Shares that vary from site to site between 0.6 and 1: an interval for independent jobs would cover 2 in 3."""
+    """Shares vary from site to site between 0.6 and 1: an interval for independent jobs would cover 2 in 3."""
     rng = random.Random(1)  # noqa: S311 - a simulation
     covered = 0
     for _ in range(400):

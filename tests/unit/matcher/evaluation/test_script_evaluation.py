@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation on a folder of scripts: which are one application, who asks, and what counts as wrong."""
+"""The evaluation on a folder of scripts: which of them are one application, which ask, and which answers are wrong."""
 
 from __future__ import annotations
 
@@ -97,12 +97,14 @@ def test_a_folder_is_read_without_templates_and_documentation(folder: Path) -> N
 
 
 def test_a_folder_with_few_scripts_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(MatcherError, match=r"holds 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or "):
+    with pytest.raises(
+        MatcherError, match=r"contains 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or "
+    ):
         scripts_in(tmp_path)
 
 
 def test_what_sacct_printed_is_read_like_files(tmp_path: Path) -> None:
-    """A script that its owner submits again counts once, and so do directories that differ in their numbers."""
+    """A script that its owner submits again counts once, and so do directories that differ only in numbers."""
     found = scripts_in(write_accounting(tmp_path, 12))
     assert len(found) == 12 * 4 * 3
     first = found[0]
@@ -135,7 +137,7 @@ def test_a_job_is_of_the_project_that_its_directory_names(tmp_path: Path, direct
         ("User\n", r"/jobs\.txt: the first line has no column JobID: use the output of `sacct -aXP "),
         (
             "JobID|User|JobName\n1|a|b\n",
-            r"holds 0 scripts in scripts\.txt whose jobs are in jobs\.txt: 20 or more are ",
+            r"contains 0 scripts in scripts\.txt with jobs in jobs\.txt: 20 or more are ",
         ),
     ],
 )
