@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service: sockets, requests, what it writes, its metrics, and how it starts and stops."""
+"""The daemon: its sockets, requests, writes and metrics, and how it starts and stops."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of something each uid may use: so much at once, and so much a second from then on (a token bucket)."""
+"""A token bucket for each uid: an amount that it may use at once, and a rate at which the bucket refills."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Callable
 from itertools import islice
 
 REMEMBERED = 16_384
-"""Uids whose use is remembered, some 3 MiB; beyond, the quarter of them that used anything longest ago is forgotten, as
-if they had used nothing."""
+"""Number of uids whose use is remembered, in some 3 MiB. If there are more, the least recently active quarter is
+forgotten, and its buckets are full again."""
 
 
 class Allowance:
-    """Each uid has `most` at first, and gets `per_s` a second until it has that again. For one thread."""
+    """A bucket for each uid, which holds `most` at first and refills by `per_s` a second. For one thread."""
 
     def __init__(self, most: float, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[int, tuple[float, float]] = {}  # what was left, and when; who used it last is last
+        self._left: dict[int, tuple[float, float]] = {}  # amount left, and when; most recently active last
 
     def left(self, uid: int) -> float:
-        """What the uid may use now."""
+        """Return the amount that the uid may use now."""
         found = self._left.get(uid)
         if found is None:
             return self._most
@@ -30,7 +30,7 @@ class Allowance:
         return min(self._most, left + (self._clock() - at) * self._per_s)
 
     def take(self, uid: int, amount: float, keeping: float = 0.0) -> bool:
-        """Use `amount`, where so much is left and `keeping` besides; False, and nothing is used, where it is not."""
+        """Use `amount` if that leaves at least `keeping`; otherwise use nothing and return False."""
         left = self.left(uid) - amount
         if left < keeping:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work of the daemon's that may hang, in a thread and with a connection of its own, so that nothing waits for it."""
+"""Background work that may hang: it has a thread and a database connection to itself, so that nothing waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_S = 5.0
 
 
 class Background:
-    """Calls `step` once a second. What it raises is said in the log, and it is called again."""
+    """Call `step` once a second. Its exceptions are logged, and it is called again."""
 
     def __init__(self, name: str, path: Path, step: Callable[[DaemonDatabase], object]) -> None:
         self._path = path
@@ -31,11 +31,11 @@ class Background:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Go on in a thread."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the step that goes on; not for long, it may hang."""
+        """Stop, and wait up to STOP_S for the current step, which may hang."""
         self._stopping.set()
         self._thread.join(STOP_S)
 

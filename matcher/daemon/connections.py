@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is served: how many connections one client may have, and whose turn it is where all places are taken."""
+"""Places for connections: how many one client may have, and whose turn it is if all places are taken."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from reprise.matcher.daemon.turns import Lanes
 T = TypeVar("T")
 
 SHARE = 16
-"""One client (a uid; over TCP, where that is not known yet, an address) has a quarter of the places at most: three that
-take all they can leave room for others. Hundreds of sbatch at once by one user wait for each other, and for no one
-else."""
+"""One client has at most one in SHARE of the places, so that a few clients cannot take them all. A client is a uid or,
+over TCP, where the uid is unknown at first, an address. One user's hundreds of concurrent sbatch commands wait for each
+other, and for no one else."""
 
 WAITING = 1024
-"""Connections that wait for a place, as many as the kernel lets wait before them; some 1 KiB each."""
+"""Connections that may wait for a place, some 1 KiB each. The kernel's backlog holds as many again."""
 HURRIED_S = 0.25
-"""For a request to be sent where others of its client wait for the place: a plugin connects milliseconds ahead, and
-connects again where it has lost that."""
+"""Seconds that a connection has to send its request if others of the same client wait for its place. A plugin connects
+milliseconds ahead, and connects again if it has lost its connection."""
 
 
 class Places(Generic[T]):
-    """`most` places for connections that are served. Others wait for one, the clients in turn.
+    """`most` places for connections to be served. Other connections wait for one, and the clients take turns.
 
     For the loop's thread.
     """
@@ -40,11 +40,11 @@ class Places(Generic[T]):
         self._asking: dict[Hashable, dict[int, asyncio.Timeout]] = {}
 
     def __len__(self) -> int:
-        """Places that are taken."""
+        """Number of places that are taken."""
         return self._total
 
     def take(self, client: Hashable) -> bool:
-        """Take a place; False where none is free for this client."""
+        """Take a place; return False if none is free for this client."""
         if self._total >= self._most or self._served[client] >= self._share:
             return False
         self._served[client] += 1
@@ -59,8 +59,10 @@ class Places(Generic[T]):
             del self._served[client]
 
     def wait(self, client: Hashable, connection: T) -> T | None:
-        """Have a connection wait for a place. Returns one that can't, where too many do: the newest of the client that
-        has the most of them."""
+        """Add a connection to those that wait for a place; if too many wait, return one to refuse.
+
+        That is the newest connection of the client with the most waiting connections.
+        """
         if self._total >= self._most:
             self._make_room(client)
         for patience in self._asking.get(client, {}).values():
@@ -74,7 +76,7 @@ class Places(Generic[T]):
         return self._waiting.take_newest(most)
 
     def next(self) -> T | None:
-        """A connection that waited and has a place now; None: there is no such."""
+        """Give a place to the next waiting connection and return it; None if no connection can have one."""
         client = next((one for one in self._waiting if self.take(one)), None)
         if client is None:
             return None
@@ -87,13 +89,13 @@ class Places(Generic[T]):
             del self._waiting_of[client]
 
     def begin_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Note that a connection of this client is to send its request: it may be hurried."""
+        """Note that a connection of this client has yet to send its request, so that it can be hurried."""
         self._asking.setdefault(client, {})[id(patience)] = patience
         if self._waiting_of[client]:
             _hurry(patience, HURRIED_S)
 
     def end_asking(self, client: Hashable, patience: asyncio.Timeout) -> None:
-        """Note that it has sent that, or never will."""
+        """Note that the connection has sent its request, or never will."""
         asking = self._asking.get(client)
         if asking is not None:
             asking.pop(id(patience), None)
@@ -101,8 +103,10 @@ class Places(Generic[T]):
                 del self._asking[client]
 
     def _make_room(self, client: Hashable) -> None:
-        """End the patience with the connection that has not asked for the longest time, of whoever has the most of
-        those, for a client that has fewer places."""
+        """Time out an idle connection in favour of a client that has fewer places.
+
+        It is the longest idle connection of the client with the most idle connections.
+        """
         most = max(self._asking, key=lambda one: len(self._asking[one]), default=client)
         if self._served[most] > self._served[client]:
             _hurry(self._asking[most].pop(next(iter(self._asking[most]))), 0.0)
@@ -110,13 +114,13 @@ class Places(Generic[T]):
                 del self._asking[most]
 
     def waiting(self) -> Iterator[T]:
-        """Those that wait, each of whom is forgotten with that."""
+        """Remove and yield each waiting connection."""
         while self._waiting:
             yield self._waiting.take()[1]
 
 
 def _hurry(patience: asyncio.Timeout, left_s: float) -> None:
-    """Leave no more than this."""
+    """Shorten the timeout to `left_s` from now, if it is longer."""
     end = asyncio.get_running_loop().time() + left_s
     if (patience.when() or end) >= end:
         patience.reschedule(end)

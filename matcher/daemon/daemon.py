@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise serve`: sockets, service and journal put together, from the first line of the log to the last."""
+"""`reprise serve`: run sockets, service and journal together, from the first line of the log to the last."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# For a request, the thread that reads records must let go of the interpreter soon: it is asked for it up to ten times.
+# The thread that reads records must release the interpreter soon: one request may have to ask for it ten times.
 SWITCH_INTERVAL_S = 0.00005
 
 
 def run(load_config: Callable[[], Config]) -> None:
-    """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError where it cannot start."""
+    """Serve until SIGTERM. Raises ConfigError, LinkageError, DatabaseError or ServiceError if it cannot start."""
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     garbage_pauses.tolerate()
@@ -64,15 +64,15 @@ def run(load_config: Callable[[], Config]) -> None:
     passed = passed_listener(os.environ, (socket.AF_UNIX,))
     listener = passed or listen(config.matcher.socket)
     inode = config.matcher.socket.stat().st_ino if passed is None else None
-    over_tcp = told = None
+    over_tcp = metrics_server = None
     try:
-        told = _telling(basis, service, queue, metrics)
+        metrics_server = _metrics_server(basis, service, queue, metrics)
         over_tcp = listen_tcp(config.matcher.listen) if config.matcher.listen else None
         with asyncio.Runner() as runner:
-            # its loop takes signals until the last write is made: a second SIGTERM must not cut that short
+            # the loop handles signals until the last write is done: a second SIGTERM must not cut that short
             journal.start(basis.load_records())
-            if told:
-                told.start()
+            if metrics_server:
+                metrics_server.start()
             background = [Background(name, config.database.path, step) for name, step in _steps(config)]
             for one in background:
                 one.start()
@@ -88,14 +88,14 @@ def run(load_config: Callable[[], Config]) -> None:
         listener.close()
         if over_tcp:
             over_tcp.close()
-        if told:
-            told.stop()
-        if inode is not None:  # a passed socket is the manager's
+        if metrics_server:
+            metrics_server.stop()
+        if inode is not None:  # a passed socket belongs to the service manager
             remove_socket(config.matcher.socket, inode)
 
 
 def _metrics(config: Config) -> Metrics:
-    """What counts; only who wants it told loads what tells it."""
+    """Return the counters. The Prometheus library is imported only if metrics are configured."""
     if not config.matcher.metrics:
         return Metrics()
     from reprise.matcher.daemon.prometheus import Counted
@@ -103,8 +103,8 @@ def _metrics(config: Config) -> Metrics:
     return Counted()
 
 
-def _telling(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
-    """What serves the metrics, where they are wanted. Raises ServiceError."""
+def _metrics_server(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> MetricsServer | None:
+    """Return the server of the metrics, None if they are not configured. Raises ServiceError."""
     config = basis.config
     if not config.matcher.metrics:
         return None
@@ -146,7 +146,7 @@ def _telling(basis: Basis, service: Service, queue: Queue, metrics: Metrics) -> 
 
 
 def _steps(config: Config) -> Iterator[tuple[str, Callable[[DaemonDatabase], object]]]:
-    """What is done once a second beside serving."""
+    """Yield the configured background tasks: a name, and the step that is called once a second."""
     if config.matcher.publish:
         yield "publisher", Publisher(config.matcher.publish).step
     if config.replica.records:
@@ -210,7 +210,7 @@ async def _serve(
 
 
 class _EachLine(logging.Formatter):
-    """Each line with its level: what the journal wrote at once is one message of many lines."""
+    """Formatter that puts the level before each line: the journal logs many lines in one message."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(f"{record.levelname} {text}" for text in super().format(record).split("\n"))

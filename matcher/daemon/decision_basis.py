@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration, the model, the policy and the records that decisions are made by, as they were loaded last."""
+"""The basis of decisions: the configuration, model, policy and records that were last loaded."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from reprise.matcher.linkage.engine import Engine
 log = logging.getLogger(__name__)
 
 INLINE_LIMIT_MS = 5.0  # a linkage that takes longer than this runs in a thread, so that others are served meanwhile
-LINKAGES = 5  # that are timed for that: the first is slow, others may be by chance
+LINKAGES = 5  # linkages that are timed; the fastest counts: the first is slow, and others may be by chance
 
 
 class Basis:
-    """Loads the configuration at first and on every `reload`. `inline`: whether a linkage is short enough to be made
-    in the loop."""
+    """The basis of decisions; the configuration is loaded at construction and on every `reload`.
+
+    `inline`: whether a linkage is short enough to run in the event loop.
+    """
 
     def __init__(self, load_config: Callable[[], Config]) -> None:
         self._load_config = load_config
@@ -32,17 +34,18 @@ class Basis:
         self.knowledge = knowledge_of((), self._model, self.config)
 
     def reload(self) -> None:
-        """Read configuration and model again; the model is used with the next `use_records`.
+        """Read configuration and model again; the model takes effect with the next `use_records`.
 
-        Raises ConfigError or LinkageError and changes nothing then.
+        Raises ConfigError or LinkageError; nothing changes then.
         """
         config = self._load_config()
         self._model, self.policy, self.config = model_of(config), policy_of(config), config
 
     def use_records(self, changed: Iterable[RecordText], gone: Sequence[int] = (), *, all_of_them: bool = True) -> None:
-        """Take records, in the journal's thread; requests go on with what was known until that is done.
+        """Take changed records and forget those with the ids `gone`, in the journal's thread.
 
-        With `all_of_them`, nothing is known of any before, and a new model is used.
+        With `all_of_them`, `changed` replaces all records, and a new model takes effect. Requests use the old records
+        until that is done.
         """
         with garbage_pauses.ignored():
             if all_of_them:
@@ -52,8 +55,9 @@ class Basis:
         self._time_linkage()
 
     def load_records(self) -> int | None:
-        """All records by several processes, as `use_records`; the number of the last change that is among them. None:
-        that does not pay, or cannot be done, and nothing was.
+        """Load all records with several processes, and return the number of the last change that they include.
+
+        Returns None, having loaded nothing, if that does not pay or is impossible.
         """
         plan = record_loaders.plan(self.config.database.path)
         if plan is None:
@@ -74,7 +78,7 @@ class Basis:
 
 
 def _linkage_ms(engine: Engine) -> float:
-    """How long a linkage takes when nothing else slows it down."""
+    """Return the milliseconds that a linkage takes undisturbed."""
     latest = engine.latest()
     if latest is None:
         return 0.0

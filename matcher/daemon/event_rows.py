@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written of decisions and outcomes: by the matcher that made or heard them, and by its primary."""
+"""Journal entries for decisions and outcomes: those of this matcher, and those that replicas forward."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from reprise.matcher.decision.decide import Decided
 from reprise.matcher.wire import protocol
 
 FORWARDED_FACTOR = 3
-"""Memory that forwarded rows take, for each byte of the request that they came in (measured: 2 to 3)."""
+"""Bytes of memory that forwarded rows take per byte of their request (measured: 2 to 3)."""
 
 
 def decision_entry(made: Decided, elapsed_ms: float, volume: Volume, *, forward: bool) -> Entry:
-    """In the form that its user has volume for. With `forward`, it is kept for the primary too."""
+    """Return the entry for a decision, shortened or without a row if its user's volume is used up.
+
+    With `forward`, it is kept for the primary too.
+    """
     decision = made.explained(elapsed_ms)
-    told = line(
+    log_line = line(
         "decision",
         id=decision.id,
         user=decision.user,
@@ -42,18 +45,21 @@ def decision_entry(made: Decided, elapsed_ms: float, volume: Volume, *, forward:
     if not volume.takes_whole(decision.uid, bytes_of(row)):
         row = DECISION.encode(short(decision, len(str(row["metadata"]))))
         if not volume.takes_short(decision.uid, bytes_of(row), is_evidence=decision.block is not None):
-            return Entry(told, uid=decision.uid)
+            return Entry(log_line, uid=decision.uid)
 
     def put_out(database: DaemonDatabase) -> None:
         database.put_out(json.dumps({"kind": "decision", "row": row}))
 
-    return Entry(told, put_out if forward else None, decision=row, uid=decision.uid, size=bytes_of(row))
+    return Entry(log_line, put_out if forward else None, decision=row, uid=decision.uid, size=bytes_of(row))
 
 
 def outcome_entry(
     outcome: protocol.Outcome, cluster: str, at: float, watch: Watch, volume: Volume, *, confirmed: bool, forward: bool
 ) -> Entry:
-    """`cluster` is the configured one; `confirmed`: whoever reports the end is no user."""
+    """Return the entry for a job's report.
+
+    `cluster` is the configured one. `confirmed`: the end is reported by a trusted uid, not by a user.
+    """
     job = outcome.job
     ended = outcome.state == "ended"
     row = Outcome(
@@ -79,15 +85,15 @@ def outcome_entry(
             cells = {name: cell for name, cell in OUTCOME.encode(row).items() if name != "id"}
             database.put_out(json.dumps({"kind": "outcome", "state": outcome.state, "row": cells}))
 
-    told = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
+    log_line = line(outcome.state, job=job.id, uid=job.uid, verdict=outcome.verdict, decision=outcome.decision)
     if not volume.takes_report(job.uid):
-        return Entry(told, uid=job.uid)
+        return Entry(log_line, uid=job.uid)
     decision = row.decision_id if confirmed else None
-    return Entry(told, write, written=partial(watch.ended, decision) if decision else None, uid=job.uid)
+    return Entry(log_line, write, written=partial(watch.ended, decision) if decision else None, uid=job.uid)
 
 
 def told_entry(decision: str, uid: int, identity: Mapping[str, str], at: float) -> Entry:
-    """Who the program of a decision's job is, as the job told at `at`. It stays with the matcher that asked."""
+    """Return the entry for the program identity that a job reported at `at`. It is not forwarded to the primary."""
 
     def write(database: DaemonDatabase) -> None:
         database.tell_program(decision, uid, identity, at)
@@ -103,13 +109,15 @@ def forwarded_entry(
     refused: Callable[[Exception], object],
     done: Callable[[bool], object],
 ) -> Entry:
-    """What a replica has decided and heard, in a request of `size` bytes. `refused` is told of what can never be
-    written; the rest is. `done`: as the entry's."""
+    """Return the entry for the decisions and outcomes that a replica forwards in a request of `size` bytes.
 
+    `refused` is called with the error of each row that can never be written; the others are written. `done` is passed
+    to the entry.
+    """
     ended: list[str] = []
 
     def write(database: DaemonDatabase) -> None:
-        ended.clear()  # it may be called again
+        ended.clear()  # this may be called again
         for one in forward.entries:
             try:
                 decision = _take(database, one)
@@ -123,16 +131,16 @@ def forwarded_entry(
         for decision in ended:
             watch.ended(decision)
 
-    told = line("forwarded", count=len(forward.entries))
-    return Entry(told, write, written=written, done=done, size=FORWARDED_FACTOR * size)
+    log_line = line("forwarded", count=len(forward.entries))
+    return Entry(log_line, write, written=written, done=done, size=FORWARDED_FACTOR * size)
 
 
 def _take(database: DaemonDatabase, one: protocol.Forwarded) -> str | None:
-    """Returns a decision whose job has ended, or may have."""
+    """Write a forwarded row; return the id of its decision if the job has ended, or may have."""
     if one.kind == "decision":
         row = _row(one.row, DECISION.columns())
         database.take_decision_row(row)
-        return row["id"] if row["block"] else None  # its end may have come first, by another way
+        return row["id"] if row["block"] else None  # the job's end may have arrived first, through another matcher
     cells = {name: one.row.get(name) for name in OUTCOME.columns() if name != "id"}
     reported = Outcome(**{**cells, "confirmed": bool(cells["confirmed"])})  # type: ignore[arg-type]
     _report(database, one.state, reported)
@@ -150,7 +158,7 @@ def _report(database: DaemonDatabase, state: str | None, row: Outcome) -> None:
         database.report_step(row)
     else:
         database.report_start(row)
-    if row.decision_id:  # another user's decision is left alone, and so is one that has its job
+    if row.decision_id:  # `link_job` ignores another user's decision, and one that has a job already
         database.link_job(
             row.decision_id, row.cluster, row.job_id, row.array_task, uid=row.uid, confirmed=row.confirmed
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bounded store of what is known of each user, in which nobody's flood costs another user anything."""
+"""A bounded store of entries for each uid; one user's flood displaces none of another user's entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class FairStore(Generic[T]):
-    """Keeps `most` entries of all uids together. Beyond, the uid that has the most of them loses its oldest."""
+    """Store of at most `most` entries of all uids; if it is full, the uid with the most entries loses its oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -18,11 +18,11 @@ class FairStore(Generic[T]):
         self._of: dict[int, OrderedDict[str, T]] = {}
 
     def get(self, uid: int, key: str) -> T | None:
-        """Return a uid's entry, None where it has none."""
+        """Return a uid's entry, None if it has none."""
         return self._of[uid].get(key) if uid in self._of else None
 
     def put(self, uid: int, key: str, value: T) -> None:
-        """Add an entry as the uid's newest, in the place of an older one of this key."""
+        """Add an entry as the uid's newest; it replaces an older one with this key."""
         self.pop(uid, key)
         self._of.setdefault(uid, OrderedDict())[key] = value
         self._count += 1
@@ -31,7 +31,7 @@ class FairStore(Generic[T]):
             self.pop(largest, next(iter(self._of[largest])))
 
     def pop(self, uid: int, key: str) -> T | None:
-        """Remove and return a uid's entry, None where it has none."""
+        """Remove and return a uid's entry, None if it has none."""
         entries = self._of.get(uid)
         if entries is None or key not in entries:
             return None

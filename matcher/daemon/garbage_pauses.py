@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When Python looks for garbage: while nobody waits for an answer, since it takes milliseconds.
+"""Garbage collection while nobody waits for an answer, since it takes milliseconds.
 
-Requests leave hardly any that is not freed at once. But what waits to be written, and what is kept of their values,
-grow, and after every 700 objects more it would look by itself.
+Requests leave hardly any cyclic garbage. But the queue of writes and the caches grow, and by default Python would
+collect after every 700 new objects.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import gc
 from collections.abc import Iterator
 
 DUE = 2_000
-"""Objects more than there were, after which it looks when nobody waits (some 0.7 ms)."""
+"""New objects after which a collection runs once nobody waits (some 0.7 ms)."""
 OVERDUE = 500_000
-"""The same whoever waits (some 150 ms): what 2,048 decisions that wait to be written are made of, twice."""
+"""New objects after which a collection runs even if clients wait (some 150 ms): twice the objects of 2,048 decisions
+that wait to be written."""
 OLDER = 10
-"""So many times, then among what was there before too."""
+"""Collections of a generation after which the next older one is collected too."""
 
 
 def tolerate() -> None:
-    """Look for it when `collect` is called, or when it is overdue."""
+    """Let garbage accumulate until `collect` is called or a collection is overdue."""
     gc.set_threshold(OVERDUE, OLDER, OLDER)
 
 
 def collect() -> None:
-    """Look for it, if there may be some. To be called when nobody waits."""
+    """Collect garbage if enough may have accumulated. To be called when nobody waits."""
     young, middle, old = gc.get_count()
     if young > DUE:
         gc.collect(0 if middle <= OLDER else 1 if old <= OLDER else 2)
@@ -33,8 +34,10 @@ def collect() -> None:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Keep Python from looking for garbage, and never look through what is made within: among all records, that would
-    take longer than the rest."""
+    """Suspend collection, and exclude all objects made within from later collections.
+
+    With all records among them, a collection would take longer than the work itself.
+    """
     gc.disable()
     try:
         yield

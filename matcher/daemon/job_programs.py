@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who the programs of jobs are: by their files where the daemon can read these, else by what jobs have told."""
+"""Identities of jobs' programs: from their files if the daemon can read these, otherwise from the jobs' reports."""
 
 from __future__ import annotations
 
@@ -28,34 +28,37 @@ from reprise.matcher.wire import protocol
 log = logging.getLogger(__name__)
 
 HAVE_SCRIPTS = ("sbatch", "batch")
-"""Commands whose jobs report their start, which is when they are asked."""
+"""Commands whose jobs report their start; the daemon's reply to that report asks for the program."""
 TAKEN_AT_ONCE = 16
-"""Answers of a user that wait to be understood, of 128 KiB of text each at most; more are passed over. They were
-replied to: who sends many waits for none."""
+"""Answers of a user that may wait to be parsed, each of at most 128 KiB of text; more are ignored. All are acknowledged
+at once, so nobody waits for the parsing."""
 
 
 class JobPrograms:
-    """Identifies the programs of jobs. `slow` threads do what takes long, `put_later` has something written behind all
-    that its user's requests have had written. For the loop's thread."""
+    """Identifies the programs of jobs. For the loop's thread.
+
+    `slow`: threads for work that takes long. `put_later` queues an entry that is written after those of the user's
+    earlier requests.
+    """
 
     def __init__(self, basis: Basis, slow: FairThreads, put_later: Callable[[Unmade], object]) -> None:
         self._basis = basis
         self._slow = slow
         self._put_later = put_later
-        self._taking: dict[asyncio.Future[None], int] = {}  # and whose answers they are
+        self._taking: dict[asyncio.Future[None], int] = {}  # answers being parsed, and their uids
         self._throttle = Throttle()
         self._files = ProgramFiles()
         self._told = ToldPrograms(self._stored)
 
     @property
     def are_compared(self) -> bool:
-        """Whether a decision may wait for a program's file: not for a model that does not compare it."""
+        """Whether a decision may wait for a program's file: only if the model compares program files."""
         return self._basis.config.matcher.identity and self._basis.knowledge.engine.model.compares_program_files
 
     async def identified(self, question: Question, *, inline: bool, decision: str | None = None) -> Question:
-        """Return the question with its job's metadata, which say who the program is as far as that is known in time.
+        """Return the question with its job's metadata, including the program's identity if that is found in time.
 
-        With `decision`, its id: the job of it is asked about a program that the daemon could not read.
+        `decision` is the decision's id. If it is set, its job is asked about a program that the daemon could not read.
         """
         understand = partial(
             parse, question.submission, user=question.user, submit_time=question.at, facts=question.facts
@@ -70,32 +73,32 @@ class JobPrograms:
         return dataclasses.replace(question, metadata=found)
 
     def path_to_ask(self, outcome: protocol.Outcome, uid: int) -> str | None:
-        """Return what the job that has just started is asked about."""
+        """Return the program's path to ask a job about that has just started; None for no question."""
         return (
             self._told.path_to_ask(outcome.decision, uid) if outcome.state == "started" and self.are_compared else None
         )
 
-    def take(self, told: protocol.Identity, uid: int) -> None:
-        """Take what a job tells, where it was asked. It does not wait until that is understood: a script takes 5 ms."""
-        path = self._told.answered(told.decision, uid)
+    def take(self, answer: protocol.Identity, uid: int) -> None:
+        """Take a job's answer if the job was asked. It is parsed in the background: a script takes 5 ms."""
+        path = self._told.answered(answer.decision, uid)
         if path is not None and list(self._taking.values()).count(uid) < TAKEN_AT_ONCE:
-            taking = asyncio.ensure_future(self._take(told, uid, path))
+            taking = asyncio.ensure_future(self._take(answer, uid, path))
             self._taking[taking] = uid
             taking.add_done_callback(self._taking.pop)
 
-    async def _take(self, told: protocol.Identity, uid: int, path: str) -> None:
+    async def _take(self, answer: protocol.Identity, uid: int, path: str) -> None:
         try:
-            identity = await self._understood(told, uid)
+            identity = await self._understood(answer, uid)
         except Exception as error:  # a defect costs this one answer
             self._throttle.warning(log, "not-identified", error=repr(error))
             return
         at = self._told.remember(uid, path, identity).at
-        self._put_later(Unmade(uid, 0, partial(told_entry, told.decision, uid, vars(identity), at)))
+        self._put_later(Unmade(uid, 0, partial(told_entry, answer.decision, uid, vars(identity), at)))
 
-    async def _understood(self, told: protocol.Identity, uid: int) -> ProgramIdentity:
-        if told.script is not None:
-            return await self._slow.run(uid, identity_of_script, told.script)
-        return ProgramIdentity(told.build_id, told.functions, told.imports, told.contents)
+    async def _understood(self, answer: protocol.Identity, uid: int) -> ProgramIdentity:
+        if answer.script is not None:
+            return await self._slow.run(uid, identity_of_script, answer.script)
+        return ProgramIdentity(answer.build_id, answer.functions, answer.imports, answer.contents)
 
     def _stored(self, uid: int, now: float) -> Sequence[Told]:
         with DaemonDatabase.open(self._basis.config.database.path, read_only=True) as database:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the database: one thread owns the connection, writes the queue to it, and watches for new
-records. Requests never wait for it. Entries that the database cannot take now, since it is locked, damaged or gone or
-its disk is full, stay in the queue until it can.
+"""The daemon's database thread: it owns the connection, writes the queue, and looks for new records.
 
-Entries that are made within LINGER_S are written in one transaction, since to wake the thread and to sync the disk for
-each decision costs as much as to make it.
+Requests never wait for it. While the database cannot take entries because it is locked, damaged or missing, or because
+the disk is full, they stay in the queue.
+
+Entries that are made within LINGER_S are written in one transaction: waking the thread and syncing the disk for each
+decision would cost as much as making it.
 """
 
 from __future__ import annotations
@@ -26,25 +27,30 @@ from reprise.matcher.daemon.pending_writes import Queue
 
 log = logging.getLogger(__name__)
 
-BUSY_TIMEOUT_S = 1.0  # then said in the log and tried again, so that nothing else is kept from being done for long
-LINGER_S = 0.05  # for more writes to come; what is answered is written so much later, and lost if killed before
-POLL_S = 0.5  # how often new records are looked for; they are in use within a second
+# Seconds to wait for a lock. Then the log reports it and the write is retried, so that other work is not held up long.
+BUSY_TIMEOUT_S = 1.0
+LINGER_S = 0.05  # seconds to wait for more writes; a killed daemon loses those that wait
+POLL_S = 0.5  # seconds between looks for new records; they are in use within a second
 PURGE_S = 86_400.0
-PURGE_ROWS = 2_000  # of each table in one transaction (some 0.1 s), after which others have their turn
+PURGE_ROWS = 2_000  # rows of each table in one transaction (some 0.1 s); then other work has its turn
 DRAIN_S = 8.0  # for the last writes when the daemon stops; systemd kills after 15 (TimeoutStopSec)
 
 
 class OnRecords(Protocol):
+    """A function that takes changed records."""
+
     def __call__(self, changed: Iterable[RecordText], gone: Sequence[int], *, all_of_them: bool) -> None:
-        """Take records that are new or have changed, or all there are, and forget those with the ids `gone`."""
+        """Take new and changed records, or with `all_of_them` all records, and forget those with the ids `gone`."""
 
 
 class Journal:
-    """Writes the entries of `queue` to the database. `on_records` gets records as they change; `on_look` is
-    called with the database from time to time, in the journal's thread.
+    """Writes the entries of `queue` to the database.
 
-    `start` opens the database and raises a DatabaseError where that cannot be done. Later failures delay entries, and
-    cost those that do not fit the queue or are left at the end; they never cost a request.
+    `on_records` is called with records as they change; `on_look` is called with the database every POLL_S. Both are
+    called in the journal's thread.
+
+    `start` opens the database and raises a DatabaseError if it cannot. Later failures delay entries; entries are lost
+    if they do not fit the queue or are left at the end. No request ever fails because of them.
     """
 
     def __init__(
@@ -74,25 +80,25 @@ class Journal:
         self._identity: tuple[int, int] | None = None
         self._seen: int | None = None  # number of the last change of the records; None: not read yet
         self._service_run = 0
-        self._forgetting: float | None = None  # what is older is to be purged
-        self._forgotten = 0  # rows, in the purge that is under way
-        self._known_time = 0.0  # by the clock, at the purge before; at first, when a daemon was last there
+        self._forgetting: float | None = None  # older rows are being purged
+        self._forgotten = 0  # rows that the current purge has removed
+        self._known_time = 0.0  # clock at the previous purge; at first, when a daemon last ran
         self._due = {"poll": 0.0, "touch": 0.0, "purge": 0.0}  # monotonic times
 
     def start(self, seen: int | None = None) -> None:
-        """Open the database, hand out the records, note the daemon's start, and go on in a thread.
+        """Open the database, hand out the records, record the daemon's start, and start the thread.
 
-        `seen`: the number of the last change of the records that is known already; None: no record is.
+        `seen`: number of the last change of records that is loaded already; None if no record is.
         """
         self._open(seen)
         self._thread.start()
 
     def reload(self) -> None:
-        """Have the records handed out again, changed or not."""
+        """Hand out all records again, whether they have changed or not."""
         self._reload.set()
 
     def stop(self) -> None:
-        """Write what is left, note the daemon's end, and close the database."""
+        """Write the remaining entries, record the daemon's end, and close the database."""
         self._stopping.set()
         self._thread.join()
 
@@ -101,17 +107,21 @@ class Journal:
             if self.queue.new.wait(0.0 if self._writer.is_due() else POLL_S / 2):
                 if self.queue.untold < BATCH:
                     self._stopping.wait(LINGER_S)
-                self._tell()
+                self._log_lines()
             if self._writer.is_due():
                 self._writer.write_some()
             self._guarded(self._tend)
         self._drain(time.monotonic() + DRAIN_S)
 
     def _drain(self, deadline: float) -> None:
-        """A lock may end in time. Who is to make room or to put a file back will not come so soon."""
+        """Write the remaining entries by `deadline`.
+
+        Only a locked database is tried again: a lock may end in time, but nobody frees a full disk or restores a file
+        so soon.
+        """
         while self.queue.unmade_since() is not None:
             self.queue.make_next()
-        self._tell()
+        self._log_lines()
         while self.queue.made:
             why = self._writer.write_some()
             late = time.monotonic() > deadline
@@ -122,7 +132,7 @@ class Journal:
             self._guarded(lambda: database.end_service_run(self._service_run, self._clock()))
             self._guarded(database.close)
 
-    def _tell(self) -> None:
+    def _log_lines(self) -> None:
         lines = self.queue.take_lines()
         if lines:
             log.info("\n".join(lines))
@@ -132,10 +142,10 @@ class Journal:
             action()
         except DatabaseError as error:
             self._throttle.warning(log, "database-failed", error=error)
-        except Exception as error:  # a defect must not end the thread that does all the rest
+        except Exception as error:  # a defect must not end the thread
             self._throttle.warning(log, "database-failed", trace=True, error=error)
 
-    # --- what is done from time to time
+    # --- periodic work
 
     def _tend(self) -> None:
         if not self._is_due("poll", POLL_S):
@@ -151,14 +161,16 @@ class Journal:
             self._purge_some(database, self._forgetting)
 
     def _begin_purge(self) -> None:
-        """Forget what is over the retention now, and was so by the clock at the purge before: nothing is lost where it
-        jumps ahead for less than a day."""
+        """Start to purge rows that exceed the retention now and did so by the clock at the previous purge.
+
+        So nothing is lost if the clock jumps ahead for less than a day.
+        """
         now = self._clock()
         self._forgetting, self._forgotten = min(now, self._known_time) - self._retention_s, 0
         self._known_time = now
 
     def _purge_some(self, database: DaemonDatabase, before: float) -> None:
-        """Until nothing is left to forget, or there is something to write; then it goes on at the next poll."""
+        """Purge until nothing is left, or until there is something to write; then the next poll continues."""
         count = PURGE_ROWS
         while count >= PURGE_ROWS:
             count = database.purge(before, PURGE_ROWS)
@@ -178,7 +190,7 @@ class Journal:
 
     def _look_for_records(self, database: DaemonDatabase) -> None:
         if self._reload.is_set():
-            self._reload.clear()  # before they are read, so that being asked again meanwhile counts
+            self._reload.clear()  # before the records are read, so that a request during the read counts
             self._seen = None
         changes = database.record_changes(self._seen)
         if changes:
@@ -202,8 +214,10 @@ class Journal:
         return database
 
     def _current(self) -> DaemonDatabase:
-        """The database; opened anew where the file was deleted or replaced, since what is written to the old one would
-        be lost without a word. Raises a DatabaseError."""
+        """Return the database; reopen it if its file was deleted or replaced. Raises a DatabaseError.
+
+        Rows that are written to the old file would be lost silently.
+        """
         if self._database and self._identity == _identity(self._path):
             return self._database
         if self._database:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sockets that the daemon listens on: how they come to be, and how they go."""
+"""The daemon's listening sockets: bind and remove them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from reprise.matcher.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
-# ip(7), and ipv6(7) of Linux 4.15; Python 3.11 has no names for them.
+# IP_FREEBIND (ip(7)) and IPV6_FREEBIND (ipv6(7), Linux 4.15); Python 3.11 does not define them.
 FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
 BACKLOG = 1024  # clients that the kernel lets wait while `max_connections` are served (capped by net.core.somaxconn)
 
 
 def listen(path: Path) -> socket.socket:
-    """Bind `path`, mode 0666, in place of what a killed daemon left there.
+    """Bind `path`, mode 0666, replacing the socket of a daemon that was killed.
 
-    Raises ServiceError where a daemon already serves it, or where somebody else could put a socket in its place.
+    Raises ServiceError if another daemon serves it, or if other users could replace the socket.
     """
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
-        raise ServiceError(f"{path}: is longer than the {SOCKET_PATH_LIMIT} bytes of a socket's path: shorten it")
+        raise ServiceError(f"{path}: longer than {SOCKET_PATH_LIMIT} bytes, the limit of a socket's path: shorten it")
     try:
         with _locked(path):
             _remove_stale(path)
@@ -41,21 +41,21 @@ def listen(path: Path) -> socket.socket:
             return listener
     except OSError as error:
         raise ServiceError(
-            f"{path}: cannot listen there ({error.strerror}): create {path.parent} for the user that runs the matcher, "
+            f"{path}: cannot listen there ({error.strerror}): create {path.parent}, writable by the matcher's user, "
             "or set matcher.socket to another path"
         ) from error
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep two daemons that start at once from removing each other's socket.
+    """Keep two daemons that start at the same time from removing each other's socket.
 
-    The lock is a file that nobody else may open: whoever can open one, a directory too, can hold its lock for ever.
+    The lock is a file that no other user may open: whoever can open a file or a directory can hold its lock forever.
     """
     mode = path.parent.stat().st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         raise ServiceError(
-            f"{path.parent}: everyone may write there, and so replace the socket: run `chmod o-w {path.parent}`"
+            f"{path.parent}: world-writable, so anyone could replace the socket: run `chmod o-w {path.parent}`"
         )
     lock = path.with_name(f".{path.name}.lock")
     descriptor = _own_lock(lock)
@@ -67,7 +67,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _own_lock(lock: Path) -> int:
-    """A descriptor of the locked file. Another daemon may have removed a file that was waited for: then of the next."""
+    """Return a descriptor of the locked file; retry if another daemon removed the file while its lock was awaited."""
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -87,7 +87,7 @@ def _remove_stale(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise ServiceError(f"{path}: is in the way and not a socket: remove it, or set matcher.socket to another path")
+        raise ServiceError(f"{path}: exists and is not a socket: remove it, or set matcher.socket to another path")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
@@ -95,13 +95,13 @@ def _remove_stale(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-        except BlockingIOError:  # its backlog is full: somebody listens
+        except BlockingIOError:  # the backlog is full: a daemon listens
             pass
     raise ServiceError(f"{path}: another matcher serves this socket: stop it first (`systemctl stop reprise-matcher`)")
 
 
 def listen_tcp(address: str) -> socket.socket:
-    """Bind `host:port`, as `bind` does. Raises ServiceError where that cannot be."""
+    """Bind and listen on `host:port`. Raises ServiceError if that fails."""
     host, port = host_and_port(address)
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
@@ -121,8 +121,10 @@ def listen_tcp(address: str) -> socket.socket:
 
 
 def bind(listener: socket.socket, host: str, port: int) -> None:
-    """Bind a socket for TCP; where this host has no such address, for when it has one, and say so: networks come up
-    after the daemon, and what it serves beside must not wait for them. Raises OSError."""
+    """Bind a TCP socket, even to an address that this host does not have yet; that is logged. Raises OSError.
+
+    A network may come up after the daemon, and the other sockets must not wait for it.
+    """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -135,7 +137,7 @@ def bind(listener: socket.socket, host: str, port: int) -> None:
 
 
 def remove_socket(path: Path, inode: int) -> None:
-    """Remove the daemon's own socket; one that another daemon has put there since is left alone."""
+    """Remove the daemon's socket, unless another daemon has replaced it since."""
     with contextlib.suppress(OSError):
         if path.stat().st_ino == inode:
             path.unlink()

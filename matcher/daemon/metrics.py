@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon counts of itself. Labels are few and fixed: never a user, a job, a program or a path."""
+"""The daemon's metrics. Labels are few and fixed: never a user, a job, a program or a path."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from dataclasses import dataclass
 
 
 class Metrics:
-    """Counts nothing: for a daemon that nobody asks. `matcher.daemon.prometheus` has one that does."""
+    """Counters that count nothing, for a daemon without metrics; `matcher.daemon.prometheus.Counted` counts."""
 
     def decided(self, verdict: str, seconds: float) -> None:
-        """A decision was made, and how long that took."""
+        """Count a decision that took `seconds`."""
 
     def refused(self, why: str) -> None:
-        """A request was not answered: `why` is "request", for one that is wrong, "defect", or for those of one user or
-        host "rate", where they are too many within a short time, or "connections", at once."""
+        """Count a request that was not answered.
+
+        `why` is "request" (it was wrong), "defect" (the matcher failed), "rate" (too many requests of one user or host
+        within a short time), or "connections" (too many at once).
+        """
 
     def late(self) -> None:
-        """Who had asked was gone when the answer was ready."""
+        """Count an answer whose client had gone."""
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
-        """A job said that it has `started`, or made its first `step`, or `ended`; `failed` is known of an end."""
+        """Count a job's report: `started`, `step` (its first) or `ended`; `failed` is set for an end."""
 
 
 @dataclass(frozen=True)
 class Gauges:
-    """What is looked up when somebody asks. `records` are counts by component and status, `rows` about how many
-    some tables have; `newest` (Unix seconds) is when the newest record was made, None where there is none."""
+    """Metrics that are looked up on each request.
+
+    `records`: counts by component and status. `rows`: approximate row counts of some tables. `newest`: Unix seconds at
+    which the newest record was made, None if there is none.
+    """
 
     records_known: Callable[[], int]
     records: Callable[[], Mapping[tuple[str, str], int]]

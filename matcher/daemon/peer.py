@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is at the other end of a connection, and what a frame's body is wrapped in."""
+"""The peer of a connection: who it is, and how the body of a frame is wrapped for it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reprise.matcher.wire import protocol
 from reprise.matcher.wire.munge import Munge
 
 UNKNOWN = -1
-MUNGE_THREADS = 4  # calls at once; munged has two threads of its own by default, and serves Slurm too
+MUNGE_THREADS = 4  # concurrent calls; munged has two threads by default, and serves Slurm too
 
 
 class Peer(Protocol):
-    """The other end. `frame_limit`: of a frame's body, in bytes. `words`: who it is, for the log. `client`: whose
-    connections it counts among. `is_plain`: it can be answered before it has asked.
+    """The other end of a connection.
 
-    `uid` is to be believed, and known once `opened` has returned; UNKNOWN before.
+    `frame_limit`: bytes that a frame's body may have. `is_plain`: it can be answered before it has asked. `uid` is
+    authenticated; it is UNKNOWN until `opened` has returned.
     """
 
     frame_limit: int
@@ -29,20 +29,22 @@ class Peer(Protocol):
     uid: int
 
     @property
-    def client(self) -> Hashable: ...
+    def client(self) -> Hashable:
+        """Client that the connection counts for."""
 
     @property
-    def words(self) -> Mapping[str, Any]: ...
+    def words(self) -> Mapping[str, Any]:
+        """Fields that identify the peer in the log."""
 
     async def opened(self, body: bytes) -> bytes:
-        """The request in a frame's body. Raises ProtocolError."""
+        """Return the request in a frame's body. Raises ProtocolError."""
 
     async def sealed(self, reply: bytes) -> bytes:
-        """A reply as a frame's body; empty where it is not known who may read it. Raises ProtocolError."""
+        """Return a reply as a frame's body; empty if its reader is unknown. Raises ProtocolError."""
 
 
 class UnixPeer:
-    """A process of this host, known from the kernel (SO_PEERCRED, unix(7)): messages are sent as they are."""
+    """A process on this host, authenticated by the kernel (SO_PEERCRED, unix(7)); messages are not wrapped."""
 
     frame_limit = protocol.REQUEST_LIMIT
     is_plain = True
@@ -54,22 +56,28 @@ class UnixPeer:
 
     @property
     def client(self) -> int:
+        """The uid."""
         return self.uid
 
     @property
     def words(self) -> Mapping[str, Any]:
+        """Fields that identify the peer in the log."""
         return {"uid": self.uid}
 
     async def opened(self, body: bytes) -> bytes:
+        """Return the body, which is the request."""
         return body
 
     async def sealed(self, reply: bytes) -> bytes:
+        """Return the reply, which is the body."""
         return reply
 
 
 class MungePeer:
-    """A process anywhere, known from its credential; what it is told only it can read, and only as an answer to what it
-    asked. `threads` are where munge may block."""
+    """A process on any host, authenticated by its MUNGE credential. `threads`: where munge may block.
+
+    A reply is sealed for the peer's uid, and carries the nonce of the request that it answers.
+    """
 
     frame_limit = protocol.CREDENTIAL_FACTOR * protocol.REQUEST_LIMIT
     is_plain = False
@@ -83,26 +91,30 @@ class MungePeer:
 
     @property
     def client(self) -> str:
+        """The peer's address."""
         return self._address
 
     @property
     def words(self) -> Mapping[str, Any]:
+        """Fields that identify the peer in the log; the uid is None until `opened` has returned."""
         return {"peer": self._address, "uid": self.uid if self._nonce else None}
 
     async def opened(self, body: bytes) -> bytes:
+        """Return the request in a credential, and take the uid from it. Raises ProtocolError."""
         credential = await self._threads.run(self.client, self._munge.open, body)
         self.uid = credential.uid
         self._nonce, message = protocol.opened_envelope(credential.payload)
         return message
 
     async def sealed(self, reply: bytes) -> bytes:
+        """Return a credential with the reply; empty if no request was opened. Raises ProtocolError."""
         if not self._nonce:
             return b""
         return await self._threads.run(self.client, self._munge.make, self._nonce + reply, self.uid)
 
 
 def munge_greeter(munge_socket: Path | None) -> Callable[[socket.socket], MungePeer]:
-    """What makes a peer of a connection over TCP. Raises ServiceError where there is no libmunge."""
+    """Return a function that makes the peer of a TCP connection. Raises ServiceError if there is no libmunge."""
     munge = Munge(str(munge_socket or ""))
     threads = FairThreads(MUNGE_THREADS, MUNGE_THREADS - 1, "munge")
     return lambda connection: MungePeer(connection, munge, threads)

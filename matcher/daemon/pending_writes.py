@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue of writes: every decision and outcome from its reply until it is in the database.
 
-Each uid's writes stay in order, and the uids take turns. All of them together have room for so many bytes; where that
-is used up, the uid that uses the most loses its newest write, so that a flood drops nobody's but its own.
+Each uid's writes stay in order, and the uids take turns. The queue's total size is bounded in bytes. If it is full, the
+uid that uses the most loses its newest write, so that a flood drops only its own writes.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from reprise.matcher.daemon.turns import Lanes
 log = logging.getLogger(__name__)
 
 BACKLOG_BYTES = 64 * 2**20
-"""Memory of all writes that wait, at most. It is 9,000 decisions as they usually are, or 40,000 reports: half a day of
-5,000 jobs."""
+"""Most memory that waiting writes take: 9,000 typical decisions, or 40,000 reports, which is half a day of 5,000
+jobs."""
 ENTRY_BYTES = 1_536
-"""Memory that any write takes while it waits, beside the texts in it (measured: 1.2 to 1.5 KiB for a report)."""
+"""Memory that a waiting write takes in addition to its texts (measured: 1.2 to 1.5 KiB for a report)."""
 UNMADE_BYTES = 12_288
-"""Memory that a decision takes that is not made yet, beside the request (measured: 9 to 12 KiB)."""
+"""Memory that an unmade decision takes in addition to its request (measured: 9 to 12 KiB)."""
 MOST_UNMADE = 2048
-"""Entries that wait to be made at most; beyond, the oldest is made with each that comes. This is four seconds at 500
-submissions a second, and such seconds nearly always have a quiet moment."""
+"""Most unmade entries; beyond, each new one causes the oldest to be made. This is four seconds at 500 submissions a
+second, and four such seconds nearly always have a quiet moment."""
 EVERYBODY = -1
-"""Whose the writes are that are of several uids: what replicas send."""
+"""Uid of writes for several uids: those that replicas send."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something to be written: a line for the log, the row of a decision, and what else to do with the database (again,
-    where a transaction fails, or its file was deleted or replaced meanwhile). `uid`: whose job it is about. `size`:
-    bytes of the texts in it.
+    """A pending write: a line for the log, the row of a decision, and a function that writes the rest.
 
-    In the journal's thread, `written` is called once it is in the database, and `done` is told that it is written or
-    never will be (True), or that it could not be written now (False): who hears that has it still, and hands it over
-    again. Where there is no room for it, `done` is told in the loop's thread.
+    `write` is called again if a transaction fails, or if the database's file was deleted or replaced meanwhile. `uid`:
+    owner of the job. `size`: bytes of the texts in the entry.
+
+    `written` is called in the journal's thread once the entry is in the database. `done` is called with True if the
+    entry is written or never will be, and with False if it cannot be written now: its sender has it still and sends it
+    again. `done` is called in the journal's thread, or in the loop's thread if the queue has no room for the entry.
     """
 
     line: str
@@ -61,7 +62,7 @@ MakeEntry = Callable[[], Entry]
 
 @dataclass(frozen=True)
 class Unmade:
-    """An entry that is still to be made: whose job it is about, and the bytes that it holds until then."""
+    """An entry that is still to be made: the uid of its job, the bytes that it holds until then, and its maker."""
 
     uid: int
     size: int
@@ -74,29 +75,30 @@ class _Waiting(NamedTuple):
 
 
 class Queue:
-    """Holds entries that are not made yet, those that are, and those that are being written.
+    """Queue of entries that are unmade, made, or being written.
 
-    An entry stays here until it is committed or given up, so all that waits is counted once, in one order for each uid.
+    An entry stays here until it is committed or given up, so that every waiting write is counted once, in one order for
+    each uid.
 
-    Two threads use it. The loop's thread adds entries and makes those that are not made, the uids in turn. The thread
-    of the journal takes made entries for writing, the uids in turn, and puts back what it could not write; it never
-    touches an unmade one before the loop has ended, when it makes those that are left. Each method holds the lock for
-    the whole of its step, so neither thread sees the other's half done, and only to move references, for microseconds.
-    The loop's thread also holds it while it makes an entry, which only delays the journal.
+    Two threads use the queue. The loop's thread adds entries and makes the unmade ones, uids in turn. The journal's
+    thread takes made entries for writing, uids in turn, and puts back those that it could not write; after the loop has
+    ended, it also makes the remaining unmade ones. Each method holds the lock throughout, so that neither thread sees a
+    half-done step of the other. It holds the lock for microseconds, to move references; only `make_next` holds it
+    longer, while it makes an entry, which delays nothing but the journal.
 
-    The loop's thread makes the entries since another thread would take the interpreter away from requests at any time,
-    and give it back late.
+    Entries are made in the loop's thread because another thread could take the interpreter away from requests at any
+    time, and release it late.
     """
 
     def __init__(self) -> None:
         self.dropped = 0  # writes that were given up
-        self.new = threading.Event()  # there are lines for `take_lines`
+        self.new = threading.Event()  # set while there are lines for `take_lines`
         self._unmade: Lanes[_Waiting] = Lanes()
         self._made: Lanes[Entry] = Lanes()
         self._writing: Sequence[Entry] = ()
-        self._lines: list[str] = []  # of entries that were made since they were last taken
-        self._held: Counter[int] = Counter()  # bytes by uid, without those that are being written
-        self.bytes = 0  # memory that all entries take, about
+        self._lines: list[str] = []  # log lines of entries that were made since the last `take_lines`
+        self._held: Counter[int] = Counter()  # bytes by uid, without entries that are being written
+        self.bytes = 0  # approximate memory of all entries
         self._lock = threading.Lock()
         self._throttle = Throttle()
 
@@ -106,17 +108,16 @@ class Queue:
 
     @property
     def untold(self) -> int:
-        """Entries that were made and whose lines were not taken yet."""
+        """Number of made entries with lines that `take_lines` has not returned yet."""
         return len(self._lines)
 
     @property
     def made(self) -> int:
-        """Entries that can be taken for writing."""
+        """Number of entries that can be taken for writing."""
         return len(self._made)
 
     def put(self, entry: Entry) -> None:
-        """Add an entry whose sender waits for it: before those of its uid that are not made yet. Never waits for the
-        database."""
+        """Add an entry whose sender waits for it, ahead of its uid's unmade ones. Never waits for the database."""
         with self._lock:
             has_room, lost = self._make_room(entry.uid, _size(entry))
             if has_room:
@@ -140,32 +141,32 @@ class Queue:
             self.make_next()
 
     def unmade_since(self) -> float | None:
-        """When the unmade entry that is next in turn was put here (monotonic); None: all are made."""
+        """Return when the next unmade entry was queued (monotonic), None if all are made."""
         with self._lock:
             return self._unmade.next().since if self._unmade else None
 
     def make_next(self) -> None:
-        """Make the unmade entry that is next in turn, which there must be. One that cannot be made is dropped."""
+        """Make the next unmade entry, which must exist. If it cannot be made, it is dropped."""
         with self._lock:
             _, (_, unmade) = self._unmade.take()
             self._release(unmade)
             try:
                 self._add(unmade.make())
                 return
-            except Exception as error:  # a defect costs this one
+            except Exception as error:  # a defect costs only this entry
                 self._throttle.warning(log, "write-failed", trace=True, error=error)
                 why = str(error)
         self.drop(why)
 
     def take_lines(self) -> Sequence[str]:
-        """The lines of the entries that were made since the last call."""
-        self.new.clear()  # before the lines are looked at, so that an entry made meanwhile sets it again
+        """Return the log lines of entries that were made since the last call."""
+        self.new.clear()  # before the lines are taken, so that an entry made meanwhile sets it again
         with self._lock:
             lines, self._lines = self._lines, []
         return lines
 
     def begin(self, count: int) -> Sequence[Entry]:
-        """Take at most so many made entries for writing, the uids in turn. They count until they are settled."""
+        """Take at most `count` made entries for writing, uids in turn. They count until they are settled."""
         with self._lock:
             taken = [self._made.take()[1] for _ in range(min(count, len(self._made)))]
             for entry in taken:
@@ -175,8 +176,7 @@ class Queue:
         return taken
 
     def settle(self, left: Sequence[Entry] = ()) -> None:
-        """Forget the entries that were taken for writing, except those that are `left` to be written: these come first
-        again."""
+        """Forget the entries that were taken for writing; put those that are `left` back at the front."""
         with self._lock:
             self.bytes -= sum(map(_size, self._writing))
             self._writing = ()
@@ -185,13 +185,13 @@ class Queue:
                 self._hold(entry)
 
     def drop(self, why: str, count: int = 1, uid: int | None = None) -> None:
-        """Count and log writes that were given up. `uid`: whose, where it is one's."""
+        """Count and log writes that were given up. `uid`: their uid, if they have only one."""
         with self._lock:
             self.dropped += count
         self._throttle.warning(log, "dropped", total=self.dropped, uid=uid, error=why)
 
     def _give_up(self, lost: Sequence[Entry | Unmade]) -> None:
-        """Say that there is no room for these: to their senders, who have them still, or in the log."""
+        """Report entries that found no room: to their senders, which have them still, or in the log."""
         for one in lost:
             if isinstance(one, Entry) and one.done:
                 one.done(False)
@@ -201,8 +201,11 @@ class Queue:
     # --- with the lock held
 
     def _make_room(self, uid: int, size: int) -> tuple[bool, list[Entry | Unmade]]:
-        """Whether there is room for a write of the uid, and what had to go for it: the newest writes of whoever uses
-        the most. There is none where that is, with this write, the uid itself."""
+        """Return whether there is room for a write of the uid, and the entries that were removed for it.
+
+        These are the newest writes of the uid that uses the most. There is no room if that is, with this write, the uid
+        itself.
+        """
         lost: list[Entry | Unmade] = []
         while self.bytes + size > BACKLOG_BYTES:
             most = max(self._held, key=self._held.__getitem__, default=uid)
@@ -210,7 +213,7 @@ class Queue:
                 return False, lost
             waiting = self._unmade.take_newest(most)
             newest = waiting.unmade if waiting else self._made.take_newest(most)
-            assert newest is not None  # noqa: S101 - or it would hold nothing
+            assert newest is not None  # noqa: S101 - else the uid would hold nothing
             self._release(newest)
             lost.append(newest)
         return True, lost

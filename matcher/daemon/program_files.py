@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identities of jobs' programs, for decisions that wait for a file system only so long."""
+"""Identities of jobs' programs from their files, with a limit on how long a decision waits for a file system."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reprise.matcher.submission.program_file import program_file
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.02
-"""A fifth of the plugin's usual deadline. Of 1,281 executables of a Debian host, 99 % were read in 14 ms."""
+"""A fifth of the plugin's usual deadline. On a Debian host, 99 % of 1,281 executables were read in 14 ms."""
 READ_S = 2.0
-"""Seconds after which nothing more is read of a file. What has come too late for one decision is there for the next."""
+"""Seconds after which reading a file stops. A result that is too late for one decision serves the next."""
 THREADS = 4
-"""That read files, one for each uid: a file system that hangs holds one for each of its users who ask."""
+"""Threads that read files, at most one for each uid: a hung file system holds one for each of its users who ask."""
 
 
 class ProgramFiles:
-    """Identifies programs. For the loop's thread."""
+    """Identifies programs by their files. For the loop's thread."""
 
     def __init__(self, identifier: Identifier | None = None, wait_s: float = WAIT_S) -> None:
         self._identifier = identifier or Identifier()
@@ -36,10 +36,10 @@ class ProgramFiles:
         self._late: Counter[int] = Counter()
 
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
-        """Return the job with its program's identity, or as it is where that is not known within the wait.
+        """Return the job with its program's identity, or unchanged if that is not found within the wait.
 
-        A thread looks only where a file system has to be asked: what the kernel and the identifier remember is at hand.
-        While a file of the uid is late, no other of that uid is looked at, and its decisions do not wait.
+        A thread is used only if a file system must be asked, not if the kernel and the identifier remember the file.
+        While a file of the uid is late, no other file of that uid is read, and its decisions do not wait.
         """
         path = program_file(job)
         if self._late[uid] or not path:
@@ -57,7 +57,7 @@ class ProgramFiles:
         return job
 
     def is_late(self, uid: int) -> bool:
-        """Whether a file of the uid is late: its file system may hang, and nobody else is to wait for it."""
+        """Return whether a file of the uid is late: its file system may hang, and nothing else must wait for it."""
         return self._late[uid] > 0
 
     def _come(self, uid: int, done: asyncio.Future[JobMetadata], job: JobMetadata) -> None:
@@ -68,7 +68,7 @@ class ProgramFiles:
             self._result(done, job)
 
     def _result(self, done: asyncio.Future[JobMetadata], job: JobMetadata) -> JobMetadata:
-        """What came of reading a file; a defect costs the job this, and nothing else."""
+        """Return the result of reading a file. A defect costs the job only its program's identity."""
         error = done.exception()
         if error is None:
             return done.result()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics in the text format of Prometheus, over HTTP, from threads of their own."""
+"""Metrics in the Prometheus text format, served over HTTP from separate threads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from reprise.matcher.errors import ServiceError
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MODES = ("on", "observe", "off")
 CLIENT_S = 10.0
-"""A client that says nothing for so long is left."""
+"""Seconds of silence after which a client is disconnected."""
 CLIENTS = 64
-"""The latest clients, of whom each may have a thread and a descriptor; those before them are left."""
+"""Number of clients that may be connected, each with a thread and a descriptor; beyond, the oldest is disconnected."""
 
 
 class Counted(Metrics):
-    """Counts, and serves what it has counted."""
+    """Counters that are registered with Prometheus' client."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -45,33 +45,37 @@ class Counted(Metrics):
         )
         self._decisions = Counter(names[0], "Decisions by verdict.", ["verdict"], registry=self.registry)
         self._seconds = Histogram(
-            "reprise_decision_seconds", "Time from a request to its decision.", buckets=BUCKETS, registry=self.registry
+            "reprise_decision_seconds", "Time from request to decision.", buckets=BUCKETS, registry=self.registry
         )
         self._refused = Counter(names[1], "Requests that were not answered.", ["why"], registry=self.registry)
-        self._late = Counter(names[3], "Answers whose client had gone.", registry=self.registry)
-        self._reported = Counter(names[2], "Reports of jobs by state.", ["state"], registry=self.registry)
+        self._late = Counter(names[3], "Answers that came after their client had gone.", registry=self.registry)
+        self._reported = Counter(names[2], "Job reports by state.", ["state"], registry=self.registry)
         self._ended = Counter(
             "reprise_jobs_ended_total", "Jobs that ended, by verdict.", ["verdict", "failed"], registry=self.registry
         )
         ProcessCollector(registry=self.registry)
 
     def decided(self, verdict: str, seconds: float) -> None:
+        """Count a decision that took `seconds`."""
         self._decisions.labels(verdict).inc()
         self._seconds.observe(seconds)
 
     def refused(self, why: str) -> None:
+        """Count a request that was not answered."""
         self._refused.labels(why).inc()
 
     def late(self) -> None:
+        """Count an answer whose client had gone."""
         self._late.inc()
 
     def reported(self, state: str, verdict: str, failed: bool | None) -> None:
+        """Count a job's report."""
         self._reported.labels(state).inc()
         if failed is not None:
             self._ended.labels(verdict, str(failed).lower()).inc()
 
     def look_up(self, gauges: Gauges) -> None:
-        """Have these told too."""
+        """Export these metrics too."""
         self.registry.register(_LookedUp(gauges))
 
 
@@ -80,43 +84,49 @@ class _LookedUp(Collector):
         self._gauges = gauges
 
     def describe(self) -> list[Metric]:
-        return []  # not looked up yet
+        return []  # keeps registration from looking everything up
 
     def collect(self) -> Iterator[Metric]:
         of = self._gauges
-        yield GaugeMetricFamily("reprise_records_known", "Records that decisions are made by.", of.records_known())
+        yield GaugeMetricFamily("reprise_records_known", "Records that decisions are based on.", of.records_known())
         records = GaugeMetricFamily("reprise_records", "Records in the database.", labels=["component", "status"])
-        with contextlib.suppress(DatabaseError):  # what cannot be read is not told, and the rest is
+        with contextlib.suppress(DatabaseError):  # metrics that cannot be read are left out
             for (component, status), count in sorted(of.records().items()):
                 records.add_metric([component, status], count)
             newest = of.newest()
             if newest is not None:
                 age = max(0.0, time.time() - newest)
-                yield GaugeMetricFamily("reprise_newest_record_age_seconds", "Since a record was made.", age)
+                yield GaugeMetricFamily("reprise_newest_record_age_seconds", "Age of the newest record.", age)
         yield records
-        rows = GaugeMetricFamily("reprise_rows", "About how many rows a table has.", labels=["table"])
+        rows = GaugeMetricFamily("reprise_rows", "Approximate number of rows of a table.", labels=["table"])
         with contextlib.suppress(DatabaseError):
             for table, count in of.rows().items():
                 rows.add_metric([table], count)
         yield rows
-        yield GaugeMetricFamily("reprise_writes_waiting", "Writes to the database that wait.", of.writes_waiting())
-        yield GaugeMetricFamily("reprise_writes_waiting_bytes", "Memory that these take.", of.waiting_bytes())
+        yield GaugeMetricFamily("reprise_writes_waiting", "Writes that wait for the database.", of.writes_waiting())
+        yield GaugeMetricFamily("reprise_writes_waiting_bytes", "Memory that waiting writes take.", of.waiting_bytes())
         yield CounterMetricFamily("reprise_writes_dropped", "Writes that were given up.", of.writes_dropped())
         yield CounterMetricFamily(
-            "reprise_decisions_stored_short", "Decisions of users over their daily volume.", of.stored_short()
+            "reprise_decisions_stored_short",
+            "Decisions stored without details: their user is over the daily volume.",
+            of.stored_short(),
         )
         yield CounterMetricFamily(
-            "reprise_writes_not_stored", "Decisions and reports of users far over their daily volume.", of.not_stored()
+            "reprise_writes_not_stored",
+            "Decisions and reports not stored: their user is far over the daily volume.",
+            of.not_stored(),
         )
-        yield CounterMetricFamily("reprise_quarantines", "Records that were set aside.", of.quarantines())
-        mode = GaugeMetricFamily("reprise_mode", "1 for the mode that is set.", labels=["mode"])
+        yield CounterMetricFamily(
+            "reprise_quarantines", "Quarantines of a record, for a user or for all.", of.quarantines()
+        )
+        mode = GaugeMetricFamily("reprise_mode", "1 for the configured mode.", labels=["mode"])
         for name in MODES:
             mode.add_metric([name], float(of.mode() == name))
         yield mode
-        yield GaugeMetricFamily("reprise_holdout_ratio", "Share of matched jobs that are held out.", of.holdout())
+        yield GaugeMetricFamily("reprise_holdout_ratio", "Share of matched jobs to hold out.", of.holdout())
         with contextlib.suppress(OSError):
             yield GaugeMetricFamily("reprise_database_bytes", "Size of the database's files.", of.database_bytes())
-        build = GaugeMetricFamily("reprise_build_info", "1, with the version.", labels=["version"])
+        build = GaugeMetricFamily("reprise_build_info", "1, labelled with the version.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
 
@@ -125,7 +135,7 @@ class MetricsServer:
     """Serves `/metrics`."""
 
     def __init__(self, address: str, registry: CollectorRegistry) -> None:
-        """Raises ServiceError where it cannot listen there."""
+        """Listen on `address`. Raises ServiceError if that fails."""
         host, port = host_and_port(address)
 
         class Handler(BaseHTTPRequestHandler):
@@ -141,7 +151,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Not in the daemon's log."""
+                """Keep requests out of the daemon's log."""
 
         latest: deque[socket.socket] = deque()
 
@@ -157,28 +167,28 @@ class MetricsServer:
                 connection, where = super().get_request()
                 latest.append(connection)
                 if len(latest) > CLIENTS:
-                    with contextlib.suppress(OSError):  # it has gone already, as nearly always
+                    with contextlib.suppress(OSError):  # it has nearly always gone already
                         latest.popleft().shutdown(socket.SHUT_RDWR)
                 return connection, where
 
             def handle_error(self, *_: object) -> None:
-                """A client that has gone is nobody's business."""
+                """Ignore clients that have gone."""
 
         try:
             self._server = Listening((host, port), Handler)
         except OSError as error:
             raise ServiceError(
                 f"{address}: metrics cannot be served there ({error.strerror or error}): set matcher.metrics to an "
-                "address of this host and a free port, or to ''"
+                "address of this host and a free port, or to '' for no metrics"
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Go on in a thread."""
+        """Serve in a thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches over records: takes the ends of jobs, block by block, and quarantines a record that is proved to do harm, for
-the user whose jobs proved it or, on the evidence of several, for all."""
+"""Watch over records: take the ends of jobs, block by block, and quarantine records that prove harmful.
+
+A record is quarantined for the user whose jobs proved the harm or, on the evidence of several users, for all.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,24 @@ from reprise.matcher.benefit.shared_evidence import MEASURED_BLOCKS, POOLED_BLOC
 log = logging.getLogger(__name__)
 
 EVENTS = 200
-"""Ends of jobs that are looked at in one go; the others wait for the next."""
+"""Ends of jobs that one look handles; the others wait for the next look."""
 LATEST = 200
-"""Jobs of a record, or of a user of it, that count after a restart: a thousand would take longer to look at than ten
+"""Jobs of a record, or of one of its users, that count after a restart: to read a thousand would take longer than ten
 decisions."""
 OVERDUE_S = 60.0
-"""Between looks for blocks that are not waited for any more."""
+"""Seconds between looks for blocks with an expired wait."""
 WATCHED = 10_000
-"""Users of records that are watched, at some 2 kB each. Of more, the record that came first is read again when it is
-next needed."""
+"""Users of records that are watched, at some 2 kB each. If there are more, the oldest record is forgotten, and read
+again when it is next needed."""
 
 
 @dataclass
 class _User:
-    """One user's jobs of a record. `waiting`: full blocks, and until when their jobs are waited for (Unix seconds);
-    `jobs`: that were dealt a place; `first`: the block from which on they are looked at."""
+    """One user's jobs of a record.
+
+    `waiting`: full blocks, and until when their jobs are awaited (Unix seconds). `jobs`: number of jobs that were
+    assigned a place. `first`: earliest block that is read.
+    """
 
     evidence: Evidence = field(default_factory=Evidence)
     taken: set[str] = field(default_factory=set)
@@ -47,8 +52,11 @@ class _User:
 
 @dataclass
 class _Watched:
-    """A record. `since`: what was decided before counts no more. `pool`: evidence of a few blocks of each user, which
-    `pooled` counts; `in_pool`: which blocks these are."""
+    """A record that is watched.
+
+    `since`: earlier decisions no longer count. `pool`: evidence from a few blocks of each user. `pooled`: number of
+    these blocks by user. `in_pool`: the blocks.
+    """
 
     since: float
     users: dict[int, _User] = field(default_factory=dict)
@@ -57,6 +65,7 @@ class _Watched:
     in_pool: set[str] = field(default_factory=set)
 
     def add_to_pool(self, runs: Sequence[Compared]) -> None:
+        """Add a block's jobs to the pool, unless it has the block already or enough of its user."""
         uid, block = runs[0].uid, runs[0].block
         if self.pooled[uid] < POOLED_BLOCKS and block not in self.in_pool:
             self.pooled[uid] += 1
@@ -65,10 +74,10 @@ class _Watched:
 
 
 class Watch:
-    """`look` is for the thread that has the database; the others may be called by another one."""
+    """Watches over all records. `look` is for the database's thread; another thread may call the other methods."""
 
     def __init__(self, clock: Callable[[], float] = time.time, *, judges: bool = True) -> None:
-        """Who does not judge leaves records as they are."""
+        """Start with no evidence. If not `judges`, records are never quarantined."""
         self.quarantines = 0
         self._judges = judges
         self._clock = clock
@@ -78,28 +87,28 @@ class Watch:
         self._overdue_at = 0.0
 
     def ended(self, decision_id: str) -> None:
-        """The end of a job with this decision was confirmed, or the decision has come after that."""
+        """Note that a job with this decision has ended, confirmed; or that the decision arrived after the end."""
         self._ended.append(decision_id)
 
     def in_doubt(self, record_id: int, uid: int, *, often_wrong: bool = False) -> bool:
-        """Whether this user's next job of the record is to be compared one with one: until it has shown itself.
+        """Return whether this user's next jobs are compared one with one, because the record is yet to be proved.
 
         `often_wrong` as for `Evidence.in_doubt`.
         """
         user = self._user(record_id, uid)
         if user is None:
             if len(self._asked) < WATCHED:
-                self._asked.add((record_id, uid))  # of a daemon that has just started, which may know more soon
+                self._asked.add((record_id, uid))  # after a restart, the next look may find more
             return True
         return user.evidence.in_doubt(user.jobs, often_wrong=often_wrong)
 
     def dealt(self, record_id: int, uid: int) -> None:
-        """A job of this user has a place in a block of the record."""
+        """Note that a job of this user has a place in a block of the record."""
         if user := self._user(record_id, uid):
             user.jobs += 1
 
     def look(self, database: DaemonDatabase) -> None:
-        """Take what has ended since the last time. Raises a DatabaseError; nothing is lost then but time."""
+        """Take the jobs that have ended since the last look. Raises a DatabaseError; then nothing is lost but time."""
         found: dict[tuple[int, int], set[str]] = {}
         while self._asked:
             found.setdefault(self._asked.pop(), set())
@@ -118,16 +127,16 @@ class Watch:
         return watched.users.get(uid) if watched else None
 
     def _overdue(self) -> Iterable[tuple[int, int, str]]:
-        """Blocks of which no job is waited for any more though nobody has reported."""
+        """Yield the blocks whose wait has expired although not all their jobs have reported."""
         now = self._clock()
-        if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # it is due, or the clock was set back
+        if not 0.0 <= self._overdue_at - now <= OVERDUE_S:  # due, or the clock was set back
             self._overdue_at = now + OVERDUE_S
             for record_id, watched in self._watched.items():
                 for uid, user in watched.users.items():
                     yield from [(record_id, uid, block) for block, until in user.waiting.items() if until <= now]
 
     def _look_at(self, database: DaemonDatabase, record_id: int, uid: int, name: str, blocks: Iterable[str]) -> None:
-        """Take blocks of a user of which something is new; the latest there are of a user who is new here."""
+        """Take a user's blocks with new ends; for a user who is not watched yet, take the latest blocks instead."""
         try:
             record = database.record(record_id)
         except NotFoundError:
@@ -172,7 +181,7 @@ class Watch:
             return
         block, until = runs[0].block, record_benefit.waits_until(runs)
         if until > self._clock():
-            if len(runs) >= runs[0].size:  # the others are looked at when their next job ends, or after a restart
+            if len(runs) >= runs[0].size:  # incomplete blocks are read when their next job ends, or after a restart
                 user.waiting[block] = until
             return
         user.waiting.pop(block, None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All records, at the daemon's start, by several processes: each reads, checks and prepares a share of them.
+"""Loading of all records by several processes at the daemon's start: each reads, checks and prepares a share of them.
 
-What is left to do with a record takes a seventh of that time.
+The rest of the work on a record takes a seventh of that time.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MINIMUM = 20_000  # records; with fewer, to start processes takes as long as they save
-PIECE = 2048  # records that a process takes at once, and hands over as some 1.5 MiB
-WORKERS = 4  # at most: the process that takes what they hand over would not keep up with many more
-AHEAD = 2  # pieces more than workers that are under way, so that none waits for work, and memory is bounded
+MINIMUM = 20_000  # records; for fewer, starting processes takes as long as they save
+PIECE = 2048  # records that a process reads at once, and hands over as some 1.5 MiB
+WORKERS = 4  # at most: the parent, which takes their results, would not keep up with many more
+AHEAD = 2  # pieces in work beyond the number of workers, so that none waits for work, and memory is bounded
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the records of the database at `path` are shared out: by the first and the last id of each piece.
+    """Plan to share out the records of the database at `path`: the first and last id of each piece.
 
-    `number` is that of the last change of records before they are read: later ones may be among what is read or not.
+    `number`: the last change of records before they are read. Records may be read with or without later changes.
     """
 
     path: Path
@@ -51,14 +51,14 @@ class Plan:
     workers: int
 
     def batches(self, prepare: Preparation) -> Iterator[Batch]:
-        """All records, in order. What the other processes fail to do is done in this one, and that is logged."""
+        """Yield all records, in order. If the workers fail, this process does the rest, and logs that."""
         done = 0
         try:
             for some in self._by_workers(prepare):
                 done += 1
                 yield some
             return
-        except Exception as error:  # whatever it is, it must not keep the daemon from starting
+        except Exception as error:  # no failure of the workers may keep the daemon from starting
             log.warning(line("workers-failed", left=len(self.pieces) - done, error=error or type(error).__name__))
         with DaemonDatabase.open(self.path, read_only=True) as database:
             for first, last in self.pieces[done:]:
@@ -82,9 +82,9 @@ class Plan:
 
 
 def plan(path: Path) -> Plan | None:
-    """None where other processes do not pay, or must not be made: a fork of a process with threads may hang.
+    """Return a plan, or None if workers do not pay or must not be forked: a fork of a process with threads may hang.
 
-    Nor may one inherit an open database: the caller has none open yet.
+    The caller must not have a database open, since workers must not inherit one.
     """
     processors = len(os.sched_getaffinity(0))
     if processors < 2 or threading.active_count() > 1:
@@ -93,14 +93,14 @@ def plan(path: Path) -> Plan | None:
         with DaemonDatabase.open(path, read_only=True) as database:
             number, ids = database.last_record_change(), database.record_ids()
     except DatabaseError:
-        return None  # whoever opens it to write says what is wrong
+        return None  # opening the database for writing will report the error
     if len(ids) < MINIMUM:
         return None
     pieces = [(ids[first], ids[min(first + PIECE, len(ids)) - 1]) for first in range(0, len(ids), PIECE)]
     return Plan(path, number, pieces, min(processors, WORKERS))
 
 
-# --- in the other processes
+# --- in the workers
 
 _path: Path
 _prepare: Preparation
@@ -108,11 +108,11 @@ _prepare: Preparation
 
 def _begin(parent: int, path: Path, prepare: Preparation) -> None:
     global _path, _prepare
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # they wait for work, and do not see their parent's end
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a waiting worker does not notice its parent's end
     if os.getppid() != parent:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent gets it too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal: the parent gets it too
     gc.disable()
     _path, _prepare = path, prepare
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matchers that stand in for one another. The primary publishes its records; a replica takes them from there, and sends
-what it decides and hears to the primary. What cannot be sent waits in the replica's database."""
+"""Replicas: matchers that stand in for a primary.
+
+The primary publishes its records. A replica takes them from there, and sends its decisions and the outcomes that jobs
+report to the primary. Messages that cannot be sent wait in the replica's database.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 5.0
 MESSAGES = 256
-BYTES = protocol.REQUEST_LIMIT - 1024  # of messages in a request
+BYTES = protocol.REQUEST_LIMIT - 1024  # bytes of messages in one request
 
 
 class Publisher:
-    """Of a primary."""
+    """Publisher of a primary's records, to the file at `path`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +45,7 @@ class Publisher:
 
 
 class Replica:
-    """What makes a matcher a replica. `records` is the file that the primary publishes."""
+    """The background work of a replica. `records`: the file that the primary publishes."""
 
     def __init__(self, config: Config, records: Path) -> None:
         self._config = config
@@ -50,7 +53,7 @@ class Replica:
         self._seen: tuple[int, int, int] | None = None
 
     def step(self, database: DaemonDatabase) -> None:
-        """Take the records where they were published anew, and send what waits. Raises a MatcherError."""
+        """Take the records if they were published again, and send the waiting messages. Raises a MatcherError."""
         try:
             self._take(database)
         finally:
@@ -65,8 +68,8 @@ class Replica:
             data = self._copy.read_bytes()
         except OSError as error:
             raise ServiceError(
-                f"{self._copy}: cannot be read ({error.strerror}): set [matcher] publish on the primary to a file that "
-                "this host sees under this path"
+                f"{self._copy}: cannot be read ({error.strerror}): set [matcher] publish on the primary to a file on a "
+                "shared file system, and mount it here at this path"
             ) from error
         changed = database.take_published(self._copy, data)
         self._seen = found
@@ -88,13 +91,16 @@ class Replica:
             )
             _, reply = next(answers)
             if reply.get("kind") != "ok":
-                raise ProtocolError(f"the primary refuses what it is sent: {reply.get('reason')}")
+                raise ProtocolError(f"the primary refuses forwarded messages: {reply.get('reason')}")
             database.drop_out(last)
 
 
 def batched(waiting: Sequence[tuple[int, str]]) -> tuple[int, Mapping[str, Any], Sequence[int]]:
-    """As many messages as one request holds, and the number of the last; and how long those are that alone do not fit,
-    and are left out: of a release before metadata was bounded."""
+    """Return the number of the last message handled, a request with the messages, and the sizes of those left out.
+
+    The request holds the first messages that fit together. A message that does not fit a request alone is left out: it
+    was made by a release that did not bound metadata.
+    """
     entries: list[Any] = []
     left_out: list[int] = []
     size, last = 0, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to the daemon: how many are served, how frames are read and answered, and how that ends."""
+"""Server for the daemon's connections: accept them, read and answer their frames, and close them."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ from reprise.matcher.wire import protocol
 log = logging.getLogger(__name__)
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and give back what is lacking
+EXHAUSTED_PAUSE_S = 0.1  # time for connections to end and release descriptors or memory
 
 REFUSAL = protocol.frame(protocol.error_reply(protocol.NOT_NOW))
 
-CHUNK = 65_536  # bytes that are read at once: nearly every request is shorter, and read in one go
+CHUNK = 65_536  # bytes to read at once; nearly every request is shorter
 
 ACCEPTED_AT_ONCE = 32
-"""Connections that are accepted before others have their turn: all wait in one backlog, and a flood must not keep the
-rest there (some 40 us each where it is refused)."""
+"""Connections to accept before open ones have their turn. All clients share one backlog, and a flood must not keep the
+others there, so that many are accepted at once (some 40 us each if refused)."""
 
 FRAME_BYTES = 32 * 2**20
-"""Bytes of all frames over CHUNK that are read and answered at once, some four times that in memory: 128 of the
-longest, of which one client has as many as it has connections at most."""
+"""Total bytes of frames over CHUNK that are read and answered at once, with some four times that in memory. That is 128
+frames of the greatest length; one client has at most as many as it has connections."""
 
 Answer = Callable[[bytes, int], Awaitable[tuple[dict[str, Any], Unmade | None]]]
 Guest = tuple[socket.socket, Peer]
 
 
 class Server:
-    """Serves connections on `listener`: one frame in, one frame out. `greet` says what is known of who has connected.
+    """Serves connections on `listener`: one frame in, one frame out. `greet` returns the peer of a connection.
 
-    At most `max_connections` at once, a share of them for one client, and as many wait for these; `timeout_s` for a
-    client to send its frame, and again to take its reply. Where too many wait, or `is_over` says that the uid asks too
-    often, the connection is refused before anything is read from it. `count` is told of each that asked nothing.
+    At most `max_connections` are served at once, and one client may have a share of them; others wait for a place. A
+    client has `timeout_s` to send its frame, and again to take its reply. If too many connections wait, or if `is_over`
+    returns True for the uid, a connection is refused before anything is read from it. `count` is called with the uid of
+    each connection without a request.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Server:
         self._throttle = Throttle()
 
     async def serve(self, stop: asyncio.Event) -> None:
-        """Accept until `stop` is set, then let those in flight finish."""
+        """Accept until `stop` is set, then let open connections finish."""
         self._loop = asyncio.get_running_loop()
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self._watch()
@@ -99,16 +100,16 @@ class Server:
             self._broken.result()
 
     def _watch(self) -> None:
-        """Have `_accept` called when somebody connects, as long as there is something to connect to."""
+        """Call `_accept` when a client connects, as long as the listener is open."""
         if self._listener.fileno() >= 0:
             self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """Some connections each time that the loop comes by, so that those that are open get their turn too."""
+        """Accept some connections in each round of the loop, so that open ones get their turn too."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
-            except BlockingIOError:  # there is no other, or it has gone again
+            except BlockingIOError:  # no more connections
                 return
             except OSError as error:
                 if error.errno == errno.ECONNABORTED:
@@ -124,11 +125,11 @@ class Server:
             self._receive(connection)
 
     def _receive(self, connection: socket.socket) -> None:
-        """Serve a new connection, or have it wait, or refuse it."""
+        """Serve a new connection, let it wait, or refuse it."""
         connection.setblocking(False)
         try:
             peer = self._greet(connection)
-        except OSError:  # it has gone
+        except OSError:  # the client has gone
             connection.close()
             return
         if self._is_over(peer.uid):
@@ -160,7 +161,7 @@ class Server:
 
     async def _converse(self, connection: socket.socket, peer: Peer) -> None:
         entry: Unmade | None = None
-        with connection, contextlib.suppress(OSError):  # the client has gone before it had asked
+        with connection, contextlib.suppress(OSError):  # the client went before it sent a request
             received = bytearray()
             taken = 0
 
@@ -187,7 +188,7 @@ class Server:
                 reply = protocol.error_reply(str(error))
             except TimeoutError:
                 self._count(peer.uid)
-                if received:  # else it may be a plugin that connects ahead, in an sbatch whose user types the script
+                if received:  # else it may be a plugin that connected ahead, in an sbatch with a user typing the script
                     self._throttle.warning(log, "silent-client", **peer.words)
                 reply = protocol.error_reply(f"no whole frame came within {self._timeout_s:g} s")
             else:
@@ -198,7 +199,7 @@ class Server:
                 if taken:
                     self._room.give(taken)
             await self._reply(connection, peer, protocol.body(reply))
-        if entry:  # even when the client has gone: it is how support learns of answers that came too late
+        if entry:  # even if the client has gone: support finds late answers this way
             self._quiet.put(entry)
 
     async def _reply(self, connection: socket.socket, peer: Peer, body: bytes) -> None:
@@ -209,20 +210,22 @@ class Server:
                     await asyncio.get_running_loop().sock_sendall(connection, protocol.framed(sealed))
         except ProtocolError as error:
             self._throttle.warning(log, "reply-failed", **peer.words, error=error)
-        except TimeoutError:  # a client that does not read is left alone
+        except TimeoutError:  # the client does not read
             pass
-        except OSError:  # its deadline is over, or it was stopped
+        except OSError:  # the client's deadline has passed, or it was interrupted
             self._metrics.late()
 
 
 async def _receive_frame(
     connection: socket.socket, data: bytearray, limit: int, make_room: Callable[[int], Awaitable[None]]
 ) -> bytes:
-    """The body of a frame, read into `data`; empty where the other end closes without a word, as health checks, a
-    second daemon and plugins whose options say `off` do. Of one that is longer than CHUNK, more than that is read once
-    `make_room` has made room for its whole length.
+    """Read a frame into `data` and return its body.
 
-    Raises ProtocolError for a length that is refused, as soon as it is known, and where the other end closes too early.
+    The body is empty if the peer closes without sending anything, as health checks, a second daemon and plugins with
+    the option `off` do. If the frame is longer than CHUNK, the rest is read after `make_room` has made room for the
+    whole frame.
+
+    Raises ProtocolError if the header has a length that is refused, or if the peer closes too early.
     """
     loop = asyncio.get_running_loop()
     has_room = False
@@ -241,7 +244,7 @@ async def _receive_frame(
 
 
 def _missing(data: bytearray, limit: int) -> int:
-    """How many bytes the header, and then the frame, lacks; below 0, how many are too many."""
+    """Return the number of bytes that the header, then the frame, lacks; negative if there are too many."""
     if len(data) < protocol.HEADER_BYTES:
         return protocol.HEADER_BYTES - len(data)
     return protocol.HEADER_BYTES + protocol.body_length(bytes(data[: protocol.HEADER_BYTES]), limit) - len(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matcher without its socket: a request and the caller's uid go in, a reply and a journal entry come out."""
+"""The matcher's service, without sockets: takes a request and the caller's uid, returns a reply and a journal entry."""
 
 from __future__ import annotations
 
@@ -38,47 +38,50 @@ from reprise.matcher.wire import protocol, tokens
 
 log = logging.getLogger(__name__)
 
-INLINE_BYTES = 8192  # a larger request is decided in a thread: its script takes long to read; seen: 20 ms for 128 KiB
-REPORT_NO_END = ("salloc", "srun")  # commands whose jobs tell how long they took to nobody: they are not compared
+INLINE_BYTES = 8192  # larger requests are decided in a thread: parsing a script of 128 KiB took 20 ms
+REPORT_NO_END = ("salloc", "srun")  # commands whose jobs do not report their run time, and so are not compared
 WRITE_TIMEOUT_S = 3.0  # less than a replica waits for its answer
-SLOW_THREADS = min(4, os.cpu_count() or 1)  # that decide larger requests; of each uid, one at a time
-NAME_THREADS = 4  # that look up users' names, which may hang; of each uid, one at a time
+SLOW_THREADS = min(4, os.cpu_count() or 1)  # threads that decide larger requests, one at a time for each uid
+NAME_THREADS = 4  # threads that look up user names, which may hang, one at a time for each uid
 
 ASKED_AT_ONCE = 20_000
 ASKED_PER_S = 100
-"""Requests of one uid: so many at once, and from then on so many a second; one counts for each INLINE_BYTES that it
-has begun. A user who submits 500 jobs a second in a loop is answered for 50 s, and an array of 10,000 jobs that all
-start at once is heard whole."""
+"""Requests that one uid may make at once, and per second from then on. A request counts once for each INLINE_BYTES that
+it has begun. A user who submits 500 jobs a second in a loop is answered for 50 s, and an array of 10,000 jobs that all
+start at once can report every start."""
 PREVIEW_COUNTS = 10
-"""How many requests it counts as to be told what a script would be given: that opens the database, which takes some
-milliseconds where a decision takes a fraction of one. A user may ask 2,000 times at once, and 10 times a second from
-then on."""
+"""Number of requests that a preview of a script's settings counts as. It opens the database, which takes some
+milliseconds; a decision takes a fraction of one. A user may ask 2,000 times at once, and 10 times a second from then
+on."""
 TOLD_ONCE = (Behaviour.ALIKE, Behaviour.OTHERWISE)
 COMPARISONS_MOST = 65_536
-"""Answers to `compare` that are kept, so that nobody is told another about the same job: some 20 MB."""
+"""Answers to `compare` that are kept, so that later answers about the same job do not differ: some 20 MB."""
 REPORTED_AT_ONCE = 100_000
 REPORTED_PER_S = 500
-"""Reports of root's about one uid's jobs: ten arrays of 10,000 jobs that end at once."""
+"""Reports by root about one uid's jobs, at once and per second: ten arrays of 10,000 jobs may end at once."""
 
 
 def new_decision_id(at: float) -> str:
-    """Unique, and in the order of time; the hyphen tells it from a job id."""
+    """Return a unique id; ids sort by time, and their hyphen distinguishes them from job ids."""
     return f"{int(at * 1000):011x}-{secrets.token_hex(4)}"
 
 
 def _counted(size: int) -> int:
-    """How many requests one of so many bytes counts as."""
+    """Return the number of requests that one of `size` bytes counts as."""
     return 1 + size // INLINE_BYTES
 
 
 def _is_trusted(uid: int) -> bool:
-    """Whether what `uid` says of jobs is evidence: root is slurmstepd, and this daemon's own user is no job's."""
+    """Return whether reports by `uid` are evidence: slurmstepd runs as root, and no job runs as the daemon's user."""
     return uid in (0, os.geteuid())
 
 
 class Service:
-    """Answers requests from what `basis` holds. `put` queues an entry that must be written before its request is
-    answered, `put_later` one that is known only after that."""
+    """Answers requests on the basis of `basis`.
+
+    `put` queues an entry that must be written before its request is answered; `put_later` queues one that is made after
+    the answer.
+    """
 
     def __init__(
         self,
@@ -104,27 +107,27 @@ class Service:
         self.volume = Volume()
         self._put = put
         self._blocks = Blocks()
-        self._is_replica = basis.config.replica.records is not None  # who becomes one, or none, is started anew
+        self._is_replica = basis.config.replica.records is not None  # a change takes a restart
         self.watch = Watch(clock, judges=not self._is_replica)
         self._told: FairStore[Behaviour] = FairStore(COMPARISONS_MOST)
         self._explainer = Explainer(basis.config.database.path, basis.config.site.cluster)
 
     def reload(self) -> None:
-        """Reload the configuration and the model, and look users' names up again. Raises as `Basis.reload`."""
+        """Reload the configuration and the model, and forget user names. Raises the errors of `Basis.reload`."""
         self._basis.reload()
         self._names.clear()
 
     def is_over(self, uid: int) -> bool:
-        """Whether the uid has asked so often that nothing of it is answered now."""
+        """Return whether the uid has used up its requests, so that none of its requests is answered now."""
         return uid not in self._trusted and self._asked.left(uid) < 1
 
     def count(self, uid: int) -> None:
-        """Count a connection of the uid on which nothing was asked."""
+        """Count a connection of the uid that sent no request."""
         if uid not in self._trusted and uid != UNKNOWN:
             self._asked.take(uid, 1)
 
     async def answer(self, body: bytes, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        """The reply to a request, and what is to be written once it is out. Never raises an Exception."""
+        """Return the reply to a request, and the entry to write after it is sent. Never raises an Exception."""
         begun = time.perf_counter()
         if uid not in self._trusted and not self._asked.take(uid, _counted(len(body))):
             return self._not_now(uid), None
@@ -149,7 +152,7 @@ class Service:
             self._metrics.refused("request")
             self._throttle.warning(log, "bad-request", uid=uid, error=error)
             return protocol.error_reply(str(error)), None
-        except Exception:  # a defect costs this one answer, and the job runs with defaults
+        except Exception:  # a defect costs only this answer, and the job runs with defaults
             self._metrics.refused("defect")
             self._throttle.warning(log, "failed", trace=True, uid=uid)
             return protocol.error_reply("the matcher failed; its log says why"), None
@@ -188,7 +191,7 @@ class Service:
         return protocol.decision_reply(made.decision, made.score), Unmade(uid, size, make)
 
     async def _explained(self, request: protocol.Explain | protocol.Preview, uid: int, size: int) -> dict[str, Any]:
-        """What is decided for show only takes no place in a block, and is not written."""
+        """Explain a decision, or preview one; a preview takes no place in a block, and is not written."""
         if isinstance(request, protocol.Explain):
             return await self._explainer.reply(request, uid, self._basis.knowledge.engine.model)
         more = (PREVIEW_COUNTS - 1) * _counted(size)
@@ -200,7 +203,10 @@ class Service:
         return await self._explainer.preview(question, self._basis.knowledge, self._basis.policy)
 
     async def _compared(self, request: protocol.Compare, uid: int) -> dict[str, Any]:
-        """How a job of another user's record behaves is told once: the first answer stands, whatever is sent later."""
+        """Compare a job with its record; if that is another user's, the first answer about the job stands.
+
+        So nobody can probe another user's record by sending varied data about one job.
+        """
         if uid not in self._trusted and not self._asked.take(uid, PREVIEW_COUNTS - 1):
             return self._not_now(uid)
         found = await self._explainer.compare(request, uid)
@@ -213,12 +219,12 @@ class Service:
         return protocol.comparison_reply(found.to_json())
 
     def _dealt(self, made: Decided, question: Question) -> Decided:
-        """With its place in a block, where some jobs are held out."""
+        """Return the decision with its place in a block, if some jobs are held out."""
         decision, record, share = made.decision, made.used, self._basis.config.matcher.holdout
         if decision.verdict != "apply" or record is None or not share or question.submission.command in REPORT_NO_END:
             return made
         job = decision.metadata
-        alike = like(
+        kind = like(
             record.scope,
             nodes=job.get("nodes"),
             tasks=job.get("tasks"),
@@ -226,22 +232,22 @@ class Service:
         )
         often_wrong = is_often_wrong(record, user=question.user, program=job.get("program") or "")
         in_doubt = self.watch.in_doubt(record.id, decision.uid, often_wrong=often_wrong)
-        place = self._blocks.place(decision.uid, (record.id, alike), decision.id, share, in_doubt=in_doubt)
+        place = self._blocks.place(decision.uid, (record.id, kind), decision.id, share, in_doubt=in_doubt)
         self.watch.dealt(record.id, decision.uid)
         return made.placed(place, record)
 
-    def _heard(self, told: protocol.Outcome | protocol.Identity, uid: int) -> tuple[dict[str, Any], Unmade | None]:
-        if isinstance(told, protocol.Identity):
-            self._programs.take(told, uid)
+    def _heard(self, report: protocol.Outcome | protocol.Identity, uid: int) -> tuple[dict[str, Any], Unmade | None]:
+        if isinstance(report, protocol.Identity):
+            self._programs.take(report, uid)
             return protocol.ok_reply(), None
-        if uid in self._trusted and not self._reported.take(told.job.uid, 1):
-            return self._not_now(told.job.uid), None
-        return self._outcome(told, uid)
+        if uid in self._trusted and not self._reported.take(report.job.uid, 1):
+            return self._not_now(report.job.uid), None
+        return self._outcome(report, uid)
 
     def _outcome(self, outcome: protocol.Outcome, uid: int) -> tuple[dict[str, Any], Unmade]:
         if uid not in (0, outcome.job.uid):
             raise ProtocolError(
-                f"outcome: job.uid is {outcome.job.uid}, and the caller is {uid}: only root may do that"
+                f"outcome: job.uid is {outcome.job.uid}, the caller is {uid}: only root may report other users' jobs"
             )
         failed = outcome.exit_status != 0 if outcome.state == "ended" else None
         confirmed = outcome.state == "ended" and _is_trusted(uid)
@@ -251,9 +257,9 @@ class Service:
         return protocol.ok_reply(self._programs.path_to_ask(outcome, uid)), Unmade(outcome.job.uid, 0, make)
 
     async def _forward(self, forward: protocol.Forward, uid: int, size: int) -> dict[str, Any]:
-        """Written before it is answered: the replica forgets it then."""
+        """Write forwarded rows, and answer after that: the replica forgets them then."""
         if not _is_trusted(uid):
-            raise ProtocolError(f"forward: the caller is {uid}: only root and the user that runs the matcher may")
+            raise ProtocolError(f"forward: the caller is {uid}: only root and the matcher's user may forward")
         loop = asyncio.get_running_loop()
         written: asyncio.Future[bool] = loop.create_future()
 
@@ -274,19 +280,22 @@ class Service:
                     return protocol.ok_reply()
         except TimeoutError:
             pass
-        return protocol.error_reply("it cannot be written now; the log says why: send it again later")
+        return protocol.error_reply("the rows cannot be written now; the log says why: send the request again later")
 
     def _token(self, uid: int) -> dict[str, Any]:
         if self._is_replica:
-            raise ProtocolError("token: this is a replica: the matcher that it stands in for makes tokens")
+            raise ProtocolError("token: this matcher is a replica: ask the primary for a token")
         try:
             return protocol.token_reply(tokens.make(tokens.key_of(self._basis.config), uid))
         except tokens.TokenError as error:
             self._throttle.warning(log, "no-token", uid=uid, error=error)
-            return protocol.error_reply("the matcher can make no token; its log says why")
+            return protocol.error_reply("the matcher cannot make a token; its log says why")
 
     async def _user(self, uid: int) -> str:
-        """The user's name. Looked up once, in a thread, since it may be asked over a network; unknown: the number."""
+        """Return the user's name, or the uid if it has none.
+
+        A name is looked up once, in a thread, since the lookup may use the network.
+        """
         if uid not in self._names:
             try:
                 entry = await self._looking_up.run(uid, pwd.getpwuid, uid)

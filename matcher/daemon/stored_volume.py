@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a uid may have stored in a day, and what is kept of a decision where that is used up."""
+"""Limit on the bytes that a uid may have stored in a day, and the short form of decisions beyond it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ log = logging.getLogger(__name__)
 
 AT_ONCE_BYTES = 28 * 2**20
 A_DAY_BYTES = 28 * 2**20
-"""Bytes that one uid may have stored at once, and that it gets anew in a day: together at most 56 MiB in any day, with
-room to 64 for what the file grows beyond what is counted here. That is 100,000 jobs, most of them in the short form."""
+"""Bytes that one uid may have stored at once, and that are replenished in a day. Together that is at most 56 MiB in any
+day, with room to 64 for growth of the file that is not counted here. It suffices for 100,000 jobs, most of them in the
+short form."""
 SHORT_BELOW_BYTES = 20 * 2**20
-"""Decisions are stored whole while this is left: 1,300 at once as they usually are, and 4,500 a day."""
+"""Decisions are stored whole while more than this is left: 1,300 typical ones at once, and 4,500 a day."""
 EVIDENCE_BYTES = 2 * 2**20
-"""Kept for decisions that have a place among jobs that are compared, and for reports: gains are measured by both."""
+"""Reserve for decisions with a place among compared jobs, and for reports: gains are measured by both."""
 ROW_BYTES = 320
-"""What a decision takes in the file beside the texts in its row: numbers and seven indexes (measured: 260 to 310)."""
+"""Bytes that a decision takes in the file in addition to its texts: numbers and seven indexes (measured: 260 to
+310)."""
 OUTCOME_BYTES = 256
-"""What a report takes in the file (measured: 190 to 240)."""
+"""Bytes that a report takes in the file (measured: 190 to 240)."""
 DAY_S = 86_400.0
 
 KEPT = ("user", "program", "job_name", "nodes", "tasks", "tasks_per_node", "partition", "account")
-"""What the short form keeps of the job: what jobs are compared, counted and looked for by."""
+"""Keys of a job's metadata that the short form keeps: those by which jobs are compared, counted and searched."""
 KEPT_CHARACTERS = 128
 REASON_CHARACTERS = 160
 
 
 class Volume:
-    """What each uid may still have stored. For one thread at a time."""
+    """The volume that each uid has left. For one thread at a time."""
 
     def __init__(self, allowance: Allowance | None = None) -> None:
         self._allowance = allowance or Allowance(AT_ONCE_BYTES, A_DAY_BYTES / DAY_S)
@@ -46,11 +48,11 @@ class Volume:
         self.unstored = 0  # decisions and reports that were not stored
 
     def takes_whole(self, uid: int, size: int) -> bool:
-        """Whether a decision of so many bytes is stored whole, which counts from now on."""
+        """Take the volume for a whole decision of `size` bytes; return False if that is not left."""
         return self._allowance.take(uid, size, keeping=SHORT_BELOW_BYTES)
 
     def takes_short(self, uid: int, size: int, *, is_evidence: bool) -> bool:
-        """Whether the short form of a decision is stored, which counts from now on."""
+        """Take the volume for the short form of a decision; return False, and log that, if it is not left."""
         if not self._takes(uid, size, 0 if is_evidence else EVIDENCE_BYTES):
             return False
         self.shortened += 1
@@ -58,7 +60,7 @@ class Volume:
         return True
 
     def takes_report(self, uid: int) -> bool:
-        """Whether a report is stored, which counts from now on."""
+        """Take the volume for a report; return False, and log that, if it is not left."""
         return self._takes(uid, OUTCOME_BYTES, 0)
 
     def _takes(self, uid: int, size: int, keeping: int) -> bool:
@@ -70,13 +72,15 @@ class Volume:
 
 
 def bytes_of(row: Mapping[str, Cell]) -> int:
-    """About what a decision's row takes in the file."""
+    """Return the approximate number of bytes that a decision's row takes in the file."""
     return ROW_BYTES + sum(len(cell) for cell in row.values() if isinstance(cell, str))
 
 
 def short(decision: Decision, left_out: int) -> Decision:
-    """The short form: without how it came about, and of the job only KEPT. `left_out`: bytes of the job's description,
-    which are told in its place."""
+    """Return the short form of a decision: without its derivation, and with only the KEPT metadata.
+
+    `left_out`: size of the full metadata in bytes, which is stored in its place.
+    """
     job: dict[str, Any] = {key: _cut(decision.metadata.get(key)) for key in KEPT}
     return dataclasses.replace(
         decision,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What jobs tell, as they start, about programs whose files the daemon cannot read.
+"""Identities of programs that the daemon cannot read, as reported by jobs when they start.
 
-The daemon asks a job about the one path that its decision was about, and only the job's own user may answer. An answer
-is that user's word: it counts for later jobs of the same user with the same path, and for nobody else's.
+The daemon asks a job about the path in its decision, and only the job's user may answer. The answer is not verified: it
+counts only for later jobs of the same user with the same path.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from reprise.matcher.support.told_identities import OLDEST_S, Told
 log = logging.getLogger(__name__)
 
 FRESH_S = 600.0
-"""Seconds after an answer in which its program is not asked about again, so that the jobs of a campaign do not each
-read the file."""
+"""Seconds after an answer during which jobs are not asked about the program again, so that the jobs of a campaign do
+not each read the file."""
 UNANSWERED_S = 60.0
-"""Seconds after a question in which none of the user's other jobs is asked about the program. Its job may be about to
-answer; one that does not has waited for the file in vain, and the next would."""
+"""Seconds after a question during which none of the user's other jobs is asked about the program. The job may be about
+to answer; if it is not, it waited too long for the file, and so would the next job."""
 WANTED = 16_384
-"""Decisions whose jobs may still be asked: 5 MiB, 12 where all paths are as long as may be. Beyond, who has the most
-loses its oldest, and so below."""
+"""Decisions whose jobs may still be asked: 5 MiB, or 12 if all paths have PATH_BYTES. Beyond, the uid with the most
+loses its oldest; so do KNOWN and ASKED."""
 KNOWN = 16_384
 """Answers that are kept in memory: 10 MiB, or 18."""
 ASKED = 4_096
 """Questions whose time is remembered: 1 MiB, or 3."""
 PATH_BYTES = 512
-"""Of the path of a program that is asked about. Hardly any is longer, and a user may name as many as may be kept."""
+"""Longest path of a program that jobs are asked about. Hardly any is longer, and users choose the paths that are
+kept."""
 THREADS = 2
-"""That load a user's earlier answers from the database, once for each user."""
+"""Threads that load users' earlier answers from the database, once for each user."""
 
 
 @dataclass
@@ -51,9 +52,10 @@ class _Wanted:
 
 
 class ToldPrograms:
-    """Remembers what to ask, and what was answered. For the loop's thread.
+    """Remembers the questions to ask and the answers. For the loop's thread.
 
-    `stored` returns a user's answers that count at a time, oldest first; it is called in a thread, once for each user.
+    `stored` takes a uid and a time, and returns the user's answers that are valid then, oldest first. It is called in a
+    thread, once for each user.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class ToldPrograms:
         self._throttle = Throttle()
 
     async def identified(self, job: JobMetadata, uid: int) -> JobMetadata:
-        """Return the job with what was last told about its program, or as it is where nothing was."""
+        """Return the job with the identity last reported for its program, or unchanged if there is none."""
         path = program_file(job)
         if not path:
             return job
@@ -87,13 +89,16 @@ class ToldPrograms:
         return dataclasses.replace(job, **vars(told.identity))
 
     def want(self, decision: str, uid: int, path: str) -> None:
-        """Have the job of this decision asked about the program at `path`, unless that was told just now."""
+        """Note to ask the job of this decision about the program at `path`, unless a fresh answer is known."""
         if not self._is_fresh(uid, path) and len(path.encode(errors="replace")) <= PATH_BYTES:
             self._wanted.put(uid, decision, _Wanted(path))
 
     def path_to_ask(self, decision: str | None, uid: int) -> str | None:
-        """Return what to ask the job of this decision about, once: of an array, the task that starts first; of all jobs
-        with a program, one in a while, however long ago they were submitted."""
+        """Return the path to ask the job of this decision about, None for no question.
+
+        A decision's path is returned once, so an array is asked through the task that starts first. Each program is
+        asked about at intervals only, however many jobs were submitted with it.
+        """
         wanted = self._wanted.get(uid, decision or "")
         if wanted is None or wanted.is_asked or self._is_fresh(uid, wanted.path):
             return None
@@ -105,7 +110,7 @@ class ToldPrograms:
         return wanted.path
 
     def answered(self, decision: str, uid: int) -> str | None:
-        """Return the path that this user's job was asked about, once; None where it was not."""
+        """Return the path that this user's job was asked about, once; None if it was not asked."""
         wanted = self._wanted.get(uid, decision)
         if wanted is None or not wanted.is_asked:
             return None
@@ -117,7 +122,7 @@ class ToldPrograms:
         return told is not None and told.at >= self._clock() - FRESH_S
 
     def remember(self, uid: int, path: str, identity: ProgramIdentity) -> Told:
-        """Take an answer."""
+        """Remember an answer, and return it."""
         told = Told(path, identity, self._clock())
         self._known.put(uid, path, told)
         return told
@@ -125,7 +130,7 @@ class ToldPrograms:
     async def _load(self, uid: int) -> None:
         try:
             found = await self._threads.run(uid, self._stored, uid, self._clock())
-        except Exception as error:  # costs the user's earlier answers, and no decision
+        except Exception as error:  # loses the user's earlier answers, but no decision
             self._throttle.warning(log, "told-not-loaded", uid=uid, error=repr(error))
             return
         for told in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: whoever asks for much waits for itself, and for nobody else longer than one piece of work of each."""
+"""Turns: a client with much work waits for its own work, and for at most one piece of every other client's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Lanes(Generic[T]):
-    """Queues, one for each key, that are served in turn. A key without items takes no room."""
+    """Queues, one for each key, that are served in turn. A key without items takes no memory."""
 
     def __init__(self) -> None:
         self._lanes: dict[Hashable, deque[T]] = {}  # in the order of their turns
@@ -23,25 +23,25 @@ class Lanes(Generic[T]):
         return self._count
 
     def __iter__(self) -> Iterator[Hashable]:
-        """The keys, in the order of their turns."""
+        """Iterate over the keys, in the order of their turns."""
         return iter(self._lanes)
 
     def put(self, key: Hashable, item: T) -> None:
-        """Add an item to its key's end."""
+        """Append an item to the queue of its key."""
         self._lanes.setdefault(key, deque()).append(item)
         self._count += 1
 
     def put_back(self, key: Hashable, items: Sequence[T]) -> None:
-        """Put items before all others of the key, in their order."""
+        """Put items in front of all others of the key, in their order."""
         self._lanes.setdefault(key, deque()).extendleft(reversed(items))
         self._count += len(items)
 
     def next(self) -> T:
-        """The item that is first in turn, which there must be. It stays."""
+        """Return the item that is first in turn without removing it. There must be one."""
         return next(iter(self._lanes.values()))[0]
 
     def take(self, key: Hashable | None = None) -> tuple[Hashable, T]:
-        """Remove the item that is first in turn, or the first of one key; the key's next turn comes last."""
+        """Remove and return the key and item that are first in turn, or a key's first; its next turn comes last."""
         key = next(iter(self._lanes)) if key is None else key
         lane = self._lanes.pop(key)
         item = lane.popleft()
@@ -51,7 +51,7 @@ class Lanes(Generic[T]):
         return key, item
 
     def take_newest(self, key: Hashable) -> T | None:
-        """Remove the item of the key that came last; None: it has none."""
+        """Remove and return the newest item of the key, None if it has none."""
         lane = self._lanes.get(key)
         if not lane:
             return None
@@ -63,17 +63,17 @@ class Lanes(Generic[T]):
 
 
 class Rounds:
-    """Lets one request go on in each round of the loop, so that connections are served between any two of them.
+    """Lets one request proceed in each round of the loop, so that connections are served between any two requests.
 
     For the loop's thread.
     """
 
     def __init__(self) -> None:
         self._waiting: Lanes[asyncio.Future[None]] = Lanes()
-        self._is_taken = False  # this round
+        self._is_taken = False  # whether a request proceeds in this round
 
     async def turn(self, key: Hashable) -> None:
-        """Wait for the key's turn: not at all where nobody else asks."""
+        """Wait for the key's turn; return at once if nobody else waits."""
         loop = asyncio.get_running_loop()
         if self._is_taken:
             turn: asyncio.Future[None] = loop.create_future()
@@ -86,7 +86,7 @@ class Rounds:
     def _go_on(self) -> None:
         while self._waiting:
             _, turn = self._waiting.take()
-            if not turn.done():  # else who waited has gone
+            if not turn.done():  # else the waiter has gone
                 turn.set_result(None)
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return
@@ -94,14 +94,14 @@ class Rounds:
 
 
 class Room:
-    """So many bytes that are in use at once. For the loop's thread."""
+    """A limit on the bytes in use at once. For the loop's thread."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._waiting: Lanes[tuple[int, asyncio.Future[None]]] = Lanes()
 
     async def take(self, key: Hashable, size: int) -> None:
-        """Wait for so much room, the keys in turn."""
+        """Wait for room for `size` bytes, keys in turn."""
         if not self._waiting and size <= self._free:
             self._free -= size
             return
@@ -110,12 +110,12 @@ class Room:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it had just been given
+            if not turn.cancelled():  # the room had just been granted
                 self.give(size)
             raise
 
     def give(self, size: int) -> None:
-        """Give back what was taken."""
+        """Give back `size` bytes that were taken."""
         self._free += size
         while self._waiting:
             wanted, turn = self._waiting.next()
@@ -128,7 +128,7 @@ class Room:
 
 
 class FairThreads:
-    """Threads that do blocking work in turn: of each key, at most `each` pieces at a time.
+    """Threads that do blocking work, keys in turn: at most `each` pieces of one key at a time.
 
     For the loop's thread, which waits for the results.
     """
@@ -141,7 +141,7 @@ class FairThreads:
         self._waiting: Lanes[asyncio.Future[None]] = Lanes()
 
     async def run(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
-        """Call `work` in a thread, when it is the key's turn. Raises what it raises."""
+        """Call `work` in a thread when it is the key's turn. Raises its exceptions."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.put(key, turn)
@@ -149,7 +149,7 @@ class FairThreads:
         try:
             await turn
             return await loop.run_in_executor(self._executor, work, *arguments)
-        finally:  # also where who waits gives up, with a turn or without
+        finally:  # also if the waiter is cancelled, before or after its turn
             if turn.done() and not turn.cancelled():
                 self._free += 1
                 self._busy[key] -= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places for connections: one client leaves room for others, and who says nothing gives way."""
+"""Places for connections: one client leaves room for others, and silent connections give way."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When journal entries are made: where nobody waits for it, in order, and all of them."""
+"""Journal entries are made while no client waits, in order, and none is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprise.matcher.wire import protocol
 
 
 class Site:
-    """A server that numbers its requests, in this loop; `asked` counts them."""
+    """A server in this loop that numbers its requests; `asked` is their count."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -43,7 +43,7 @@ class Site:
 
     @property
     def made(self) -> list[str]:
-        """The entries that were made so far."""
+        """Log lines of the entries that were made so far."""
         self._made += self.queue.take_lines()
         return self._made
 

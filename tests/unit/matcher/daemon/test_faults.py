@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bad client can send to a real daemon: it is told, logged, and hurts nobody else."""
+"""Bad clients of a real daemon: they get an error, are logged, and harm nobody else."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_silent_client_is_let_go_after_the_timeout(daemon: Daemon, sent: bytes
 
 
 def test_a_client_that_never_began_a_frame_is_let_go_without_a_word_in_the_log(tmp_path: Path) -> None:
-    """A plugin connects ahead of its question, and its sbatch may wait for a script."""
+    """A plugin connects before it has a question, and its sbatch may wait for a script."""
     own = Daemon(tmp_path, "request_timeout_s = 0.1").start()
     for sent in (b"", b"\0"):
         with own.connect() as connection:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one user's flood costs the others: nothing that they would notice."""
+"""One user's flood of requests costs other users nothing that they would notice."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def service(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Service:
 
 
 def asked(service: Service, uid: int, message: dict[str, Any], times: int = 1) -> list[str]:
-    """The kinds of the answers, or of an error its reason."""
+    """Ask, and return the answers' kinds, or the reasons of errors."""
 
     async def ask() -> list[str]:
         body = json.dumps(message).encode()

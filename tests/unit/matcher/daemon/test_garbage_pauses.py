@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Garbage is looked for where there may be some, and where it is called for."""
+"""Garbage is collected when there may be some, and when `collect` is called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprise.matcher.daemon import garbage_pauses
 
 
 class Knot:
-    """Freed only when garbage is looked for."""
+    """An object that only a garbage collection frees."""
 
     def __init__(self) -> None:
         self.self = self

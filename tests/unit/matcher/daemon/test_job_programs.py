@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which jobs are asked who their programs are, and how many answers of a user are taken at once."""
+"""Questions to jobs about their programs, and the number of a user's answers that are taken at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATH = "/nowhere/a.out"
 
 
 def job_programs_of(put: list[Unmade]) -> JobPrograms:
-    """A daemon's, whose model compares files."""
+    """Return the programs of a daemon with a model that compares files."""
     model = SimpleNamespace(compares_program_files=True)
     config = SimpleNamespace(matcher=SimpleNamespace(identity=True), database=SimpleNamespace(path="/nowhere/db"))
     basis: Any = SimpleNamespace(config=config, knowledge=SimpleNamespace(engine=SimpleNamespace(model=model)))

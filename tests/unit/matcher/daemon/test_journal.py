@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon and its database: new records, and every way in which the database can fail it."""
+"""A real daemon and its database: new records, and every way in which the database can fail."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_deleted_database_is_said_and_a_new_one_gets_what_waits(daemon: Daemon
     assert "event=dropped" not in daemon.text()
 
 
-SMALL_DISK_MIB = 16  # SQLite empties the log of changes beside the file when it has 4 MiB: less would never have room
+SMALL_DISK_MIB = 16  # SQLite empties the write-ahead log when it has 4 MiB: a smaller disk would never have room
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Leave no room; the file that takes it."""
+    """Fill the disk, and return the file that takes the room."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as out:
         try:
@@ -283,7 +283,7 @@ def test_a_write_that_fails_unexpectedly_does_not_stop_those_after_it(path: Path
 def test_a_write_that_fails_costs_none_of_those_in_its_transaction(path: Path) -> None:
     journal = Journal(
         path, Queue(), ignore, version="1", retention_days=1, clock=lambda: 100.0
-    )  # its thread does not run yet: all wait together
+    )  # the thread does not run yet: all entries wait together
     journal.queue.put(Entry("event=first", lambda database: database.add_decision(decision("d-1"))))
     journal.queue.put(Entry("event=again", lambda database: database.add_decision(decision("d-1"))))
     journal.queue.put(Entry("event=last", lambda database: database.add_decision(decision("d-2"))))
@@ -355,13 +355,13 @@ def test_one_bad_decision_among_many_costs_no_other(path: Path) -> None:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal tries again soon."""
+    """Let the journal retry soon."""
     monkeypatch.setattr("reprise.matcher.daemon.pending_writer.RETRY_S", 0.01)
     monkeypatch.setattr("reprise.matcher.daemon.journal.POLL_S", 0.02)
 
 
 def names(path: Path) -> list[str]:
-    """Of the decisions, in the order in which they were written."""
+    """Return the ids of the decisions, in the order in which they were written."""
     with Database.open(path, read_only=True) as database:
         return [row["id"] for row in database.raw_rows("decision")]
 
@@ -398,7 +398,7 @@ def test_what_waits_while_the_file_is_gone_or_another_is_written_in_order_when_i
 
 
 def test_what_is_written_while_the_file_is_replaced_is_in_the_new_one(path: Path) -> None:
-    """The old one may be written to, and is no longer there: nobody would see what is in it."""
+    """The old file can still be written to after it is unlinked: nobody would ever read it."""
     Database.open(path.with_name("new.db"), create=True).close()
     journal = started(path, clock=lambda: 100.0)
 
@@ -472,7 +472,7 @@ def test_what_its_sender_keeps_does_not_wait_here_and_is_none_that_was_dropped(p
 
 def test_what_does_not_fit_the_queue_is_dropped_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprise.matcher.daemon.pending_writes.BACKLOG_BYTES", 3 * ENTRY_BYTES)
-    journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # its thread does not run yet
+    journal = Journal(path, Queue(), ignore, version="1", retention_days=1)  # the thread does not run yet
     for _ in range(5):
         journal.queue.put(Entry("event=x", lambda _database: None))
     assert journal.queue.dropped == 2
@@ -525,7 +525,7 @@ def test_a_purge_does_not_keep_the_daemon_from_its_end(path: Path, monkeypatch: 
 
 
 def run_once(path: Path, name: str, at: float) -> None:
-    """A daemon that writes a decision, when its clock says `at`."""
+    """Run a daemon with its clock at `at`, which writes a decision."""
     journal = started(path, clock=lambda: at)
     journal.queue.put(Entry("event=x", lambda database: database.add_decision(decision(name, at=1.7e9))))
     wait_for("the purge", lambda: journal._due["purge"] > 0)
@@ -536,7 +536,7 @@ def run_once(path: Path, name: str, at: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [400, -400])
 def test_a_clock_that_jumps_loses_nothing(path: Path, days: int) -> None:
-    """What is purged when the daemon starts is so old by the clock of the day before too."""
+    """The purge at the start removes only rows that were expired by the clock of the day before too."""
     run_once(path, "before", 1.7e9)
     run_once(path, "meanwhile", 1.7e9 + days * 86_400.0)
     run_once(path, "after", 1.7e9 + 1.0)

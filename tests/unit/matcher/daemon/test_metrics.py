@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a real daemon tells Prometheus."""
+"""The metrics that a real daemon exports to Prometheus."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def port() -> int:
 
 @pytest.fixture
 def told(daemon: Daemon, port: int) -> Iterator[Daemon]:
-    """A daemon that tells metrics, and knows a record."""
+    """Run a daemon with metrics and one record."""
     daemon.configure(f'metrics = "127.0.0.1:{port}"', "holdout = 0.0")
     daemon.add(mine())
     daemon.start()
@@ -62,7 +62,7 @@ def scraped(port: int) -> Told:
 
 
 def report(told: Daemon, decision: str) -> None:
-    """What a job says that was given something, and fails."""
+    """Send the reports of a job with injected settings that fails."""
     job = {"id": 7, "array_task": None, "uid": os.getuid(), "cluster": "test"}
     said = {"v": 1, "kind": "outcome", "decision": decision, "verdict": "apply", "applied": 2, "job": job}
     told.ask({**said, "state": "started"})
@@ -90,7 +90,7 @@ def test_what_was_asked_is_counted(told: Daemon, port: int) -> None:
 
 
 def test_an_answer_whose_client_has_gone_is_late(told: Daemon, port: int) -> None:
-    """A plugin closes when its deadline is over."""
+    """A plugin closes the connection when its deadline has passed."""
     assert told.process
     os.kill(told.process.pid, signal.SIGSTOP)
     with socket.socket(socket.AF_UNIX) as plugin:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of writes: its order, its limits, who is dropped, and what its two threads may do at once."""
+"""The queue of writes: its order, its limits, its drops, and its two threads at the same time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def broken() -> Entry:
 
 
 def written(queue: Queue, count: int = 100) -> list[str]:
-    """The entries that are made, in the order in which they would be written. They stay."""
+    """Return the made entries, in the order in which they would be written, and leave them in the queue."""
     entries = queue.begin(count)
     queue.settle(entries)
     return [entry.line for entry in entries]
@@ -36,7 +36,7 @@ def make_all(queue: Queue) -> None:
 
 @pytest.fixture
 def room_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Leaves room for so many entries without texts, made or not."""
+    """Return a function that leaves room for `count` entries without texts, made or not."""
 
     def leave(count: int) -> None:
         monkeypatch.setattr(pending_writes, "BACKLOG_BYTES", count * ENTRY_BYTES)
@@ -175,7 +175,7 @@ def test_two_threads_lose_repeat_and_reorder_nothing() -> None:
             queue.new.wait(0.001)
             queue.take_lines()
             entries = queue.begin(7)
-            left = entries[-1:] if len(wrote) % 3 else []  # it fails, and is tried again
+            left = entries[-1:] if len(wrote) % 3 else []  # this one fails, and is tried again
             wrote.extend(entry.line for entry in entries[: len(entries) - len(left)])
             queue.settle(left)
             if left:

@@ -27,7 +27,7 @@ KNOWN = dataclasses.replace(JOB, build_id="ab")
 
 
 class Played(Identifier):
-    """Identifies by a function; it knows nothing beforehand."""
+    """An identifier that calls a function and remembers nothing."""
 
     def __init__(self, identified: Callable[[JobMetadata, float], JobMetadata]) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon that holds some jobs out: what they are told, and what becomes of a record that does harm."""
+"""A real daemon that holds some jobs out: its replies, and the quarantine of harmful records."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from tests.waiting import wait_for
 
 HOLDOUT = "holdout = 0.1"
 HINTS = {"ROMIO_HINTS": "/var/lib/reprise/artifacts/a.hints"}
-UID = 1001  # of the decisions of `database_values`
-LOOK_S = 0.8  # the daemon looks at what has ended twice a second
+UID = 1001  # uid of the decisions in `database_values`
+LOOK_S = 0.8  # the daemon looks for ended jobs twice a second
 
 
 def ended(daemon: Daemon, reply: dict[str, Any], job: int, seconds: float, status: int = 0) -> None:
-    """The report of a job's end."""
+    """Send the report of a job's end."""
     message = {
         **{"v": 1, "kind": "outcome", "state": "ended", "decision": reply["id"], "verdict": reply["verdict"]},
         **{"applied": len(reply["env"]), "elapsed_s": seconds, "exit_status": status},
@@ -67,13 +67,13 @@ def status(daemon: Daemon, number: int) -> tuple[RecordStatus, str]:
 
 
 def set_aside(daemon: Daemon, number: int) -> str:
-    """Why a record is quarantined for the user who runs the tests; "": it is not."""
+    """Return why a record is quarantined for the user who runs the tests; "" if it is not."""
     with Database.open(daemon.database, read_only=True) as database:
         return next((one.reason for one in database.user_quarantines(number) if one.uid == os.getuid()), "")
 
 
 def jobs(daemon: Daemon, count: int, given_s: float, held_out_s: float, first: int = 1) -> Counter[str]:
-    """So many jobs one after the other, which take so long; what they were told."""
+    """Run `count` jobs one after the other, and count their verdicts."""
     verdicts: Counter[str] = Counter()
     for number in range(first, first + count):
         reply = daemon.ask(request())
@@ -116,7 +116,7 @@ def test_what_matches_another_users_record_is_compared_one_with_one_until_enough
     daemon.start()
     verdicts = Counter(daemon.ask(request())["verdict"] for _ in range(JOBS_FIRST))
     wait_for("all in the database", lambda: decisions(daemon) == JOBS_FIRST)
-    time.sleep(2 * LOOK_S)  # in which the daemon finds out how many there were
+    time.sleep(2 * LOOK_S)  # time for the daemon to count them
     verdicts += Counter(daemon.ask(request())["verdict"] for _ in range(40))
     assert verdicts == {"apply": JOBS_FIRST / 2 + 20, "holdout": JOBS_FIRST / 2 + 20}
 
@@ -139,7 +139,7 @@ def test_a_job_that_is_held_out_is_given_nothing_and_told_why(daemon: Daemon) ->
 
 
 def both(daemon: Daemon) -> tuple[int, int]:
-    """Records of two components for the same jobs."""
+    """Add records of two components for the same jobs."""
     one, other = daemon.add(mine(), mine(component="romio", environment=HINTS, conflicts=["ROMIO_*"]))
     return one, other
 
@@ -208,7 +208,7 @@ def test_a_record_whose_jobs_fail_is_set_aside(daemon: Daemon) -> None:
     assert set_aside(daemon, number).startswith("its jobs fail more often: ")
 
 
-# -- what the watch takes, without a daemon ---------------------------------------------------------------------------
+# -- the watch, without a daemon --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def database(tmp_path: Path) -> Database:
 
 
 def of_user(database: Database, uid: int, given: float, held_out: float, pairs: int, failed: bool = False) -> None:
-    """So many pairs of a user's jobs, which take about so long; `failed`: those that were given the settings fail."""
+    """Add pairs of a user's jobs with their run times; with `failed`, those with the settings fail."""
     user: dict[str, Any] = {"uid": uid, "user": f"user{uid}"}
     for number in range(pairs):
         for kind, seconds in (("g", given), ("h", held_out)):
@@ -307,7 +307,7 @@ def test_ends_that_nobody_confirmed_are_no_evidence(database: Database) -> None:
 
 
 def compared(name: str, block: str, verdict: str, at: float = 1e6, **changes: Any) -> Decision:
-    """A decision that compares record 1 in a pair."""
+    """Return a decision that compares record 1 in a pair."""
     place = {"block": block, "block_size": 2, "compared_id": 1, "held_out": verdict == "holdout"}
     return decision(name, verdict=verdict, record_id=1, at=at, **{"metadata": {"nodes": 4}, **place, **changes})
 
@@ -321,7 +321,7 @@ def pair(database: Database, name: str, given: float | None, held_out: float | N
 
 
 def end(database: Database, decision_id: str, seconds: float, at: float = 1e6) -> None:
-    """The report of a job with this decision."""
+    """Return the report of a job with this decision."""
     told: dict[str, Any] = {"ended_at": at + seconds, "elapsed_s": seconds, "exit_status": 0, "confirmed": True}
     number = zlib.crc32(decision_id.encode())
     database.report_end(Outcome("c", number, None, 1001, "apply", at, decision_id=decision_id, **told))
@@ -368,7 +368,7 @@ def test_a_block_waits_for_its_jobs_and_at_last_no_more(database: Database) -> N
 
 
 def test_a_block_that_more_jobs_will_be_in_is_not_taken_yet(database: Database) -> None:
-    """Whoever deals its places, this daemon or a replica."""
+    """This daemon or a replica may assign the block's places."""
     for number in range(PAIRS_FIRST - 1):
         pair(database, f"p{number}", 7.0, 10.0)
     database.add_decision(compared("xg", "xg", "apply"))
@@ -420,7 +420,7 @@ def test_a_new_record_whose_jobs_end_late_or_never_is_compared_one_with_one_for_
 
 
 def test_jobs_that_wait_cost_nothing_when_another_ends(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look reads the blocks in which something has ended, and no others."""
+    """A look reads only blocks with jobs that have ended."""
     for number in range(50):
         pair(database, f"p{number}", 7.0, None)
     watch = watching()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A primary and a replica as real daemons: records get there, what is decided and heard gets back."""
+"""A primary and a replica as real daemons: records reach the replica, decisions and outcomes the primary."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def outcome(reply: dict[str, Any], state: str = "ended") -> dict[str, Any]:
 
 
 def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The decision and the outcomes that the daemon's database has of it."""
+    """Return the decision and its outcomes from the daemon's database, None if it is not there."""
     with Database.open(daemon.database, read_only=True) as database:
         try:
             found = database.decision(reply["id"])
@@ -64,7 +64,7 @@ def known(daemon: Daemon, reply: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def both(primary: Daemon, replica: Daemon) -> dict[str, Any]:
-    """Start both; the first answer of the replica that gives something."""
+    """Start both, and return the replica's first answer with settings."""
     primary.add(mine())
     primary.start()
     replica.start()
@@ -102,7 +102,7 @@ def test_a_replica_answers_with_the_primarys_records_and_tells_it_what_became_of
 def test_a_record_that_does_harm_to_jobs_of_a_replica_is_set_aside_by_the_primary(
     primary: Daemon, replica: Daemon
 ) -> None:
-    """Jobs end one after the other, so that the primary hears of half a block at a time."""
+    """Jobs end one after the other, so that the primary receives half a block at a time."""
     for one in (primary, replica):
         one.config.write_text(one.config.read_text().replace("holdout = 0.0", "holdout = 0.1"))
     both(primary, replica)
@@ -138,7 +138,7 @@ def test_what_is_decided_while_the_primary_is_dead_gets_there_later(primary: Dae
     assert reply["verdict"] == "apply"
     replica.ask(outcome(reply))
     replica.wait_log("event=background-failed work=replica error=.*no matcher answers")
-    replica.stop()  # what waits is kept
+    replica.stop()  # waiting messages are kept
     primary.start()
     replica.start()
     wait_for("the decision at the primary", lambda: primary.log_contains("event=forwarded"))
@@ -216,7 +216,7 @@ def test_a_primary_that_cannot_write_says_so_and_gets_it_again(daemon: Daemon) -
     with sqlite3.connect(daemon.database, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         reply = daemon.ask(forward(sent("a")), timeout_s=10)
-        assert reply["kind"] == "error" and "send it again" in reply["reason"]
+        assert reply["kind"] == "error" and "send the request again" in reply["reason"]
         other.execute("ROLLBACK")
     other.close()
     assert daemon.ask(forward(sent("a")))["kind"] == "ok"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon: what it answers, how it starts and stops, and what it shares its socket with."""
+"""A real daemon: its answers, its start and stop, and its socket."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_everyone_may_connect_and_the_socket_goes_with_the_daemon(daemon: Daemon
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_a_lock_that_another_user_holds_does_not_keep_the_daemon_from_its_socket(daemon: Daemon) -> None:
-    """Who may enter a directory can lock it."""
+    """Any user who can enter a directory can lock it."""
     for directory in (daemon.socket.parent, daemon.socket.parent.parent):
         directory.chmod(0o755)
     holds = (
@@ -183,7 +183,7 @@ def test_a_daemon_killed_leaves_a_socket_that_the_next_replaces(daemon: Daemon) 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where a socket may be."""
+    """Return a path at which a socket can be bound."""
     (tmp_path / "run").mkdir(mode=0o755)
     return tmp_path / "run" / "matcher.sock"
 
@@ -251,7 +251,7 @@ def test_sigterm_lets_a_request_in_flight_finish(daemon: Daemon) -> None:
     daemon.start()
     with daemon.connect() as connection:
         connection.sendall(b"\0\0")
-        daemon.ask(PING)  # the connection above has been accepted, being older
+        daemon.ask(PING)  # an answer shows that the older connection above was accepted
         daemon.signal(signal.SIGTERM)
         wait_for("the end of accepting", lambda: not daemon.pings())
         body = b'{"v":1,"kind":"ping"}'
@@ -285,7 +285,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 @pytest.mark.slow
 def test_a_socket_from_systemd_is_used_and_left_in_place(daemon: Daemon, tmp_path: Path) -> None:
     path = tmp_path / "passed.sock"
-    daemon.socket = path  # not in the configuration: what is passed counts
+    daemon.socket = path  # not in the configuration: the passed socket counts
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(20)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first load of many records, by several processes: it ends as in one, whatever becomes of them."""
+"""The first load of many records by several processes: its result equals that of one process, even if some die."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDS = 60
 
 
 def various(rng: random.Random) -> Iterator[Record]:
-    """Records of few jobs, so that many are equally like a new one; some that are nobody's, and some of clusters."""
+    """Yield records of few jobs, so that many are equally similar to a new one; some have no user, some a cluster."""
     for number in range(RECORDS):
         options = {"steps": (str(rng.randrange(3)),), "size": ("64", "32")[: rng.randrange(3)]}
         metadata = job(rng.choice(["alice", "bob"])).to_json() | {"options": options, "nodes": rng.choice([2, 4])}
@@ -59,7 +59,7 @@ def database(tmp_path: Path) -> Path:
 def plan(database: Path, monkeypatch: pytest.MonkeyPatch) -> record_loaders.Plan:
     monkeypatch.setattr(record_loaders, "MINIMUM", RECORDS)
     monkeypatch.setattr(record_loaders, "PIECE", 7)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # those of the test runner hold nothing
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # the test runner's threads hold no locks
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     found = record_loaders.plan(database)
     assert found
@@ -177,7 +177,7 @@ def children(daemon: Daemon) -> list[int]:
 
 
 def at_work(daemon: Daemon) -> list[int]:
-    """All of these, once each is prepared for its parent's end."""
+    """Return all children, once each is prepared for its parent's end."""
     assert daemon.running()
     found = children(daemon)
     return found if len(found) > 1 and all(map(ignores_sigint, found)) else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that jobs show a daemon: none is in its database, its log or its replies, nor in what a replica sends on."""
+"""Secrets that jobs show a daemon: none is in its database, log or replies, or in messages that a replica forwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ mpirun /home/alice/bin/lattice --steps 200 --password {SECRET} https://alice:{SE
 
 
 def started(**changes: Any) -> dict[str, Any]:
-    """The same job, which asks as it starts."""
+    """Return the request of the same job when it starts."""
     script = {"path": "slurm_script", "text": SCRIPT, "truncated": False}
     env = {"SLURM_SUBMIT_DIR": f"/work/password={SECRET}"}
     submission = {"command": "batch", "argv": [], "cwd": "/work", "env": env, "set": [], "script": script}
@@ -32,7 +32,7 @@ def started(**changes: Any) -> dict[str, Any]:
 
 
 def everything(daemon: Daemon) -> str:
-    """All that it has written, and published."""
+    """Return all text that the daemon has written and published."""
     directory = daemon.config.parent
     return "".join(file.read_bytes().decode(errors="replace") for file in directory.rglob("*") if file.is_file())
 

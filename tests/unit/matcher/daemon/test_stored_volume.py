@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored of a user's decisions, and what where a day's volume is used up."""
+"""The stored form of a user's decisions, before and after a day's volume is used up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UID = 2002
 
 
 def made(*argv: str, script: str | None = None) -> Decided:
-    """A decision about `srun ARGV...`, or about a script."""
+    """Return a decision about `srun ARGV...`, or about a script."""
     known = knowing(mine(id=1), model=load("site"))
     submission = (
         Submission.for_script("/home/alice/job.sh", script, cwd="/home/alice")
@@ -41,7 +41,7 @@ def made(*argv: str, script: str | None = None) -> Decided:
 
 
 def having(size: float) -> Volume:
-    """A volume of which so much is left, and nothing comes."""
+    """Return a volume with `size` bytes left that are never replenished."""
     return Volume(Allowance(size, 0.0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real daemon over TCP: whom it believes, what it answers to others, and what a hung munge costs."""
+"""A real daemon over TCP: valid and invalid credentials, and the cost of a hung munged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def munged() -> Iterator[Munged]:
 
 
 class TcpDaemon(Daemon):
-    """The same daemon, listening on a port of this host too."""
+    """A daemon that also listens on a TCP port of this host."""
 
     def __init__(self, directory: Path, munged: Munged) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -66,13 +66,13 @@ class TcpDaemon(Daemon):
         return socket.create_connection(("127.0.0.1", self.port), 10)
 
     def send_over_tcp(self, frame: bytes) -> bytes:
-        """Send bytes as they are; the whole answer."""
+        """Send raw bytes, and return the whole answer."""
         with self.connect_over_tcp() as connection:
             connection.sendall(frame)
             with connection.makefile("rb") as stream:
                 try:
                     return stream.read()
-                except ConnectionResetError:  # closed before all was read
+                except ConnectionResetError:  # closed before everything was read
                     return b""
 
     def credential(self, message: object, *options: str, user: int | None = None) -> bytes:
@@ -306,7 +306,7 @@ def test_the_longest_explanation_comes_over_tcp(tcp: TcpDaemon) -> None:
     with Database.open(tcp.database) as database:
         wait_for("the decision", lambda: database.counts()["decision"])
         decision = database.decision(reply["id"])
-        for number in range(3):  # each of a third of the reply
+        for number in range(3):  # each takes a third of the reply
             metadata = {**decision.metadata, "job_name": "x" * 80_000}
             database.add_decision(dataclasses.replace(decision, id=f"d-{number}", job_id=12, metadata=metadata))
     endpoint = Endpoint(None, "127.0.0.1", tcp.port)

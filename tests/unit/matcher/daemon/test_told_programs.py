@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What jobs tell about programs that the daemon cannot read: who is asked, who is believed, and for whom it counts."""
+"""Jobs' reports about programs that the daemon cannot read: the jobs asked, the answers taken, and where they count."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_flood_costs_its_own_user_alone() -> None:
 
 @pytest.mark.slow
 def test_a_job_tells_who_its_program_is_and_the_next_run_is_known_by_it(daemon: Daemon, tmp_path: Path) -> None:
-    """The daemon cannot read the program: not everybody may."""
+    """The daemon cannot read the program: its mode allows only the owner."""
     program = tmp_path / "a.out"
     shutil.copy("/usr/bin/env", program)
     program.chmod(0o700)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: who asks for much waits for itself, and what each uid may use is bounded."""
+"""Turns: a client with much work waits for its own work, and each uid's use is bounded."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_who_gives_up_leaves_threads_to_the_others() -> None:
         for _ in range(3):
             held = [asyncio.create_task(threads.run(MALLORY, hangs.wait)) for _ in range(4)]
             await asyncio.sleep(0)
-            held[0].cancel()  # its work goes on in the thread, and the next has its turn in this moment
+            held[0].cancel()  # its work continues in the thread, and the next one's turn comes at this moment
             await asyncio.sleep(0)
             for one in held:
                 one.cancel()

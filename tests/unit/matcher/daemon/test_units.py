@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd units: accepted by systemd, and of one mind with the configuration."""
+"""The systemd units: systemd accepts them, and they agree with the configuration."""
 
 from __future__ import annotations
 
