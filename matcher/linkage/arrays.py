@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that grow while others read them: what was handed out stays as it was, only more comes behind it."""
+"""Arrays that grow while other threads read them: a view never changes, since elements are only appended after it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Growing(Generic[T]):
         return self._size
 
     def extend(self, values: Sequence[Any] | npt.NDArray[Any]) -> None:
+        """Append values."""
         end = self._size + len(values)
         if end > len(self._data):
             larger = np.empty(max(end, len(self._data) + len(self._data) // 2), self._data.dtype)
@@ -35,15 +36,15 @@ class Growing(Generic[T]):
         self._size = end
 
     def view(self) -> npt.NDArray[T]:
-        """What is there now."""
+        """Return the elements that there are now."""
         return self._data[: self._size]
 
 
 class Ragged:
-    """Rows of ids of different lengths, one after the other."""
+    """Rows of ids, of different lengths, one after the other."""
 
     def __init__(self, ids: Codes, starts: Indices) -> None:
-        """`starts` has one more element than there are rows: the end of the last."""
+        """Take the ids of all rows and the start of each row; `starts` has one more element, the end of the last."""
         self.ids = ids
         self.starts = starts
 
@@ -51,10 +52,11 @@ class Ragged:
         return len(self.starts) - 1
 
     def row(self, number: int) -> Codes:
+        """Return the ids of one row."""
         return self.ids[self.starts[number] : self.starts[number + 1]]
 
     def of(self, rows: Codes) -> Codes:
-        """The ids of several rows, one after the other."""
+        """Return the ids of several rows, one after the other."""
         begins = self.starts[rows]
         lengths = self.starts[1:][rows] - begins
         ends = np.cumsum(lengths)
@@ -62,16 +64,17 @@ class Ragged:
         return self.ids[places]
 
     def lengths(self) -> Indices:
+        """Return the length of each row."""
         return np.diff(self.starts)
 
     def in_order(self) -> Ragged:
-        """The same with the ids of each row in order."""
+        """Return these rows with sorted ids."""
         keys: Indices = self.owners() << 32 | self.ids
         keys.sort()
         return Ragged((keys & 0xFFFFFFFF).astype(np.int32), self.starts)
 
     def counted(self) -> tuple[Ragged, Indices]:
-        """The same with each id of a row once, where ids are in order; and how often each is there."""
+        """Return the rows without repeated ids, and how often each id occurs in its row. Ids must be sorted."""
         first = np.ones(len(self.ids), np.bool_)
         first[1:] = self.ids[1:] != self.ids[:-1]
         first[self.starts[:-1][self.lengths() > 0]] = True
@@ -80,10 +83,10 @@ class Ragged:
         return Ragged(self.ids[places], starts), np.diff(places, append=len(self.ids))
 
     def owners(self) -> Indices:
-        """The row of each id."""
+        """Return the row of each id."""
         return np.repeat(np.arange(len(self)), self.lengths())
 
     def sums(self, values: Reals) -> Reals:
-        """Of each row, given a value for each of all rows' ids."""
+        """Return the sum for each row, given a value for each id of all rows."""
         summed: Reals = np.bincount(self.owners(), values, minlength=len(self)).astype(np.float64)
         return summed

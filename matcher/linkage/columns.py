@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of the model over all records: its distinct values, and how a new job's value compares with them.
+"""Columns: the distinct values of one part of the model over all records, and their comparison with a new job's value.
 
-A column grows as records come; `freeze` hands out a view that stays as it is meanwhile. A view compares twice: `bounds`
-many distinct values at once, and `similarity` one of them, exactly as `comparers` does.
+A column grows as records are added; `freeze` returns a view that does not change. A view compares in two ways: `bounds`
+compares many distinct values at once, and `similarity` compares one value exactly as `comparers` does.
 """
 
 from __future__ import annotations
@@ -34,75 +34,76 @@ from reprise.matcher.linkage.prepared_record import Items, Numbered, Values, ite
 from reprise.matcher.submission.sketch import SIZE
 
 TOLERANCE = 1e-11
-"""Of `bounds` that are not exact."""
+"""Error of `bounds` that are not exact."""
 
 PLAIN_NUMBERS = 2**52
-"""Up to here floats hold what differences of whole numbers need."""
+"""Up to this absolute value, floats hold differences of whole numbers exactly."""
 
 Bounds = tuple[Reals, Reals]
-"""The most and the least that similarities can be; the same array twice where they are known."""
+"""Upper and lower bounds of similarities; the same array twice if both are equal."""
 
 
 FEW_OTHERS = 16
-"""Texts among sketches that are none, which may be compared one by one."""
+"""Most texts in a column of sketches that are not sketches but still compared one by one."""
 
 
 class View(ABC):
-    """A column as it was at one time, with `size` distinct values."""
+    """A column at one point in time, with `size` distinct values."""
 
     size: int
-    cost_ns: float  # of `bounds`, for each distinct value
+    cost_ns: float  # cost of `bounds` for each distinct value
     is_certain = True  # both bounds are always the same
-    is_whole = False  # the bounds of all distinct values cost what those of some do
+    is_whole = False  # the bounds of all distinct values cost no more than those of some
 
     @abstractmethod
     def prepared(self, value: Any) -> Any:
-        """What of a new job's value is compared; it can be a dictionary's key."""
+        """Return the hashable form in which a new job's value is compared."""
 
     def query(self, prepared: Any) -> Any:
-        """That, as the other methods take it."""
+        """Return a prepared value in the form that the other methods take."""
         return prepared
 
     @abstractmethod
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
-        """Of the similarities to the distinct values `codes`, None for all."""
+        """Return bounds of the similarities to the distinct values `codes`, None for all values."""
 
     @abstractmethod
     def similarity(self, query: Any, code: int) -> float:
-        """The similarity to one distinct value."""
+        """Return the similarity to one distinct value."""
 
     def is_exact(self, query: Any) -> bool:
-        """Whether both bounds are what `similarity` is, to the last bit."""
+        """Return whether both bounds equal `similarity` to the last bit."""
         return True
 
     @abstractmethod
-    def is_unknown(self, query: Any) -> bool: ...
+    def is_unknown(self, query: Any) -> bool:
+        """Return whether the new job's value is unknown."""
 
     @abstractmethod
     def unknown(self) -> int:
-        """The code of the unknown value, -1 where no record has it."""
+        """Return the code of the unknown value, -1 if no record has it."""
 
 
 class Column(ABC):
-    """The distinct values of one part, and how many records hold what of them."""
+    """The distinct values of one part."""
 
     @abstractmethod
     def put(self, values: Values) -> Codes:
-        """The codes of the distinct values; new values get new ones."""
+        """Return the codes of the distinct values; new values get new codes."""
 
     def count(self, codes: Codes, change: int) -> None:  # noqa: B027 - most columns do not count
-        """One record more (1) or less (-1) for each of `codes`."""
+        """Count one record more (1) or less (-1) for each of `codes`."""
 
     @abstractmethod
     def freeze(self, records: int) -> View:
-        """The column as it is, in a database of so many records."""
+        """Return a view of the column, for a table of `records` records."""
 
 
 # --- texts and numbers
 
 
 class ValueColumn(Column):
-    """Values that are compared as they are, once prepared."""
+    """Column of values that are compared directly, once prepared."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         self._prepare = preparation(part)
@@ -113,9 +114,11 @@ class ValueColumn(Column):
         self._codes = Numbered()
 
     def put(self, values: Values) -> Codes:
+        """Return the codes of the distinct values."""
         return np.array([self._codes[value] for value in values.distinct], np.int32)
 
     def freeze(self, records: int) -> View:
+        """Return a view of the column."""
         if self._is_edited:
             return _TextView(self._prepare, self._codes, self._compare, Levenshtein.normalized_similarity)
         if self._is_number:
@@ -124,14 +127,15 @@ class ValueColumn(Column):
 
 
 class SketchColumn(ValueColumn):
-    """Texts that nearly all have SIZE letters: those are compared as bytes."""
+    """Column of texts that nearly all are sketches of SIZE letters, which are compared as bytes."""
 
     def __init__(self, part: Part, cluster_nodes: int) -> None:
         super().__init__(part, cluster_nodes)
         self._letters = Growing(np.uint8)
-        self._others: list[int] = []  # codes of texts that are no sketches, "" among them
+        self._others: list[int] = []  # codes of texts that are not sketches, "" among them
 
     def put(self, values: Values) -> Codes:
+        """Return the codes of the distinct values."""
         known = len(self._codes.keys_in_order)
         codes = super().put(values)
         for code, text in enumerate(self._codes.keys_in_order[known:], known):
@@ -142,6 +146,7 @@ class SketchColumn(ValueColumn):
         return codes
 
     def freeze(self, records: int) -> View:
+        """Return a view of the column."""
         return _SketchView(self._prepare, self._codes, self._compare, self._letters.view(), tuple(self._others))
 
 
@@ -150,7 +155,7 @@ def _is_sketch(text: str) -> bool:
 
 
 class ExactView(View):
-    """`codes` only grows; what is behind `size` is not this view's."""
+    """View of values that are equal or not. `codes` may grow; codes from `size` on do not belong to this view."""
 
     cost_ns = 0.0
 
@@ -167,9 +172,11 @@ class ExactView(View):
         self._compare = compare
 
     def prepared(self, value: Any) -> Any:
+        """Return the prepared value."""
         return self._prepare(value)
 
     def bounds(self, query: Any, codes: Codes | None) -> Bounds:
+        """Return 1 for the equal value and 0 for others."""
         code = self._codes.get(query, self.size)
         if codes is not None:
             found = (codes == code).astype(np.float64)
@@ -180,16 +187,19 @@ class ExactView(View):
         return found, found
 
     def similarity(self, query: Any, code: int) -> float:
+        """Return the similarity to one distinct value."""
         return self._compare(query, self._values[code])
 
     def is_unknown(self, query: Any) -> bool:
+        """Return whether the text is empty."""
         return bool(query == "")
 
     def unknown(self) -> int:
+        """Return the code of the empty text, -1 if no record has it."""
         return self.code("")
 
     def code(self, query: Any) -> int:
-        """The code of an equal value, -1 where no record has it."""
+        """Return the code of an equal value, -1 if no record has it."""
         code = self._codes.get(query, self.size)
         return code if code < self.size else -1
 
@@ -208,7 +218,7 @@ class _TextView(ExactView):
         self._scorer = scorer
 
     def bounds(self, query: str, codes: Codes | None) -> Bounds:
-        if codes is not None and len(codes) > self.size // 2:  # cheaper than to pick them
+        if codes is not None and len(codes) > self.size // 2:  # comparing all is cheaper than picking these
             everything, _ = self.bounds(query, None)
             found = everything[codes]
         else:
@@ -246,7 +256,7 @@ class _SketchView(_TextView):
 
 
 class _NumberView(ExactView):
-    """None is the unknown number, which is like nothing, not even itself."""
+    """View of numbers. None is the unknown number; its similarity to any value, including itself, is 0."""
 
     def __init__(
         self,
@@ -288,7 +298,7 @@ class _NumberView(ExactView):
 
 
 def _comparison(part: Part, cluster_nodes: int) -> Callable[[Any, Any], float]:
-    """The comparer of two prepared values."""
+    """Return the comparer of two prepared values."""
     match part:
         case LevenshteinPart():
             return comparers.levenshtein
@@ -310,7 +320,7 @@ Many = Callable[[float, Reals], Reals]
 
 
 def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
-    """The same of one number with many."""
+    """Return the comparer of one number with many."""
 
     def compare(comparer: int, first: float = 0.0, second: float = 0.0) -> Many:
         return lambda query, values: kernel.numbers(comparer, query, values, first, second)
@@ -332,15 +342,16 @@ def _comparison_of_many(part: Part, cluster_nodes: int) -> Many:
 
 
 class BagColumn(Column):
-    """Bags of items, as bytes of their numbers in order."""
+    """Column of bags of items; a bag is stored as the bytes of its items' sorted numbers."""
 
     def __init__(self) -> None:
         self._items = Numbered()
         self._bags = Numbered()
 
     def put(self, values: Values) -> Codes:
+        """Return the codes of the distinct bags. Raises TypeError if the values are not bags."""
         if values.bags is None:
-            raise TypeError("these values are no bags")
+            raise TypeError("these values are not bags")
         of_items = np.array([self._items[item] for item in values.distinct], np.int32)
         bags = Ragged(of_items[values.bags.ids], values.bags.starts).in_order()
         data, ends = bags.ids.tobytes(), (bags.starts * bags.ids.itemsize).tolist()
@@ -353,16 +364,16 @@ class BagColumn(Column):
 
     @abstractmethod
     def _extend(self, new: Ragged) -> None:
-        """Bags have come, and items perhaps."""
+        """Take new bags; `_items` may have new items."""
 
 
 class OptionsColumn(BagColumn):
-    """Sets of items. An item is a key with its distinct values in order."""
+    """Column of sets of items. An item is a key with its sorted distinct values."""
 
     def __init__(self) -> None:
         super().__init__()
         self._keys = Numbered()
-        self._several: dict[tuple[str, str], list[int]] = {}  # items of several values, by key and each value
+        self._several: dict[tuple[str, str], list[int]] = {}  # items with several values, by key and each value
         self._key_of_item = Growing(np.int32)
         self._ids = Growing(np.int32)
         self._starts = Growing(np.int64)
@@ -380,12 +391,13 @@ class OptionsColumn(BagColumn):
         self._starts.extend(self._starts.view()[-1] + new.starts[1:])
 
     def freeze(self, records: int) -> View:
+        """Return a view of the column."""
         sets = Ragged(self._ids.view(), self._starts.view())
         return _OptionsView(self._items, self._several, self._keys, sets, self._key_of_item.view())
 
 
 class _OptionsQuery:
-    """A new job's options; `similarities` are reckoned when they are first asked for."""
+    """A new job's options; `similarities` are computed on first use."""
 
     def __init__(self, items: Iterable[tuple[str, Sequence[str]]]) -> None:
         self.options = {key: frozenset(values) for key, values in items}
@@ -437,7 +449,7 @@ class _OptionsView(View):
                 shared[key_id] = 1.0
                 for item in self._alike(key, values):
                     overlaps[item] = comparers.options({key: values}, self._options([item]))
-        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # the sum of others hangs on its order
+        query.is_exact = all(overlap == 1.0 for overlap in overlaps.values())  # other sums depend on order
         return kernel.option_similarities(
             self._sets.ids,
             self._sets.starts,
@@ -450,7 +462,7 @@ class _OptionsView(View):
         )
 
     def _alike(self, key: str, values: frozenset[str]) -> set[int]:
-        """The items of this key that share a value, or have none either."""
+        """Return the items of this key that share a value, or that have no values if there are none."""
         found = {self._items.get((key, (value,)), self._item_count) for value in values}
         if not values:
             found.add(self._items.get((key, ()), self._item_count))

@@ -16,39 +16,40 @@ Options = Mapping[str, frozenset[str]]
 Tokens = tuple[str, ...]
 
 _DIGITS = re.compile(r"\d+")
-_WITHOUT_DIGITS = dict.fromkeys(map(ord, string.digits))  # faster
+_WITHOUT_DIGITS = dict.fromkeys(map(ord, string.digits))  # faster than the expression, for ASCII
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 
 def clean(text: str) -> str:
-    """Letters and digits only, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
+    """Return only letters and digits, in lower case (Robert 2021, table 7.2): `angry_ant_2` becomes `angryant2`."""
     lower = _NEITHER_LETTER_NOR_DIGIT.sub("", text).lower()
     if lower.isascii():
         return lower
-    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" has a lower case of two characters, one of them a mere dot
+    return _NEITHER_LETTER_NOR_DIGIT.sub("", lower)  # "İ" in lower case has a combining dot
 
 
 def without_digits(text: str) -> str:
+    """Return the text without decimal digits."""
     return text.translate(_WITHOUT_DIGITS) if text.isascii() else _DIGITS.sub("", text)
 
 
 def exact(left: object, right: object) -> float:
-    """1 if both are equal, else 0."""
+    """Return 1 if both are equal, else 0."""
     return 1.0 if left == right else 0.0
 
 
 def levenshtein(left: str, right: str) -> float:
-    """1 - edits / length of the longer text; 1 if both are empty."""
+    """Return 1 - edits / length of the longer text; 1 if both are empty."""
     return Levenshtein.normalized_similarity(left, right)
 
 
 def hamming(left: str, right: str) -> float:
-    """The share of places, of the longer text's, at which both have the same character; 1 if both are empty."""
+    """Return the share of the longer text's positions at which both have the same character; 1 if both are empty."""
     return Hamming.normalized_similarity(left, right)
 
 
 def options(left: Options, right: Options) -> float:
-    """Shared values per key (intersection over union), summed, over the number of all keys; 1 if both are empty."""
+    """Return the intersection over union of values, summed over the keys, per key of either; 1 if both are empty."""
     keys = left.keys() | right.keys()
     if not keys:
         return 1.0
@@ -61,13 +62,13 @@ def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def circular(left: float, right: float, period: float) -> float:
-    """1 - half the chord between two points of the unit circle: 1 if equal, 0 half a period apart."""
-    apart = abs(left - right) % period  # as far apart in either direction is exactly as alike, and no rounding adds up
+    """Return 1 - half the chord between two points of the unit circle: 1 if equal, 0 half a period apart."""
+    apart = abs(left - right) % period  # exactly symmetric, and rounding errors do not add up
     return 1.0 - math.sin(math.pi * (min(apart, period - apart) / period))
 
 
 def same_side(left: float, right: float, start: float, end: float) -> float:
-    """1 if both lie in [start, end) or both outside it, else 0; the interval runs through zero where start > end."""
+    """Return 1 if both or neither are in [start, end), else 0; the interval runs through zero if start > end."""
     return exact(_inside(left, start, end), _inside(right, start, end))
 
 
@@ -76,19 +77,19 @@ def _inside(value: float, start: float, end: float) -> bool:
 
 
 def ratio(left: float, right: float) -> float:
-    """The smaller over the larger of two positive numbers; 0 where one is not positive, unless both are equal."""
+    """Return the smaller over the larger of two positive numbers; 0 if one is not positive, unless both are equal."""
     if left == right:
         return 1.0
     return min(left, right) / max(left, right) if min(left, right) > 0 else 0.0
 
 
 def absolute(left: float, right: float, maximum: float) -> float:
-    """1 - difference / maximum, 0 from a difference of `maximum` on."""
+    """Return 1 - difference / maximum, or 0 if the difference is `maximum` or more."""
     return max(0.0, 1.0 - abs(left - right) / maximum)
 
 
 def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, float]:
-    """The weight of each token, ln(1 + tf) * idf, scaled so that the vector's length is 1."""
+    """Return the weight of each token, ln(1 + tf) * idf, scaled so that the vector's length is 1."""
     vector = {token: math.log1p(count) * idf(token) for token, count in Counter(document).items()}
     length = math.sqrt(math.fsum(weight * weight for weight in vector.values()))
     return {token: weight / length for token, weight in vector.items()}
@@ -97,26 +98,26 @@ def unit_vector(document: Tokens, idf: Callable[[str], float]) -> dict[str, floa
 class SoftTfIdf:
     """Soft TF-IDF (Cohen, Ravikumar, Fienberg 2003) over a corpus of token tuples.
 
-    A token weighs ln(1 + tf) * ln(1 + N / df), with N documents and df of them holding the token, the query counted in
-    both. Vectors have length 1. Equal tokens are paired, then the most alike of the others, each once, while their
-    Levenshtein similarity is at least `inner_threshold`; the similarity is the sum of weight * weight * likeness over
-    the pairs. Pairing each token once keeps it symmetric and at most 1.
+    The weight of a token is ln(1 + tf) * ln(1 + N / df); df of N documents hold the token, and both include the query.
+    Vectors have length 1. Equal tokens are paired first. Then the most similar of the others are paired, each once,
+    while their Levenshtein similarity is at least `inner_threshold`. The similarity of two documents is the sum of
+    weight * weight * likeness over the pairs. Pairing each token once keeps it symmetric and at most 1.
     """
 
     def __init__(self, documents: int, frequency: Callable[[str], int], inner_threshold: float) -> None:
-        """`documents` is their number without the query, `frequency` the number of those that hold a token."""
+        """Take the number of documents and of those that hold a token, both without the query."""
         self.inner_threshold = inner_threshold
         self._documents = documents
         self._frequency = frequency
 
     @classmethod
     def of(cls, corpus: Sequence[Tokens], inner_threshold: float) -> SoftTfIdf:
-        """Over the documents of `corpus`."""
+        """Return the comparer over the documents of `corpus`."""
         counts = Counter(token for document in corpus for token in set(document))
         return cls(len(corpus), lambda token: counts[token], inner_threshold)
 
     def idf(self, query: Tokens) -> Callable[[str], float]:
-        """How rare a token is among the documents and the query."""
+        """Return a function for the inverse document frequency of a token, among the documents and the query."""
         in_query = set(query)
 
         @cache
@@ -126,7 +127,7 @@ class SoftTfIdf:
         return rarity
 
     def against(self, query: Tokens) -> Callable[[Tokens], float]:
-        """The comparison of any token tuple with `query`."""
+        """Return a function for the similarity of a token tuple with `query`."""
         idf = self.idf(query)
         query_weights = unit_vector(query, idf)
 
@@ -143,7 +144,7 @@ class SoftTfIdf:
         candidates = []
         for a in self.pairable(left.keys() - common):
             for b in self.pairable(right.keys() - common):
-                # rapidfuzz's cutoff leaves out some that are just at it (1 edit in 5 characters, at 0.8)
+                # rapidfuzz's cutoff excludes some that equal it (1 edit in 5 characters, at 0.8)
                 likeness = Levenshtein.normalized_similarity(a, b, score_cutoff=max(0.0, self.inner_threshold - 0.01))
                 if likeness > 0 and likeness >= self.inner_threshold - 1e-9:
                     candidates.append((-likeness, -left[a] * right[b], min(a, b), max(a, b), a, b))
@@ -155,5 +156,5 @@ class SoftTfIdf:
         return min(1.0, math.fsum(products))
 
     def pairable(self, tokens: Iterable[str]) -> list[str]:
-        """Those long enough that one more character leaves them as alike as `inner_threshold` asks."""
+        """Return the tokens long enough to reach `inner_threshold` against themselves plus one character."""
         return [token for token in tokens if len(token) > self.inner_threshold * (len(token) + 1) - 1e-9]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: the records nearest to a new job, explained, while records come and go.
+"""The engine: find and explain the records nearest to a new job, while records are added and removed.
 
-Who links reads a snapshot. A change of the records makes the next one and puts it in its place when it is ready, so
-that nobody waits for it.
+A linkage reads a snapshot. A change of the records makes a new snapshot, and replaces the old one when it is ready, so
+that no linkage waits for it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from reprise.matcher.linkage.waterfall import Layout, Waterfall, coarse_total
 from reprise.matcher.submission.metadata import JobMetadata
 
 GARBAGE = 4096
-"""Rows that removed records may leave behind, beyond as many as there are records, before the table is made anew."""
+"""The table is rebuilt when the rows of removed records outnumber the records by more than this."""
 
 UNPACKED = 2048
-"""Records that were found, and are kept unpacked for those who find them next: some 3 KiB each."""
+"""Records that are kept unpacked once they were found, some 3 KiB each."""
 
 
 @dataclass(frozen=True)
 class _Served:
-    """What is linked to. The two lists may have more at their end than the snapshot knows of."""
+    """The snapshot in use, and the records' contents. The two lists may be longer than the snapshot."""
 
     snapshot: Snapshot
     packed: Sequence[bytes]
@@ -53,8 +53,8 @@ class _Served:
 class Engine:
     """Links new jobs to `records` under `model`.
 
-    `cluster_nodes` is the largest difference of node counts that means anything (d_max). `timezone` is the name of the
-    zone in which hours and days are read, "" for this host's. Any thread may link or change records at any time.
+    `cluster_nodes`: the difference of node counts from which their similarity is 0 (d_max). `timezone`: name of the
+    time zone of hours and days, "" for this host's. Any thread may link or change records at any time.
     """
 
     def __init__(
@@ -69,28 +69,28 @@ class Engine:
         self.change(add=records)
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return self._served.count
 
     def latest(self) -> LinkableRecord | None:
-        """The record that was added last, there still or not."""
+        """Return the record that was added last, even if it was removed since; None if there never was one."""
         rows = len(self._served.snapshot.alive)
         return self._served.record(rows - 1) if rows else None
 
     def change(self, *, add: Iterable[LinkableRecord] = (), remove: Iterable[int] = ()) -> None:
-        """Add records, one whose id is there in its place, and then remove records by their ids.
+        """Add records, or replace those with the same ids; then remove records by their ids.
 
-        All of it is in force when this returns, and nothing of it before. Who links meanwhile does not wait.
+        The whole change takes effect at once, before this returns. Linkages do not wait for it.
         """
         self.take(self.prepare.chunks(add), remove)
 
     @property
     def prepare(self) -> Preparation:
-        """Prepares records for `take`, in any process."""
+        """Function that prepares records for `take`, in any process."""
         return self._table.prepare
 
     def take(self, prepared: Iterable[Prepared], remove: Iterable[int] = ()) -> None:
-        """As `change`, with records that are prepared."""
+        """Change the records as `change` does, with prepared records."""
         with self._changing:
             for some in prepared:
                 self._table.put(some)
@@ -103,15 +103,15 @@ class Engine:
             self._served = _Served(table.freeze(), table.packed, table.labels, len(table))
 
     def ask(self, metadata: JobMetadata) -> Asked:
-        """Compare a new job with all records as they are now."""
+        """Compare a new job with all current records."""
         return Asked(self.model, self._layout, self._served, metadata, self._zone)
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """The `k` nearest records (of those whose id is in `among`, if given), best first.
+        """Return the `k` nearest records, best first, with explanations; `among` restricts them to these ids.
 
-        First come those that reach the threshold, and of these the ones with the job's value of what the model prefers.
-        Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
-        frequencies of path tokens.
+        Records that reach the threshold come first, and among these the ones that have the job's values of the
+        features that the model prefers. Ties: the newest record, then the largest gain, then the lowest id. Records
+        outside `among` still count in the frequencies of path tokens.
         """
         asked = self.ask(metadata)
         linkage = asked.nearest(k, among)
@@ -119,7 +119,7 @@ class Engine:
 
 
 class Asked:
-    """A new job, compared with all records as they were when it was asked about."""
+    """A new job, compared with all records at the time of `Engine.ask`."""
 
     def __init__(
         self, model: Model, layout: Layout, served: _Served, metadata: JobMetadata, zone: tzinfo | None
@@ -131,10 +131,10 @@ class Asked:
         self._zone = zone
         self._comparison = Comparison(served.snapshot, self._values)
         self._similar: Leading | None = None
-        self._rows: dict[int, int] = {}  # of the records that were found, by their ids
+        self._rows: dict[int, int] = {}  # rows of the records that were found, by id
 
     def nearest(self, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """As `Engine.link`, but without the fields: `explained` has those."""
+        """Return the result of `Engine.link` without the fields; `explained` adds them."""
         rows = None
         if among is not None:
             ids = self._served.snapshot.order.ids.tolist()
@@ -142,8 +142,9 @@ class Asked:
         return self._linkage(k, self._comparison.leading(k, rows=rows))
 
     def nearest_and_similar(self, k: int) -> tuple[Linkage, list[Hashable]]:
-        """The `k` nearest, as `nearest`; and the labels of all records over the threshold, and perhaps of some that are
-        hardly under it. `nearest_similar` may be asked afterwards.
+        """Return the `k` nearest records, as `nearest` does, and the labels of all records over the threshold.
+
+        The labels may include those of records slightly under it. `nearest_similar` may be called afterwards.
         """
         snapshot = self._served.snapshot
         self._similar = self._comparison.leading(k, similar=True)
@@ -152,10 +153,13 @@ class Asked:
         return self._linkage(k, self._similar), [self._served.labels[code] for code in codes.tolist()]
 
     def nearest_similar(self, labels: Collection[Hashable], k: int = 1) -> Linkage:
-        """The `k` nearest records, over the threshold, that have one of these labels."""
+        """Return the `k` nearest records over the threshold that have one of these labels.
+
+        Raises RuntimeError if `nearest_and_similar` was not called before.
+        """
         similar = self._similar
         if similar is None:
-            raise RuntimeError("nearest_and_similar comes first")
+            raise RuntimeError("call nearest_and_similar first")
         has_one = [label in labels for label in self._served.labels]
         chosen = np.array(has_one, np.bool_)[self._served.snapshot.labels[similar.rows]]
         return self._linkage(k, similar.only(chosen))
@@ -170,18 +174,20 @@ class Asked:
         return Linkage(self._model.label, self._model.threshold, tuple(matches))
 
     def explained(self, match: Match) -> Match:
-        """One of the nearest, with its fields."""
+        """Return one of the nearest records with its fields."""
         return self.waterfall(match).explained()
 
     def coarse(self, match: Match) -> tuple[float, bool]:
-        """The score of one of the nearest as it would be without what lies between the same value, nearly the same and
-        another one; and whether it has the job's value of what the model prefers."""
+        """Return the coarse score of one of the nearest records, and whether it has all values that the model prefers.
+
+        `coarse_total` defines the coarse score: each value is equal, nearly equal or different.
+        """
         parts = self._comparison.of(self._rows[match.record.id])
         score = round(self._model.score(coarse_total(self._layout, parts)), TOTAL_DECIMALS)
         return score, all(parts[number][0] == 1.0 for number in self._layout.preferred)
 
     def waterfall(self, match: Match) -> Waterfall:
-        """What explains one of the nearest later. It holds nothing that is as long as there are records, or nearly."""
+        """Return the explanation of one of the nearest records, for later. Its size does not depend on the records."""
         row = self._rows[match.record.id]
         weights = self._served.snapshot.weights
         return Waterfall(self._layout, weights, self._values, self._comparison.of(row), match, self._zone)

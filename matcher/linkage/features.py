@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model can compare of a job: named values out of its metadata."""
+"""Features: named values from a job's metadata that a model can compare."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reprise.matcher.submission.program_file import is_script, placed_path
 
 _SCRIPT = re.compile(r"\.(?:py|[Rr]|[Rr]md|jl|m|pl|rb|lua|js|jar|nf|smk|ipynb|(?:ba|c|k|z|tc)?sh)\Z")
 DEFAULT_PARTITION = "(default)"
-"""Stands for the partition of a job that names none."""
+"""Partition of a job whose script names none."""
 
 
 class Kind(StrEnum):
-    """What a feature's values are: text ("" is unknown), numbers (None is unknown), or options."""
+    """Type of a feature's values: text ("" is unknown), numbers (None is unknown), or options."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Feature:
-    """`of(metadata, zone)` is the value; `zone` None is this host's time zone."""
+    """A feature. `of(metadata, zone)` returns its value; a `zone` of None is this host's time zone."""
 
     kind: Kind
     of: Callable[[JobMetadata, tzinfo | None], Any]
@@ -40,60 +40,62 @@ def _time(read: Callable[[datetime], int]) -> Feature:
     return Feature(Kind.NUMBER, lambda job, zone: read(_local_time(job.submit_time, zone)))
 
 
-@lru_cache(maxsize=2048)  # a job is asked for five of its parts, and records by the thousand for one after the other
+@lru_cache(maxsize=2048)  # a model may use five time features of a job, one after the other for thousands of records
 def _local_time(at: float, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at, zone)
 
 
 def _executable(job: JobMetadata) -> str:
-    """Where the program lies; of a script also its first argument, which often says what it is to run."""
+    """Return the program's path; for a script, also its first argument, which often selects what it runs."""
     path = placed_path(job)
     return "/".join([path, *job.options.get("", ())[:1]]) if is_script(job) else path
 
 
 def _modules_loaded(job: JobMetadata) -> str:
-    """Whether the job loads modules: known of a job whose script was read."""
+    """Return "some" or "none" if the job loads modules or not; "" if its script was not read."""
     if job.modules:
         return "some"
     return "none" if job.script else ""
 
 
 def _partition(job: JobMetadata) -> str:
-    """The partition; of a job whose script was read and names none, the cluster's default."""
+    """Return the partition; DEFAULT_PARTITION if the script names none, "" if it was not read."""
     return job.partition or (DEFAULT_PARTITION if job.script else "")
 
 
 def _named_program(job: JobMetadata) -> str:
-    """The program, unless its name is one that many programs have."""
+    """Return the program, unless its name is generic."""
     return "" if is_generic(job.program) else job.program
 
 
 def _script_program(job: JobMetadata) -> str:
-    """The name of a program that is a script, unless many have it. Executables are renamed and built anew, scripts are
-    not."""
+    """Return the name of a program that is a script, unless the name is generic.
+
+    Executables are renamed and rebuilt; scripts are not.
+    """
     return job.program if _SCRIPT.search(job.program) and not is_generic(job.program) else ""
 
 
 def _below_user(job: JobMetadata) -> list[str]:
-    """The directories below the user's own, down to the job's."""
+    """Return the directories below the user's directory, down to the job's."""
     _, mine, below = job.directory.partition(f"/{job.user}/")
     return below.split("/") if mine and below else []
 
 
 def _own_project(job: JobMetadata) -> str:
-    """The user's directory that holds the job's: where there is none between, a directory may be of one case."""
+    """Return the first directory below the user's, if the job's is below it: otherwise it may hold only one case."""
     below = _below_user(job)
     return f"{job.user}/{below[0]}" if len(below) > 1 else ""
 
 
 def _own_place(job: JobMetadata) -> str:
-    """Of a program whose name says nothing, that name, its user, and the first directory below the user's own."""
+    """Return the user, the first directory below the user's, and the program's name, if that name is generic."""
     below = _below_user(job)
     return f"{job.user}/{below[0]}/{job.program}" if below and job.program and is_generic(job.program) else ""
 
 
 def _own_script(job: JobMetadata) -> str:
-    """Of a job whose program is not known what remains certain: its user, directory and script."""
+    """Return the user, directory and script of a job with an unknown program."""
     return f"{job.user} {job.directory} {job.script}" if job.script and not job.program else ""
 
 
@@ -132,4 +134,4 @@ FEATURES: dict[str, Feature] = {
     "contents": Feature(Kind.TEXT, lambda job, _: job.contents),
 }
 OF_PROGRAM_FILE = ("build_id", "functions", "imports", "contents")
-"""The features that are read from the program's file."""
+"""Features that are read from the program's file."""

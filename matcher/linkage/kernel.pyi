@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops over distinct values and over rows, compiled.
+"""Compiled loops over distinct values and over rows.
 
-All numbers are float64, codes and ids int32, rows and places int64; arrays are contiguous. A code or an id that is none
-adds nothing. Column n of what is ragged are `ids[starts[n]:starts[n + 1]]`.
+All numbers are float64, codes and ids int32, rows and places int64; arrays are contiguous. An invalid code or id adds
+nothing. Row n of a ragged array is `ids[starts[n]:starts[n + 1]]`.
 """
 
 from typing import Any
@@ -19,26 +19,28 @@ SAME_SIDE: int
 EQUAL: int
 
 def tokens(text: str, separators: str, digits: bool) -> tuple[str, ...]:
-    """The parts of `text` between separators, empty ones left out, in order; without decimal digits unless `digits`."""
+    """Return the nonempty parts of `text` between separators, in order; without decimal digits unless `digits`."""
 
 def numbers(comparer: int, query: float, values: Reals, first: float, second: float) -> Reals:
-    """The similarities of a number to many, as in `comparers`; 0 to those that are unknown (NaN).
+    """Return the similarities of a number to many, as in `comparers`; 0 to unknown ones (NaN).
 
-    `first` and `second` are the comparer's: the maximum, the period, or the start and the end.
+    `first` and `second` are the comparer's arguments: the maximum, the period, or the start and the end.
     """
 
 def same_letters(letters: npt.NDArray[np.uint8], query: bytes) -> Reals:
-    """The share of places at which `query` has the same letter as each of the texts that stand in `letters`, one after
-    the other, all as long as `query`."""
+    """Return, for each text in `letters`, the share of positions at which it has the same letter as `query`.
+
+    The texts follow one another, and are all as long as `query`.
+    """
 
 def along(similarities: Reals, xs: Reals, ys: Reals) -> Reals:
-    """The heights, at these similarities, of straight lines through the points (xs, ys), with xs from 0 to 1."""
+    """Return the heights at these similarities of straight lines through the points (xs, ys), with xs from 0 to 1."""
 
 def height(similarity: float, xs: Reals, ys: Reals) -> float:
-    """The same at one similarity, to the last bit."""
+    """Return the height at one similarity, equal to the result of `along` to the last bit."""
 
 def holders(ids: Codes, starts: Indices, count: int) -> tuple[Codes, Indices]:
-    """The other way round: which rows hold each of `count` ids. Those of id n are `rows[begins[n]:begins[n + 1]]`."""
+    """Return the inverse: `rows` and `begins`; the rows that hold id n are `rows[begins[n]:begins[n + 1]]`."""
 
 def option_similarities(
     ids: Codes,
@@ -51,10 +53,10 @@ def option_similarities(
     shared: dict[int, float],
     keys: int,
 ) -> Reals:
-    """Of a job's options to sets of items, `sets` and `begins` being their `holders`.
+    """Return the similarities of a job's options to sets of items. `sets` and `begins` are the result of `holders`.
 
-    `overlaps`: the items that are alike to one of the job's, and how alike; `shared`: 1 for each of its keys that sets
-    have; `keys`: how many it has.
+    `overlaps`: items that overlap with one of the job's items, and by how much. `shared`: 1 for each of the job's keys
+    that occurs in any set. `keys`: number of the job's keys.
     """
 
 def bag_similarities(
@@ -67,31 +69,32 @@ def bag_similarities(
     changes: dict[int, float],
     alike: dict[int, float],
 ) -> tuple[Reals, Reals]:
-    """The most and the least that bags of tokens are alike to a job's; the same array twice where none is in doubt.
+    """Return upper and lower bounds of bags' similarities to a job's bag; the same array twice if all are exact.
 
-    `counts` weighs each of `ids`, and `squares` has each bag's squared length. By token: what one of weight 1 adds to
-    the product, to the square (by the square of its weight), and to the product at most if it is alike to another.
+    `counts`: weight of each of `ids`. `squares`: squared length of each bag. By token, for a weight of 1: `products` is
+    added to the product, `changes` (times the square of the weight) to the squared length, and `alike` at most to the
+    product, if the token is similar to another one.
     """
 
 def places_of(heads: Indices, tails: Indices, head: int, tail: int) -> list[int]:
-    """Where either is."""
+    """Return the places at which `heads` has `head` or `tails` has `tail`."""
 
 def combined(tables: list[Reals]) -> Reals:
-    """The sums of all combinations of one value of each table; the last table's changes first."""
+    """Return the sums of all combinations of one value from each table; the last table varies fastest."""
 
 def add_up(start: Reals, tables: list[Reals], codes: list[Codes]) -> Reals:
-    """Of each row: `start`, and what each table holds for the row's code."""
+    """Return for each row the sum of `start` and of each table's value for the row's code."""
 
 def totals_of(offset: float, tables: list[Any], codes: list[Codes], rows: Indices) -> Reals:
-    """`offset`, and what each table holds for the codes of these rows, added in this order.
+    """Return for each of `rows` the sum of `offset` and of each table's value for the row's code, in this order.
 
     A table is an array, a dictionary, or one number for all codes.
     """
 
 def leading(totals: Reals, k: int, bound: float, slack: float) -> Indices:
-    """The rows that have `slack` less, or more, than the k-th largest total or, if that is less, `bound`.
+    """Return the rows that have at least the k-th largest total, or `bound` if that is less, minus `slack`.
 
-    All, but for those of minus infinity, where there are fewer than k.
+    If there are fewer than k rows, return all except those of minus infinity.
     """
 
 def best(
@@ -104,8 +107,9 @@ def best(
     ids: Indices,
     slack: float,
 ) -> tuple[Indices, bool]:
-    """Places in `rows` of the best `k`, best first: by rank, total, time, gain (the highest first), and id.
+    """Return the places in `rows` of the best `k`, best first, and whether their order is in doubt.
 
-    Also whether one of them differs from another of its rank by no more than `slack`, and not by 0. `ranks` and
-    `totals` are of these rows; `created_at`, `gain` and `ids` are of all.
+    They are ordered by rank, total, time and gain, the highest first, then by the lowest id. The order is in doubt if
+    the total of one of them differs from another of its rank by at most `slack`, but not by 0. `ranks` and `totals`
+    belong to `rows`; `created_at`, `gain` and `ids` belong to all rows.
     """

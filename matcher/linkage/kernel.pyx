@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The loops over distinct values and over rows, compiled; `kernel.pyi` says what each function does.
+"""Compiled loops over distinct values and over rows; `kernel.pyi` documents the functions.
 
-In numpy each step of them is a call, and most columns are so short that the calls would take longer than the work.
-What an index is taken from (codes, ids) is checked before it is used as one: a wrong one reads nothing.
+In numpy each step would be a call, and most columns are so short that the calls would take longer than the work. Codes
+and ids are checked before they are used as indices: a wrong one reads nothing.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -15,9 +15,9 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 cdef enum:
-    BLOCK = 1024  # rows whose totals stay in the first cache while table after table is added
-    TABLES = 32  # that are added at once
-    RANKED = 64  # totals that are kept in order; of more, numpy finds the last
+    BLOCK = 1024  # rows of totals that stay in the first-level cache while tables are added
+    TABLES = 32  # tables that are added at once
+    RANKED = 64  # totals that are kept in order; beyond, numpy finds the k-th
 
 cpdef enum:
     RATIO
@@ -134,7 +134,7 @@ cdef inline double _height(double x, const double[::1] xs, const double[::1] ys)
 
 
 cdef class _ById:
-    """A number for each of `count` ids, at first 0."""
+    """A number for each of `count` ids, initially 0."""
 
     cdef double *of
     cdef Py_ssize_t count
@@ -206,7 +206,7 @@ def option_similarities(const int32_t[::1] ids, const int64_t[::1] starts, const
             key = key_of_item[item] if 0 <= item < key_of_item.shape[0] else -1
             all_keys += 1.0 - is_shared.of[key] if 0 <= key < key_count else 1.0
         out[one] /= all_keys
-    if not keys:  # two without any are alike
+    if not keys:  # two empty sets are equal
         for one in range(count):
             if starts[one] == starts[one + 1]:
                 out[one] = 1.0
@@ -304,7 +304,7 @@ cdef void _gather(double *totals, Table table, Py_ssize_t low, Py_ssize_t high) 
     cdef Py_ssize_t row
     cdef size_t code, size = table.size
     for row in range(low, high):
-        code = <size_t>table.codes[row]  # one below 0 becomes too large
+        code = <size_t>table.codes[row]  # a negative code becomes too large
         if code < size:
             totals[row] += table.values[code]
 
@@ -336,7 +336,7 @@ def totals_of(double offset, list tables, list codes, const int64_t[::1] rows):
 
 def leading(const double[::1] totals, Py_ssize_t k, double bound, double slack):
     cdef double largest[RANKED]
-    cdef double total, last = -np.inf, least = -DBL_MAX  # what is no record any more has minus infinity
+    cdef double total, last = -np.inf, least = -DBL_MAX  # removed records have minus infinity
     cdef Py_ssize_t row, place, ranked = 0, count = 0, chosen = 0
     rows = np.empty(totals.shape[0], np.int64)
     cdef int64_t[::1] out = rows
@@ -359,7 +359,7 @@ def leading(const double[::1] totals, Py_ssize_t k, double bound, double slack):
             if ranked == k:
                 last = largest[k - 1]
                 least = max(least, min(last, bound) - slack)
-    for place in range(count):  # those that were among the best only until better ones came
+    for place in range(count):  # drop rows that better ones have displaced since
         row = out[place]
         if totals[row] >= least:
             out[chosen] = row

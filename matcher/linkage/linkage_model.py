@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a match, as data: fields, their parts, comparers and weights, and the threshold with its evidence."""
+"""The model of a match, as data: fields, with parts, comparers and weights, and the threshold with its evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LinkageError(RepriseError):
 
 
 Weight = Annotated[float, Field(ge=1e-6, le=1e6)]
-"""Bounded, so that neither a sum of weights nor a share of one leaves what a float can hold."""
+"""Bounded so that neither a sum of weights nor a share of it overflows or underflows a float."""
 
 
 class _Table(BaseModel):
@@ -34,19 +34,19 @@ Bits = Annotated[float, Field(ge=-100, le=100)]
 
 def _printable(name: str) -> str:
     if not name.isprintable():
-        raise ValueError("cannot be printed: give another")
+        raise ValueError("contains unprintable characters: choose another name")
     return name
 
 
 Name = Annotated[str, AfterValidator(_printable)]
-"""Stands in logs and on terminals, which must not act upon it."""
+"""Printable, because it appears in logs and on terminals, which must not interpret it."""
 
 
 class _Part(_Table):
-    """One comparison: of a feature, by a comparer. `name` is the feature's unless given.
+    """One comparison of a feature by a comparer. `name` defaults to the feature's name.
 
     In a model of log-odds, `curve` holds points (similarity, bits), from similarity 0 to 1, with straight lines between
-    them; `unknown` is what counts, in bits, where the feature is unknown of one job or both.
+    them. `unknown`: bits to add if the feature of one job or both is unknown.
     """
 
     feature: str
@@ -57,15 +57,18 @@ class _Part(_Table):
 
     @property
     def label(self) -> str:
+        """Name of the part."""
         return self.name or self.feature
 
 
 class Exact(_Part):
+    """Equality."""
+
     comparer: Literal["exact"]
 
 
 class LevenshteinPart(_Part):
-    """`clean`: compare letters and digits only, in lower case. `digits` false: these do not count."""
+    """Edit distance. `clean`: compare only letters and digits, in lower case. `digits` false: ignore digits."""
 
     comparer: Literal["levenshtein"]
     clean: bool = True
@@ -73,8 +76,11 @@ class LevenshteinPart(_Part):
 
 
 class SoftTfIdfPart(_Part):
-    """`separators`: the characters between tokens. `digits` false: these do not count. `inner_threshold`: likeness from
-    which two tokens are paired."""
+    """Soft TF-IDF of tokens.
+
+    `separators`: characters between tokens. `digits` false: ignore digits. `inner_threshold`: least similarity of two
+    tokens that are paired.
+    """
 
     comparer: Literal["soft-tfidf"]
     separators: str = Field("/_.", min_length=1)
@@ -83,22 +89,26 @@ class SoftTfIdfPart(_Part):
 
 
 class HammingPart(_Part):
+    """Share of positions with the same character."""
+
     comparer: Literal["hamming"]
 
 
 class OptionsPart(_Part):
+    """Overlap of options and their values."""
+
     comparer: Literal["options"]
 
 
 class Circular(_Part):
-    """`period`: the value at which the circle closes, in the feature's unit."""
+    """Distance on a circle. `period`: the value at which the circle closes, in the feature's unit."""
 
     comparer: Literal["circular"]
     period: float = Field(gt=0, allow_inf_nan=False)
 
 
 class SameSide(_Part):
-    """`start`, `end`: an interval, through zero where start > end, in the feature's unit."""
+    """Equal position inside or outside an interval, in the feature's unit, that runs through zero if start > end."""
 
     comparer: Literal["same-side"]
     start: float = Field(allow_inf_nan=False)
@@ -112,7 +122,7 @@ class Ratio(_Part):
 
 
 class Absolute(_Part):
-    """`maximum`: the difference from which the similarity is 0; without it, the nodes of the cluster."""
+    """Difference. `maximum`: the difference from which the similarity is 0; defaults to the cluster's nodes."""
 
     comparer: Literal["absolute"]
     maximum: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -132,11 +142,11 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 EQUALITY = ("exact", "ratio", "absolute")
-"""The comparers that take values as they are, so that equal ones can be told."""
+"""Comparers that take values unchanged, so that equal values are recognized."""
 
 
 class ModelField(_Table):
-    """A field: what is known of a job, compared in one or several parts."""
+    """A field: an aspect of a job, compared in one or several parts."""
 
     name: Name = Field(min_length=1)
     weight: Weight | None = None
@@ -145,9 +155,9 @@ class ModelField(_Table):
 
 @dataclass(frozen=True)
 class Curve:
-    """What a part adds to a total: straight lines through (similarities, values), or `unknown`.
+    """Contribution of a part to a total: straight lines through (similarities, values), or `unknown`.
 
-    `unknown` None: an unknown value is compared like any other, and an unknown number is like nothing.
+    If `unknown` is None, an unknown value is compared like any other, and an unknown number has similarity 0.
     """
 
     similarities: tuple[float, ...]
@@ -156,18 +166,18 @@ class Curve:
 
     @property
     def most(self) -> float:
-        """The most that the part can add."""
+        """Largest value that the part can add."""
         return max(self.values) if self.unknown is None else max(*self.values, self.unknown)
 
 
 class Model(_Table):
-    """A model. Each part adds to a total by its similarity; from `threshold` on, two jobs are alike.
+    """A model. Each part adds to a total by its similarity; two jobs match if their score reaches `threshold`.
 
-    `scoring` "mean": fields and parts have weights (1 unless given), and the score is the weighted mean of the fields'
-    similarities, each the weighted mean of its parts'. "log-odds": parts add bits to `prior`, and the score is the
-    probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
+    With `scoring` "mean", fields and parts have weights (default 1), and the score is the weighted mean of the fields'
+    similarities; the similarity of a field is the weighted mean over its parts. With "log-odds", parts add bits to
+    `prior`, and the score is the probability of these odds, 1 / (1 + 2 ** -total) (Fellegi and Sunter 1969).
 
-    `prefer`: features; of the records that reach the threshold, those that have the job's value come first.
+    `prefer`: features; among the records that reach the threshold, those with the job's values come first.
     """
 
     name: Name = Field(min_length=1)
@@ -191,11 +201,11 @@ class Model(_Table):
 
     @property
     def compares_program_files(self) -> bool:
-        """Whether the files of programs have to be read for it."""
+        """Whether the model compares the contents of program files."""
         return any(part.feature in OF_PROGRAM_FILE for field in self.fields for part in field.parts)
 
     def curves(self) -> list[list[Curve]]:
-        """What each part of each field adds; in a model of means, what all add at most sums to 1."""
+        """Return the curve of each part of each field; in a model of means, their largest values sum to 1."""
         if self.scoring == "log-odds":
             return [[_of_bits(part) for part in field.parts] for field in self.fields]
         return [[Curve((0.0, 1.0), (0.0, share), None) for share in shares] for shares in self._shares()]
@@ -209,11 +219,11 @@ class Model(_Table):
         return result
 
     def score(self, total: float) -> float:
-        """The score, 0 to 1, of a total."""
+        """Return the score, 0 to 1, of a total."""
         return 1 / (1 + 2 ** min(-total, 1000.0)) if self.scoring == "log-odds" else total
 
     def total(self, score: float) -> float:
-        """The total of a score: the inverse of `score`."""
+        """Return the total of a score: the inverse of `score`."""
         if self.scoring == "mean":
             return score
         if not 0 < score < 1:
@@ -225,10 +235,10 @@ class Model(_Table):
         names = [field.name for field in self.fields]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two fields are called {name!r}: give each its own name")
+                raise ValueError(f"two fields are named {name!r}: rename one of them")
         for part in (part for field in self.fields for part in field.parts):
             if part.feature not in FEATURES:
-                raise ValueError(f"unknown feature {part.feature!r}: known are {', '.join(FEATURES)}")
+                raise ValueError(f"unknown feature {part.feature!r}: choose one of {', '.join(FEATURES)}")
             if FEATURES[part.feature].kind not in KINDS[part.comparer]:
                 raise ValueError(
                     f"comparer {part.comparer!r} cannot compare feature {part.feature!r}, "
@@ -241,14 +251,17 @@ class Model(_Table):
         return self
 
     def preferring(self, feature: str) -> int:
-        """The number, among the parts of all fields, of one that has what `prefer` needs to know of this feature."""
+        """Return the index, among the parts of all fields, of one that compares this feature's exact value.
+
+        Raises ValueError if there is none.
+        """
         parts = [part for field in self.fields for part in field.parts]
         for number, part in enumerate(parts):
             if part.feature == feature and part.comparer in EQUALITY:
                 return number
         raise ValueError(
-            f"'prefer' names {feature!r}, which no part compares as it is: give it a part with one of the comparers "
-            f"{', '.join(EQUALITY)}"
+            f"'prefer' names {feature!r}, but no part compares its exact value: add a part for it with one of the "
+            f"comparers {', '.join(EQUALITY)}"
         )
 
 
@@ -265,33 +278,35 @@ FOREIGN = {"mean": ("prior", "curve", "unknown"), "log-odds": ("weight",)}
 
 
 def _check_scoring(one: Model | ModelField | Part, scoring: str) -> None:
-    """Raise ValueError where something is missing that this way of scoring needs, or there that another one has."""
+    """Raise ValueError if a setting is missing that `scoring` needs, or present that belongs to another scoring."""
     name = one.name or getattr(one, "feature", "")
     for foreign in FOREIGN[scoring]:
         if getattr(one, foreign, None) is not None:
-            raise ValueError(f"{name!r} has {foreign!r}, which a model with scoring = {scoring!r} has not: remove it")
+            raise ValueError(
+                f"{name!r} has {foreign!r}, which a model with scoring = {scoring!r} cannot have: remove it"
+            )
     if scoring == "mean" or isinstance(one, ModelField):
         return
     if isinstance(one, Model):
         if one.prior is None:
-            raise ValueError("scoring = 'log-odds' needs 'prior', in bits: the odds that any two jobs are alike")
+            raise ValueError("scoring = 'log-odds' needs 'prior': the odds, in bits, that any two jobs match")
         return
     similarities = [similarity for similarity, _ in one.curve or ()]
     if len(similarities) < 2 or similarities != sorted(set(similarities)) or similarities[0] or similarities[-1] != 1:
         raise ValueError(
-            f"{name!r} needs a 'curve' of points [similarity, bits] with similarities that rise from 0 to 1"
+            f"{name!r} needs a 'curve' of points [similarity, bits] with similarities increasing from 0 to 1"
         )
 
 
 def presets() -> dict[str, Path]:
-    """The models that come with Reprise, by name."""
+    """Return the paths of the models that come with Reprise, by name."""
     return {path.stem: path for path in sorted(PRESETS.glob("*.toml"))}
 
 
 def load(name_or_path: str | Path, threshold: float | None = None) -> Model:
-    """Read a preset by its name (`thesis`) or a model file by its path; `threshold` replaces the file's.
+    """Read a preset by its name (`thesis`) or a model file by its path; `threshold` overrides the file's.
 
-    Raises LinkageError with one line.
+    Raises LinkageError with a message of one line.
     """
     path = presets().get(str(name_or_path), Path(name_or_path))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a linkage, and how its score came about."""
+"""The result of a linkage, and how its scores add up."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from reprise.matcher.submission.metadata import JobMetadata
 
 PRIOR = "any two jobs"
-"""Name of the field, in models of log-odds, that stands for what counts before anything is compared."""
+"""Name of the field, in models of log-odds, for the prior: the total before anything is compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkableRecord:
-    """A tuned job that a new job may be linked to. `created_at` in Unix seconds; `gain` is 1 - tuned/default.
+    """A tuned job that a new job may be linked to. `created_at` is in Unix seconds; `gain` is 1 - tuned/default.
 
-    `label` is whatever records are told apart by besides (see `Asked.nearest_similar`); there should not be many.
-    `more` is kept with the record for the caller: plain values, and tuples of them.
+    `label`: the caller's category of the record (see `Asked.nearest_similar`); there should be few. `more`: data that
+    is kept for the caller, plain values and tuples of them.
     """
 
     id: int
@@ -30,9 +30,9 @@ class LinkableRecord:
 
 
 class PartScore(NamedTuple):
-    """One comparison of a field: the new job's value (`left`), the record's (`right`), both JSON-ready.
+    """One comparison of a field: the new job's value (`left`) and the record's (`right`), both JSON-ready.
 
-    `contribution` is what this adds to the total, `weight` the most that it could add. In a model of means the parts'
+    `contribution` is added to the total; `weight` is the largest possible contribution. In a model of means the parts'
     weights sum to 1, and contribution is weight times similarity; in one of log-odds both are in bits.
     """
 
@@ -45,6 +45,7 @@ class PartScore(NamedTuple):
     contribution: float
 
     def to_json(self) -> dict[str, Any]:
+        """Return the part as a JSON object."""
         return {
             "name": self.name,
             "comparer": self.comparer,
@@ -57,9 +58,10 @@ class PartScore(NamedTuple):
 
 
 class FieldScore(NamedTuple):
-    """A field: the sum of its parts; its similarity is their mean by weight (equal ones where none has any).
+    """A field: the sum of its parts.
 
-    `left` and `right` as in PartScore, where the field has a value of its own.
+    Its similarity is the weighted mean over its parts, or their plain mean if no weight is positive. `left` and `right`
+    are those of its part if it has only one, else None.
     """
 
     name: str
@@ -71,6 +73,7 @@ class FieldScore(NamedTuple):
     parts: tuple[PartScore, ...]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the field as a JSON object."""
         return {
             "name": self.name,
             "left": self.left,
@@ -84,7 +87,7 @@ class FieldScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """A record with its score against the new job (0 to 1) and the fields that make it up."""
+    """A record with its score against the new job (0 to 1) and the fields that add up to it."""
 
     record: LinkableRecord
     score: float
@@ -93,7 +96,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Linkage:
-    """The nearest records, best first; empty where there are none. `model` is what scored them (`thesis/1`)."""
+    """The nearest records, best first. `model` is the label of the model that scored them (`thesis/1`)."""
 
     model: str
     threshold: float
@@ -101,5 +104,5 @@ class Linkage:
 
     @property
     def best(self) -> Match | None:
-        """The nearest record, over the threshold or not."""
+        """Nearest record, over the threshold or not; None if there is none."""
         return self.matches[0] if self.matches else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on their way into a table: all that can be reckoned of them without it, in this process or in another."""
+"""Preparation of records for a table: all work that does not need the table, in this process or in another."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CHUNK = 1024  # records that are prepared at once
 
 Items = tuple[tuple[str, tuple[str, ...]], ...]
 
-_APART = ("options", "script_path")  # packed otherwise, and needed by nobody here
+_APART = ("options", "script_path")  # packed separately, and not needed here
 _NAMES = tuple(field.name for field in dataclasses.fields(JobMetadata) if field.name not in _APART)
 _METADATA = attrgetter(*_NAMES)
 
 
 class Numbered(dict[Any, int]):
-    """Numbers for keys, in the order in which they are first looked up; `keys_in_order[n]` has number n."""
+    """Consecutive numbers for keys, in the order of their first lookup; `keys_in_order[n]` is the key with number n."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class Numbered(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         number = len(self.keys_in_order)
-        self.keys_in_order.append(key)  # first: whoever reads meanwhile must find what it is told of
+        self.keys_in_order.append(key)  # first: a concurrent reader of the number must find its key
         self[key] = number
         return number
 
 
 class Memo(dict[Any, int]):
-    """The codes of values, each found once."""
+    """Codes of values, each computed once."""
 
     def __init__(self, code: Callable[[Any], int]) -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class Memo(dict[Any, int]):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What some records hold: record n has the distinct value `codes[n]`.
+    """The values of some records: record n has the distinct value `codes[n]`.
 
-    With `bags`, values are bags of items: these are the distinct items, and value n holds those of row n.
+    With `bags`, values are bags of items: `distinct` holds the items, and row n of `bags` has the items of value n.
     """
 
     distinct: Sequence[Any]
@@ -71,7 +71,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Some records. `parts` are the values of each part of the model; `packed` is the rest, for `contents`."""
+    """Some records. `parts`: the values for each part of the model. `packed`: the other data, for `contents`."""
 
     ids: Indices
     created_at: Reals
@@ -82,7 +82,7 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares records for a table of this model, with times read in this zone."""
+    """Prepares records for a table of `model`, with times in `zone`."""
 
     def __init__(self, model: Model, zone: tzinfo | None) -> None:
         self._zone = zone
@@ -90,6 +90,7 @@ class Preparation:
         self._parts = [(FEATURES[part.feature].of, _values_of(part)) for part in parts]
 
     def __call__(self, records: Sequence[LinkableRecord]) -> Prepared:
+        """Return the records, prepared."""
         jobs = [record.metadata for record in records]
         return Prepared(
             ids=np.array([record.id for record in records], np.int64),
@@ -101,20 +102,20 @@ class Preparation:
         )
 
     def chunks(self, records: Iterable[LinkableRecord]) -> Iterator[Prepared]:
-        """All of them, some at a time."""
+        """Yield all records, prepared, CHUNK at a time."""
         waiting = iter(records)
         while chunk := list(islice(waiting, CHUNK)):
             yield self(chunk)
 
 
 def packed(record: LinkableRecord) -> bytes:
-    """A record's `more` and `metadata`: as objects they take three times as much memory."""
+    """Return a record's `more` and `metadata` as bytes: objects take three times as much memory."""
     return marshal.dumps((record.more, dict(record.metadata.options), *_METADATA(record.metadata)))
 
 
 def contents(packed: bytes) -> tuple[tuple[Any, ...], JobMetadata]:
-    """What was packed: `more` and `metadata` of the record."""
-    more, options, *values = marshal.loads(packed)  # noqa: S302 - the daemon's own
+    """Return the `more` and `metadata` that were packed."""
+    more, options, *values = marshal.loads(packed)  # noqa: S302 - from this daemon
     return more, JobMetadata(**dict(zip(_NAMES, values, strict=True)), options=options)
 
 
@@ -122,7 +123,7 @@ def _values_of(part: Part) -> Callable[[Iterable[Any]], Values]:
     if isinstance(part, OptionsPart | SoftTfIdfPart):
         return partial(_bags, preparation(part))
     prepare = preparation(part)
-    return _values if prepare is _as_it_is else partial(_prepared_values, prepare)
+    return _values if prepare is _unchanged else partial(_prepared_values, prepare)
 
 
 def _values(values: Iterable[Any]) -> Values:
@@ -147,19 +148,19 @@ def _bags(prepare: Callable[[Any], tuple[Any, ...]], values: Iterable[Any]) -> V
 
 
 def preparation(part: Part) -> Callable[[Any], Any]:
-    """What of a feature's value this part compares, hashable; where that is several items, a tuple of them."""
+    """Return a function from a feature's value to the hashable form that the part compares; a tuple for a bag."""
     if isinstance(part, OptionsPart):
         return items
     if isinstance(part, SoftTfIdfPart):
         return partial(_tokens, part.separators, part.digits)
     if not isinstance(part, LevenshteinPart) or (part.digits and not part.clean):
-        return _as_it_is
+        return _unchanged
     if part.digits:
         return comparers.clean
     return _clean_letters if part.clean else comparers.without_digits
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -172,7 +173,7 @@ def _tokens(separators: str, digits: bool, text: str) -> comparers.Tokens:
 
 
 def items(options: Mapping[str, Sequence[str]]) -> Items:
-    """Each option with its distinct values in order."""
+    """Return each option with its sorted distinct values."""
     return tuple(
         [(key, tuple(values) if len(values) < 2 else tuple(sorted(set(values)))) for key, values in options.items()]
     )

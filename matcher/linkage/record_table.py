@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records as the engine keeps them: a row each, with a code in every part, and what decides between ties."""
+"""The engine's table of records: one row each, with a code for every part, and the values that break ties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprise.matcher.linkage.softtfidf import SoftTfIdfColumn
 
 
 class Table:
-    """Rows are only added. A removed record's is left behind, as are the values that only it had."""
+    """A table that rows are only added to; the row of a removed record stays, and so do values that only it had."""
 
     def __init__(self, model: Model, cluster_nodes: int, zone: tzinfo | None) -> None:
         self.prepare = Preparation(model, zone)
@@ -33,7 +33,7 @@ class Table:
         self._rows: dict[int, int] = {}
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self._rows)
 
     def __contains__(self, record_id: int) -> bool:
@@ -41,24 +41,26 @@ class Table:
 
     @property
     def labels(self) -> list[Hashable]:
+        """The distinct labels; a label's index is its code."""
         return self._label_codes.keys_in_order
 
     @property
     def garbage(self) -> int:
-        """How many rows are of no record any more."""
+        """Number of rows of removed records."""
         return len(self.packed) - len(self._rows)
 
     def living(self) -> list[LinkableRecord]:
+        """Return all records, unpacked."""
         order, labels = self._order(), self._labelled.view()
         return [unpacked(self.packed, order, self.labels[labels[row]], row) for row in self._rows.values()]
 
     def add(self, records: Iterable[LinkableRecord]) -> None:
-        """Add records; one whose id is there takes its place."""
+        """Add records; they replace records with the same ids."""
         for prepared in self.prepare.chunks(records):
             self.put(prepared)
 
     def put(self, prepared: Prepared) -> None:
-        """The same with records that are prepared."""
+        """Add prepared records; they replace records with the same ids."""
         ids = prepared.ids.tolist()
         self.remove(ids)
         for column, codes, values in zip(self._columns, self._codes, prepared.parts, strict=True):
@@ -75,7 +77,7 @@ class Table:
         self.packed += prepared.packed
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Remove the records with these ids; others are not looked at."""
+        """Remove the records with these ids; ignore ids that do not exist."""
         rows = [row for record_id in ids if (row := self._rows.pop(record_id, None)) is not None]
         if not rows:
             return
@@ -84,7 +86,7 @@ class Table:
             column.count(codes.view()[rows], -1)
 
     def freeze(self) -> Snapshot:
-        """The table as it is."""
+        """Return a snapshot of the table."""
         views = [column.freeze(len(self)) for column in self._columns]
         codes = [column.view() for column in self._codes]
         return Snapshot(self._model, views, codes, self._order(), self._labelled.view(), self._alive.view().copy())
@@ -94,7 +96,7 @@ class Table:
 
 
 def unpacked(packed: Sequence[bytes], order: Order, label: Hashable, row: int) -> LinkableRecord:
-    """The record of a row as it was given."""
+    """Return the record of a row, as it was added."""
     more, metadata = contents(packed[row])
     created_at, gain = float(order.created_at[row]), float(order.gain[row])
     return LinkableRecord(int(order.ids[row]), metadata, created_at, gain, label, more)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine: docs/linkage.md in its plainest form, on recordlinkage, jellyfish and pandas.
+"""The reference engine: docs/linkage.md in its simplest form, with recordlinkage, jellyfish and pandas.
 
-The engine that serves is held against it. With that one it shares the model, the features and the form of the result,
-and nothing that computes. Importing it takes a second, so nothing that the daemon loads may.
+Tests compare the daemon's engine with it. The two share the model, the features and the form of the result, but no
+computation. Importing this module takes a second, so no module of the daemon may import it.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from reprise.matcher.linkage.linkage_result import PRIOR, FieldScore, LinkableRe
 from reprise.matcher.submission.metadata import JobMetadata
 
 DECIMALS = 12
-"""Totals and scores are rounded to this."""
+"""Decimals that totals and scores are rounded to."""
 
 SLACK = 1e-9
-"""Two tokens reach the inner threshold unless they miss it by more than this: 1 - 4/5 is not quite 0.2 in floats."""
+"""Two tokens reach the inner threshold unless they miss it by more than this: 1 - 4/5 is not exactly 0.2 in floats."""
 
 FIRST_IDEOGRAPH = 0x4E00
-"""Some 20,000 ideographs follow from here on, each a character of its own whatever stands beside it."""
+"""First of some 20,000 ideographs, which never combine with neighbouring characters."""
 
 Tokens = tuple[str, ...]
 Options = Mapping[str, Iterable[str]]
@@ -57,7 +57,7 @@ Options = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class _Column:
-    """A part of the model, and its column in the frames. The name tells parts apart that are called the same."""
+    """A part of the model, and its column in the frames. `name` distinguishes parts with equal labels."""
 
     name: str
     part: Part
@@ -65,7 +65,7 @@ class _Column:
 
 
 class Reference:
-    """Links new jobs to `records` under `model`: `matcher.linkage.Engine` again, with its arguments and its results."""
+    """Links new jobs to `records` under `model`, with the arguments and results of `matcher.linkage.Engine`."""
 
     def __init__(
         self, model: Model, records: Sequence[LinkableRecord], *, cluster_nodes: int, timezone: str = ""
@@ -86,11 +86,11 @@ class Reference:
         )
 
     def link(self, metadata: JobMetadata, k: int = 5, among: Container[int] | None = None) -> Linkage:
-        """The `k` nearest records (of those whose id is in `among`, if given), best first.
+        """Return the `k` nearest records, best first, with explanations; `among` restricts them to these ids.
 
-        First come those that reach the threshold, and of these the ones with the job's value of what the model prefers.
-        Ties: the newest record, then the largest gain, then the lowest id. Records outside `among` still count in the
-        frequencies of path tokens.
+        Records that reach the threshold come first, and among these the ones that have the job's values of the
+        features that the model prefers. Ties: the newest record, then the largest gain, then the lowest id. Records
+        outside `among` still count in the frequencies of path tokens.
         """
         rows = [row for row, record in enumerate(self.records) if among is None or record.id in among]
         left = self._frame([metadata])
@@ -125,14 +125,14 @@ class Reference:
         )
 
     def _preferred(self, new: JobMetadata, record: JobMetadata, total: float) -> tuple[bool, ...]:
-        """Whether a record with this total reaches the threshold, and what it has of what is preferred."""
+        """Return whether a record with this total reaches the threshold, and if so, which preferred values it has."""
         if round(self.model.score(total), DECIMALS) < self.model.threshold:
             return (False,)
         values = [[FEATURES[name].of(job, self._zone) for job in (new, record)] for name in self.model.prefer]
         return (True, *(left == right and not _unknown(left) for left, right in values))
 
     def _frame(self, jobs: Sequence[JobMetadata]) -> pd.DataFrame:
-        """A row per job with what is compared of it, as objects, so that whole numbers and None stay what they are."""
+        """Return the values to compare, a row per job, as objects, so that pandas keeps integers and None."""
         return pd.DataFrame(
             {
                 column.name: pd.Series(
@@ -146,7 +146,7 @@ class Reference:
         return FEATURES[part.feature].of(metadata, self._zone)
 
     def _contributions(self, left: pd.DataFrame, similarities: pd.DataFrame) -> pd.DataFrame:
-        """What each similarity adds to the total."""
+        """Return the contribution of each similarity to the total."""
         added = {}
         for column in itertools.chain(*self._columns):
             name, curve = column.name, column.curve
@@ -200,12 +200,12 @@ def _field_score(name: str, parts: tuple[PartScore, ...]) -> FieldScore:
 
 
 def _shown(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value in JSON-ready form."""
     return {key: list(values) for key, values in value.items()} if isinstance(value, Mapping) else value
 
 
 def _height(curve: Curve, similarity: float) -> float:
-    """The height of the curve at a similarity."""
+    """Return the height of the curve at a similarity."""
     points = list(zip(curve.similarities, curve.values, strict=True))
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         if similarity <= x1:
@@ -214,7 +214,7 @@ def _height(curve: Curve, similarity: float) -> float:
 
 
 def _comparable(part: Part, value: Any) -> Any:
-    """What of a value is compared."""
+    """Return the form of a value that the part compares."""
     if isinstance(part, LevenshteinPart) and part.clean:
         value = _letters_and_digits(_letters_and_digits(value).lower())
     if isinstance(part, LevenshteinPart | SoftTfIdfPart) and not part.digits:
@@ -239,7 +239,7 @@ def _tokens(text: str, separators: str) -> Tokens:
 
 
 def _unknown(comparable: Any) -> bool:
-    """No number, or a text of which nothing is left to compare."""
+    """Return whether a comparable value is no number or an empty text."""
     return comparable is None or comparable in ("", ())
 
 
@@ -263,13 +263,13 @@ def _compare_feature(column: _Column, records: pd.Series, cluster_nodes: int) ->
         case Absolute(maximum=maximum):
             return _Absolute(name, cluster_nodes if maximum is None else maximum)
         case Exact():
-            return recordlinkage.compare.Exact(name, name, label=name)  # to pandas, too, two None are not equal
+            return recordlinkage.compare.Exact(name, name, label=name)  # pandas, too, treats two None as different
         case _:
             assert_never(column.part)
 
 
 class _Pairwise(BaseCompareFeature):  # type: ignore[misc]  # recordlinkage has no types
-    """Compares pair by pair. What is unknown is like nothing."""
+    """Compares pair by pair. An unknown value has similarity 0."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, name, label=name)
@@ -283,8 +283,11 @@ class _Pairwise(BaseCompareFeature):  # type: ignore[misc]  # recordlinkage has 
 
 
 class _Levenshtein(_Pairwise):
-    """recordlinkage.compare.String takes two empty texts for unlike, and divides jellyfish's edits, which are of what a
-    reader sees as characters, by a number of code points."""
+    """Edit distance, instead of recordlinkage.compare.String.
+
+    That one treats two empty texts as different, and divides jellyfish's edits, which count grapheme clusters, by a
+    number of code points.
+    """
 
     def similarity(self, left: str, right: str) -> float:
         return _likeness(left, right)
@@ -302,8 +305,11 @@ def _likeness(left: str, right: str) -> float:
 
 
 def _edits(left: str, right: str) -> int:
-    """Edits of code points. Jellyfish takes a letter with a combining accent for one character and refuses surrogates,
-    so it gets an ideograph for each code point, which leaves the number of edits as it is."""
+    """Return the number of edits of code points.
+
+    Jellyfish treats a letter with a combining accent as one character and refuses surrogates. So each code point is
+    replaced by an ideograph, which does not change the number of edits.
+    """
     if left.isascii() and right.isascii() and "\r\n" not in left + right:
         return int(levenshtein_distance(left, right))
     spelling = {ord(character): FIRST_IDEOGRAPH + number for number, character in enumerate({*left, *right})}
@@ -311,7 +317,7 @@ def _edits(left: str, right: str) -> int:
 
 
 class _SoftTfIdf(_Pairwise):
-    """`left` is the new job, which counts as one more document beside `records`."""
+    """Soft TF-IDF. `left` is the new job, which counts as one more document in addition to `records`."""
 
     def __init__(self, name: str, records: Iterable[Tokens], inner_threshold: float) -> None:
         super().__init__(name)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All records at one time, and a new job compared with them.
+"""All records at one point in time, and the comparison of a new job with them.
 
-Nothing is left out that could be among the nearest. Parts with few distinct values are added up for every row. Then,
-part by part, only those rows go on that can still be among the nearest, given what the best rows have for certain and
-what the parts to come can add at most. That is done up to a margin; rows that are closer than that to each other or to
-the threshold are reckoned exactly. `kernel` has the loops.
+No row is skipped that could be among the nearest. First, parts with few distinct values are added up for every row.
+Then the other parts are added one by one, for rows that can still be among the nearest. This follows from the least
+totals of the best rows, and from the most that the remaining parts can add. Totals are computed up to a margin; rows
+that are closer than this to each other or to the threshold are computed exactly. `kernel` has the loops.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from reprise.matcher.linkage.columns import TOLERANCE, Bounds, ExactView, View
 from reprise.matcher.linkage.linkage_model import Curve, Model
 
 TOTAL_DECIMALS = 12
-"""Scores, and totals that are reckoned exactly, are rounded to this, so that equal jobs score exactly 1 and ties do not
-hang on the order of a sum."""
+"""Decimals that scores and exact totals are rounded to, so that equal jobs score exactly 1 and ties do not depend on
+the order of a sum."""
 
 MERGED = 8192
-"""Parts are looked up together where they have no more combinations: such a table stays in the processor's cache."""
+"""Most combinations of distinct values in a table for several parts: such a table fits the processor's cache."""
 
 EVERY_ROW_NS = 100_000.0
 PER_ROW_NS = 2.0
-"""A part is added up for every row at once if all its distinct values cost no more than the first, or than the second
-for each row: to leave out rows before costs about as much."""
+"""A part is added up for every row if comparing all its distinct values costs at most EVERY_ROW_NS, or at most
+PER_ROW_NS for each row: dropping rows first would cost about as much."""
 
 HELD_BYTES = 4 * 2**20
 HELD_BYTES_EACH = 8192
 LEAST_HELD, MOST_EXACT = 32, 64
-"""People submit the same again and again: what is known of a value is kept for the next job that has it. Of each part
-so much is kept, where that holds LEAST_HELD values or more; exact comparisons of each value, MOST_EXACT."""
+"""Users submit the same job again and again, so the results for a value are kept for the next job with this value. Each
+part has HELD_BYTES for them, if that suffices for LEAST_HELD values; each value keeps MOST_EXACT exact comparisons."""
 
 BLOCKS = 64
-"""So many rows, each the most promising of its block, show how good a row must be."""
+"""Number of blocks; the most promising row of each shows how good a row must be."""
 
 LEAST = float(np.finfo(np.float64).min)
-"""What every record reaches; a row that is none has minus infinity."""
+"""A total that every record reaches; the rows of removed records have minus infinity."""
 
 
 Exact = tuple[float, float]
-"""A similarity, and what it adds to the total."""
+"""A similarity, and its contribution to the total."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What decides between rows of equal totals: the newest, then the largest gain, then the lowest id."""
+    """The order of rows with equal totals: the newest first, then the largest gain, then the lowest id."""
 
     created_at: Reals
     gain: Reals
@@ -67,17 +67,17 @@ class Lines:
         self._xs, self._ys = np.array(xs, np.float64), np.array(ys, np.float64)
 
     def at(self, places: Reals) -> Reals:
-        """The heights at these places."""
+        """Return the heights at these places."""
         return kernel.along(places, self._xs, self._ys)
 
     def height(self, place: float) -> float:
-        """The height at one place."""
+        """Return the height at one place."""
         return kernel.height(place, self._xs, self._ys)
 
 
 @dataclass(slots=True)
 class Held:
-    """One value of a new job against one part: what was found out, which the next job with this value may use."""
+    """Results of comparing one value of a new job with one part, which the next job with this value may reuse."""
 
     query: Any
     everything: Bounds | None
@@ -85,11 +85,12 @@ class Held:
 
     @classmethod
     def of(cls, view: View, prepared: Any) -> Held:
+        """Return a value without results."""
         return cls(view.query(prepared), None, {})
 
 
 class Contribution:
-    """What one part adds to totals: its column's similarities through its curve."""
+    """Contribution of one part to totals: its column's similarities, mapped by its curve."""
 
     def __init__(self, view: View, curve: Curve, codes: Codes) -> None:
         self.view = view
@@ -102,7 +103,7 @@ class Contribution:
         self.most = curve.most
         self._along = Lines(curve.similarities, curve.values)
         everything = {*curve.values, curve.values[0] if curve.unknown is None else curve.unknown}
-        self.constant = curve.values[0] if len(everything) == 1 else None  # what it adds, if that is always the same
+        self.constant = curve.values[0] if len(everything) == 1 else None  # the contribution, if it is always the same
         self._above = Lines(curve.similarities, np.maximum.accumulate(curve.values))
         self._below = Lines(curve.similarities, np.minimum.accumulate(curve.values[::-1])[::-1])
         rises = np.diff(curve.values) / np.diff(curve.similarities)
@@ -110,7 +111,7 @@ class Contribution:
         self.largest = max(map(abs, curve.values)) + abs(curve.unknown or 0.0)
 
     def bounds(self, held: Held, codes: Codes | None) -> Bounds:
-        """The most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
+        """Return the most and the least that the distinct values `codes` (None: all) add, up to `margin`."""
         if codes is not None and held.everything is None:
             return self._bounds(held.query, codes)
         if held.everything is None:
@@ -133,7 +134,7 @@ class Contribution:
         return self._with_unknown(codes, upper), self._with_unknown(codes, lower)
 
     def table(self, held: Held, codes: Codes) -> Reals | dict[int, float] | float:
-        """What the distinct values add, exactly: all of them, or those of `codes`, or any."""
+        """Return the exact contributions: an array for all values, a dictionary for `codes`, or one for all."""
         if self.constant is not None:
             return self.constant
         if held.everything is not None and self.view.is_exact(held.query):
@@ -141,7 +142,7 @@ class Contribution:
         return {code: self.exact(held, code)[1] for code in set(codes.tolist())}
 
     def exact(self, held: Held, code: int) -> Exact:
-        """Of one distinct value: the similarity, and what it adds."""
+        """Return the similarity and the contribution of one distinct value."""
         known = held.exact.get(code)
         if known is None:
             known = self._exact(held, code)
@@ -170,14 +171,14 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Axis:
-    """Parts that every row is compared in, by a table of the combinations of their distinct values."""
+    """Parts that are added for every row, through one table of the combinations of their distinct values."""
 
     parts: tuple[int, ...]
     codes: Codes
 
 
 class Snapshot:
-    """The rows at one time. `labels` are codes of the records' labels, `alive` tells which are records still."""
+    """The rows at one point in time. `labels`: codes of the records' labels. `alive`: False for removed records."""
 
     def __init__(
         self,
@@ -208,7 +209,7 @@ class Snapshot:
         scale = abs(model.offset) + sum(part.largest for part in self.parts)
         rounding = scale * 2.0**-52 * (len(self.parts) + 2)
         self.preferred = [model.preferring(feature) for feature in model.prefer]
-        self.reached = (  # a total under the first does not reach the threshold, one from the second on does
+        self.reached = (  # a total below the first misses the threshold, a total from the second on reaches it
             model.total(model.threshold - 10.0**-TOTAL_DECIMALS),
             model.total(model.threshold + 10.0**-TOTAL_DECIMALS),
         )
@@ -222,7 +223,7 @@ class Snapshot:
 
 
 def _groups(parts: Sequence[int], sizes: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Parts with no more than `most` combinations; first fit, the part with the fewest distinct values first."""
+    """Group parts, those with the fewest distinct values first, so that a group has at most `most` combinations."""
     groups: list[tuple[int, ...]] = []
     combinations = 1
     for part in sorted(parts, key=lambda number: sizes[number]):
@@ -246,7 +247,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Leading:
-    """Rows, and what their totals are at most and at least, both up to the snapshot's margin."""
+    """Rows, with upper and lower bounds of their totals, both up to the snapshot's margin."""
 
     rows: Indices
     most: Reals
@@ -254,15 +255,17 @@ class Leading:
 
     @property
     def is_certain(self) -> bool:
+        """Whether upper and lower bounds are equal."""
         return self.most is self.least
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Leading:
+        """Return the rows for which `chosen` is True."""
         most = self.most[chosen]
         return Leading(self.rows[chosen], most, most if self.is_certain else self.least[chosen])
 
 
 class Comparison:
-    """One new job against all rows of a snapshot. `values` has one for each part."""
+    """Comparison of one new job with all rows of a snapshot. `values` has one value for each part."""
 
     def __init__(self, snapshot: Snapshot, values: Sequence[Any]) -> None:
         self._snapshot = snapshot
@@ -272,14 +275,14 @@ class Comparison:
         self._base = self._of_every_row()
 
     def _of_every_row(self) -> Reals:
-        """What the parts with few distinct values add; minus infinity for a row that is no record any more.
+        """Return the sum of the parts with few distinct values for every row; minus infinity for removed records.
 
-        The other parts are left in `_stages`.
+        The other parts remain in `_stages`.
         """
         tables, codes = [], []
         for number in self._snapshot.cheap.intersection(self._stages):
             most, least = self._parts[number].bounds(self._held[number], None)
-            if most is least:  # as nearly always
+            if most is least:  # nearly always
                 tables.append(most)
                 codes.append(self._parts[number].codes)
                 self._stages.remove(number)
@@ -290,7 +293,7 @@ class Comparison:
         return kernel.add_up(self._snapshot.start, tables, codes)
 
     def leading(self, k: int, *, similar: bool = False, rows: Indices | None = None) -> Leading:
-        """Of `rows` (None: of all), those that may be among the best `k` or, if `similar`, may reach the threshold."""
+        """Return those of `rows` (None: all) that may be among the best `k` or, if `similar`, reach the threshold."""
         snapshot = self._snapshot
         bound = snapshot.reached[0] - snapshot.margin if similar or snapshot.preferred else np.inf
         if rows is None and not self._stages:
@@ -300,7 +303,7 @@ class Comparison:
         return self._narrowed(k, bound, rows)
 
     def best(self, k: int, leading: Leading) -> Ranked:
-        """The best `k`, out of rows that all of these are among."""
+        """Return the best `k` rows; `leading` must include them."""
         slack = 2 * self._snapshot.margin
         ranks = self._ranks(leading)
         chosen, is_close = self._chosen(k, ranks, leading.least, leading.rows, slack)
@@ -318,7 +321,7 @@ class Comparison:
         return kernel.best(k, ranks, totals, rows, order.created_at, order.gain, order.ids, slack)
 
     def _ranks(self, leading: Leading) -> Indices:
-        """0 for rows under the threshold; the others' are the higher, the more of what is preferred they have."""
+        """Return the rank of each row: 0 under the threshold, else higher the more preferred values it has."""
         if not self._snapshot.preferred:
             return np.zeros(len(leading.rows), np.int64)
         margin, (under, over) = self._snapshot.margin, self._snapshot.reached
@@ -336,7 +339,10 @@ class Comparison:
         return np.where(reaches, ranks, 0)
 
     def _narrowed(self, k: int, bound: float, rows: Indices | None) -> Leading:
-        """As `kernel.leading`, of `rows` (None: of all), and given what some others have at least."""
+        """Return the leading ones of `rows` (None: all), as `kernel.leading` does, adding the stages one by one.
+
+        Before each stage, rows are dropped that cannot lead, given the lower bounds of some promising rows.
+        """
 
         def floor(least: Reals) -> float:
             if k < 1 or len(least) < k:
@@ -365,13 +371,13 @@ class Comparison:
             if not stages:
                 return Leading(rows, most, least)
             more = self._of_rows(stages.pop(0), rows)
-            if is_certain and more[0] is more[1]:  # as nearly always, and half the work
+            if is_certain and more[0] is more[1]:  # nearly always, and half the work
                 most = least = most + more[0]
             else:
                 most, least = most + more[0], least + more[1]
 
     def _of_rows(self, number: int, rows: Indices) -> tuple[Reals, Reals]:
-        """What a part adds to each of `rows`, at most and at least; each distinct value is compared once."""
+        """Return the most and the least that a part adds to each of `rows`; each distinct value is compared once."""
         part = self._parts[number]
         codes = part.codes[rows]
         if part.view.is_whole and len(rows) < part.view.size:
@@ -394,19 +400,19 @@ class Comparison:
         return added, (added if most is least else least[where])
 
     def totals(self, rows: Indices) -> Reals:
-        """Exactly, and rounded."""
+        """Return the exact totals of `rows`, rounded."""
         codes = [part.codes for part in self._parts]
         tables = [part.table(held, part.codes[rows]) for part, held in zip(self._parts, self._held, strict=True)]
         totals = kernel.totals_of(self._snapshot.model.offset, tables, codes, rows)
         return np.array([round(total, TOTAL_DECIMALS) for total in totals.tolist()], np.float64)
 
     def of(self, row: int) -> Sequence[Exact]:
-        """Each part of a row."""
+        """Return the similarity and contribution of each part of a row."""
         return [part.exact(held, part.codes.item(row)) for part, held in zip(self._parts, self._held, strict=True)]
 
 
 def _promising(totals: Reals) -> Indices:
-    """The places of the largest of each of some blocks."""
+    """Return the places of the largest totals, one for each block; all places if there are few."""
     if len(totals) <= 2 * BLOCKS:
         return np.arange(len(totals))
     length = len(totals) // BLOCKS

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column of soft TF-IDF: paths as sets of tokens, and how many records hold each token.
+"""The column of soft TF-IDF: paths as bags of tokens, and the number of records that hold each token.
 
-The fast comparison is a sparse product: each token of the new job, and each token alike to one, has a weight; a path's
-sum of weights over its own length bounds its similarity. The lengths hang on how frequent tokens are, so they are
-reckoned anew whenever records have come or gone.
+The fast comparison is a sparse product: each token of the new job, and each token similar to one, has a weight. The sum
+of a path's weights, divided by the path's length, bounds its similarity. The lengths depend on the frequencies of
+tokens, so they are computed again whenever records were added or removed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from reprise.matcher.linkage.linkage_model import SoftTfIdfPart
 from reprise.matcher.linkage.prepared_record import Numbered, preparation
 
 MOST_LIKES = 4096
-"""Tokens of new jobs whose likes are kept: most have been seen before."""
+"""Most tokens of new jobs with cached lists of similar tokens: most tokens have been seen before."""
 
 
 class TokensOfLength:
-    """The tokens of one length, to be searched for those that one edit makes of another.
+    """The tokens of one length, which can be searched for tokens similar to another.
 
-    One edit leaves the beginning of a token as it was, or its end; so only tokens that share either are compared.
+    If one edit is allowed, it leaves the beginning or the end of a token unchanged, so only tokens that share either
+    are compared.
     """
 
     def __init__(self, length: int) -> None:
@@ -42,6 +43,7 @@ class TokensOfLength:
         return len(self._heads)
 
     def extend(self, numbers: Sequence[int], tokens: Sequence[str]) -> None:
+        """Append tokens with their numbers."""
         self._numbers += numbers
         self._tokens += tokens
         self._heads.extend([self._head(token) for token in tokens])
@@ -53,8 +55,8 @@ class TokensOfLength:
     def _tail(self, token: str) -> int:
         return hash(token[len(token) - self._end :])
 
-    def alike(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
-        """Of the first `count`, the numbers of those as alike as `threshold` or more, and how alike; not of equals."""
+    def similar(self, token: str, threshold: float, count: int) -> Iterator[tuple[int, float]]:
+        """Yield the number and similarity of each of the first `count` tokens that reach `threshold`, except equals."""
         longer = max(self.length, len(token))
         edits = int((1 - threshold) * longer + 1e-9)
         if edits < max(1, abs(self.length - len(token))):
@@ -80,13 +82,13 @@ class TokensOfLength:
 
 
 class SoftTfIdfColumn(BagColumn):
-    """Bags of tokens."""
+    """Column of bags of tokens."""
 
     def __init__(self, part: SoftTfIdfPart) -> None:
         super().__init__()
         self._part = part
         self._by_length: dict[int, TokensOfLength] = {}
-        self._placed = 0  # tokens that are in these
+        self._placed = 0  # number of tokens in `_by_length`
         self._frequency = np.zeros(16, np.int64)
         self._entries = Growing(np.int32)
         self._weights = Growing(np.float64)  # ln(1 + tf)
@@ -108,6 +110,7 @@ class SoftTfIdfColumn(BagColumn):
         self._starts.extend(self._starts.view()[-1] + bags.starts[1:])
 
     def count(self, codes: Codes, change: int) -> None:
+        """Count one record more (1) or less (-1) for each of `codes`."""
         if len(self._frequency) < len(self._items):
             self._frequency = np.concatenate([self._frequency, np.zeros(len(self._items), np.int64)])
         bags = Ragged(self._entries.view(), self._starts.view())
@@ -115,6 +118,7 @@ class SoftTfIdfColumn(BagColumn):
         self._frequency += change * held
 
     def freeze(self, records: int) -> View:
+        """Return a view of the column, for a table of `records` records."""
         tokens = len(self._items.keys_in_order)
         frequency = np.zeros(tokens, np.int64)
         frequency[: len(self._frequency)] = self._frequency[:tokens]
@@ -131,7 +135,7 @@ class SoftTfIdfColumn(BagColumn):
 
 
 class _Query:
-    """A new job's tokens; what hangs on them is reckoned when it is first asked for."""
+    """A new job's tokens; bounds and similarities are computed on first use."""
 
     def __init__(self, tokens: comparers.Tokens, soft: comparers.SoftTfIdf) -> None:
         self.tokens = tokens
@@ -171,7 +175,7 @@ class _SoftTfIdfView(View):
         self._soft = comparers.SoftTfIdf(records, self._records_with, part.inner_threshold)
         self._idf = np.log1p((records + 1) / np.maximum(frequency, 1))
         self._likes: dict[str, list[tuple[int, float]]] = {}
-        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # of the bags' lengths, without a new job
+        self._squares = bags.sums((weights * self._idf[bags.ids]) ** 2)  # squared lengths, without a new job
 
     def _id(self, token: str) -> int | None:
         number = self._tokens.get(token, self._vocabulary)
@@ -214,7 +218,7 @@ class _SoftTfIdfView(View):
                 changes[number] = idf(token) ** 2 - float(self._idf[number]) ** 2
         alike: dict[int, float] = {}
         for token in self._soft.pairable(weights):
-            for number, likeness in self._alike(token):  # more than what is paired where one is alike to several
+            for number, likeness in self._similar(token):  # an upper bound: a token may be similar to several
                 more = weights[token] * likeness * idf(self._tokens.keys_in_order[number])
                 alike[number] = alike.get(number, 0.0) + more
         bags = self._bags
@@ -222,12 +226,12 @@ class _SoftTfIdfView(View):
             bags.ids, bags.starts, self._weights, self._squares, self._vocabulary, products, changes, alike
         )
 
-    def _alike(self, token: str) -> list[tuple[int, float]]:
-        """The other tokens of the records that are alike enough to be paired with this one, and how alike."""
+    def _similar(self, token: str) -> list[tuple[int, float]]:
+        """Return the other tokens of the records that can be paired with this one, with their similarities."""
         found = self._likes.get(token)
         if found is None:
             threshold = self._part.inner_threshold
-            found = [pair for same, count in self._by_length for pair in same.alike(token, threshold, count)]
+            found = [pair for same, count in self._by_length for pair in same.similar(token, threshold, count)]
             if len(self._likes) < MOST_LIKES:
                 self._likes[token] = found
         return found

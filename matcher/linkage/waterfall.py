@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the score of a match came about, field by field."""
+"""Waterfall: the explanation of a match's score, field by field."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Value = Callable[[JobMetadata, tzinfo | None], Any]
 
 
 COARSE = ("levenshtein", "hamming", "options")
-"""Comparers of texts whose similarity changes with every letter; the others compare numbers, or whole words."""
+"""Comparers of texts with a similarity that changes with every letter; the others compare numbers or whole words."""
 NEARLY = 0.8
-"""Similarity from which a value counts as nearly the same. Below, every value counts as another one: four letters of
-five have to be right by chance before an answer depends on them."""
+"""Similarity from which a value counts as nearly equal. Below, it counts as different: four letters of five must be
+right by chance before an answer depends on them."""
 
 
 class Layout:
-    """A model, read once for all the jobs: what `value` a part compares, the parts' names, and which are a field's."""
+    """A model's layout, read once for all jobs: the parts' names and values, and the parts of each field."""
 
     def __init__(self, model: Model) -> None:
         parts = [part for field in model.fields for part in field.parts]
@@ -41,7 +41,7 @@ class Layout:
         self.preferred = [model.preferring(feature) for feature in model.prefer]
         self.offset = model.offset
         self.before: tuple[FieldScore, ...] = ()
-        """What counts before anything is compared, as a field of its own."""
+        """The prior, as a field."""
         if model.prior is not None:
             self.before = (FieldScore(PRIOR, None, None, 0.0, 0.0, model.offset, ()),)
         self.fields: list[tuple[str, int, int]] = []
@@ -53,8 +53,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """One record against one job: of each part of the model the most that it can add (`weights`), the job's value, and
-    how alike the record's is and what that adds (`parts`)."""
+    """The comparison of one record with one job, part by part.
+
+    `weights`: the most that each part can add. `values`: the job's values. `parts`: similarity and contribution of the
+    record's values.
+    """
 
     layout: Layout
     weights: Sequence[float]
@@ -64,7 +67,7 @@ class Waterfall:
     zone: tzinfo | None
 
     def explained(self) -> Match:
-        """The match with its fields."""
+        """Return the match with its fields."""
         layout, record, zone = self.layout, self.match.record.metadata, self.zone
         parts = [
             PartScore(name, comparer, shown(left), shown(of(record, zone)), similarity, weight, contribution)
@@ -77,14 +80,14 @@ class Waterfall:
 
 
 def coarse_total(layout: Layout, parts: Sequence[Exact]) -> float:
-    """What the parts add up to where each value is the same, nearly the same or another one, and nothing between.
+    """Return the total of the parts if each value counts only as equal, nearly equal or different.
 
-    So a job's questions cannot approach a record's words letter by letter: which of two wrong values is nearer makes no
-    difference.
+    So nobody can guess a record's texts letter by letter with many jobs: it makes no difference which of two wrong
+    values is nearer.
     """
     total = layout.offset
     for lines, (similarity, contribution) in zip(layout.coarse, parts, strict=True):
-        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # else a value is not known
+        if lines and similarity < 1.0 and contribution == lines.height(similarity):  # else a value is unknown
             contribution = min(contribution, lines.height(NEARLY if similarity >= NEARLY else 0.0))
         total += contribution
     return total

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The similarities: the published values, bounds, symmetry, and their limits."""
+"""The similarities: published values, bounds, symmetry and limits."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_soft_tfidf_is_bounded_and_full_only_for_equal_tokens(
 
 @given(st.lists(PATHS, max_size=5), PATHS, PATHS)
 def test_soft_tfidf_of_records_is_symmetric(corpus: list[list[str]], left: list[str], right: list[str]) -> None:
-    """Where both are records. A new job is counted in the frequencies, so that swapping it with a record moves them."""
+    """Symmetric between two records: a new job counts in the frequencies, so swapping it with a record moves them."""
     known = [tuple(left), tuple(right), *(tuple(document) for document in corpus)]
     one = SoftTfIdf.of([tuple(right), *known], 0.9).against(tuple(left))(tuple(right))
     other = SoftTfIdf.of([tuple(left), *known], 0.9).against(tuple(right))(tuple(left))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine with the thesis model: the published checks, ties, order, unknown values, explanation."""
+"""The engine with the thesis model: published values, ties, order, unknown values, explanations."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_score_is_symmetric_against_a_single_record(left: JobMetadata, right: 
 
 @given(JOBS)
 def test_a_job_is_its_own_best_match(job: JobMetadata) -> None:
-    """Up to the node count, which scores nothing where it is unknown."""
+    """Only an unknown node count scores nothing."""
     assert score(job, job) == pytest.approx(1.0 if job.nodes else 5 / 6)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model compares of a job: what is known, what is none, and what is not known."""
+"""Features of a job: known values, absent values, and unknown values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_compared(feature: str, known: dict[str, Any], value: Any) -> No
 
 @pytest.mark.parametrize("program", ["solver", "main.py", "a.out", "run.sh"])
 def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matched(program: str) -> None:
-    """With the model of the first release, two bare `solver` had a score of 0.953."""
+    """With the model of the first release, two jobs of a bare `solver` had a score of 0.953."""
     alike = {"program": program, "path": program, "programs": (program,), "nodes": 1, "tasks": 1, "tasks_per_node": 1}
     tuned = job("bob", job_name="job", directory="/home/bob/work/x", script="a" * 32, **alike)
     model = load("site")
@@ -59,7 +59,7 @@ def test_strangers_who_run_a_name_that_says_nothing_without_modules_are_not_matc
 
 
 def test_a_script_that_is_submitted_again_is_the_same_application_though_its_program_is_not_known() -> None:
-    """By its user, in its directory; not another's copy of it."""
+    """It matches for its user, in its directory; another user's copy does not."""
     once = {"job_name": "tempo", "nodes": 1, "script": "abcdefgh" * 4}
     model = load("site")
     tuned = job("ada", directory="/home/ada/tempo", **once)

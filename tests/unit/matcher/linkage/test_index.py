@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine against the plain way to link, while records come, change and go."""
+"""The engine agrees with a plain linkage while records are added, changed and removed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CURVES = {
 
 
 def odds(curve: str, unknown: float | None, prefer: tuple[str, ...] = ()) -> Model:
-    """A model of log-odds with every comparer."""
+    """Return a model of log-odds with every comparer."""
     comparers_of: list[dict[str, Any]] = [
         {"feature": "user", "comparer": "exact"},
         {"feature": "job_name", "comparer": "levenshtein"},
@@ -111,7 +111,7 @@ def told(linkage: Linkage) -> list[Scored]:
 
 @pytest.fixture(params=["few", "many"])
 def as_if(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """With many distinct values, parts are compared one after the other, and rows left out in between."""
+    """With many distinct values, parts are compared one after the other, and rows dropped in between."""
     if request.param == "many":
         monkeypatch.setattr(snapshot_module, "EVERY_ROW_NS", 100.0)
         monkeypatch.setattr(snapshot_module, "BLOCKS", 2)
@@ -128,7 +128,7 @@ CHANGES = st.lists(
 )
 
 
-@pytest.mark.hypothesis  # of which it has one inside
+@pytest.mark.hypothesis  # it runs a hypothesis test inside
 @pytest.mark.parametrize("model", MODELS, ids=["thesis", "rising", "falling", "steep", "choosy"])
 def test_whatever_came_and_went_the_nearest_are_those_of_the_plain_way(as_if: str, model: Model) -> None:
     @settings(max_examples=examples(30))
@@ -160,7 +160,7 @@ def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, t
         same = TokensOfLength(length)
         numbers = [number for number, other in enumerate(known) if len(other) == length]
         same.extend(numbers, [known[number] for number in numbers])
-        found |= {known[number]: likeness for number, likeness in same.alike(token, threshold, len(same))}
+        found |= {known[number]: likeness for number, likeness in same.similar(token, threshold, len(same))}
     likenesses = {one: comparers.levenshtein(token, one) for one in known if one != token}
     assert found == pytest.approx(
         {one: likeness for one, likeness in likenesses.items() if likeness >= threshold - 1e-9}
@@ -169,7 +169,7 @@ def test_no_token_that_is_alike_enough_is_missed(known: list[str], token: str, t
 
 @pytest.mark.slow
 def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_time() -> None:
-    """Of each batch either all records or none, and never a record that has left before."""
+    """A linkage sees all records of a batch or none, and never a record that was removed before."""
     job = JobMetadata("alice", "ant", "ant", "/home/alice/ant_1/ant", {"n": ("1",)}, 0.0, nodes=2)
     engine = Engine(load("thesis"), cluster_nodes=5, timezone="UTC")
     done = threading.Event()
@@ -193,7 +193,7 @@ def test_whoever_asks_while_records_come_and_go_sees_them_as_they_were_at_one_ti
 
 
 def test_nobody_who_asks_waits_for_a_change() -> None:
-    """The change does not come to its end before it has been asked in its middle."""
+    """The change cannot finish until a linkage has run in the middle of it."""
     engine = Engine(
         load("thesis"), [LinkableRecord(1, JobMetadata("alice"), 0.0, 0.1)], cluster_nodes=5, timezone="UTC"
     )
@@ -213,7 +213,7 @@ def test_nobody_who_asks_waits_for_a_change() -> None:
 
 
 def test_a_job_that_is_alike_to_everything_is_still_linked_in_order() -> None:
-    """Ties of all rows, more than one looks at for the nearest."""
+    """All rows tie, which is more than are compared for the nearest."""
     job = JobMetadata("alice", nodes=2)
     records = [LinkableRecord(number, job, float(number % 7), 0.1) for number in range(5000)]
     engine = Engine(load("thesis"), records, cluster_nodes=5, timezone="UTC")

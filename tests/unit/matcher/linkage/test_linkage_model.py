@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: the preset is the published one, and a wrong file gets one line with the remedy."""
+"""Model files: the preset equals the published one, and a wrong file gets one line with the remedy."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ def test_a_model_of_log_odds_adds_bits_to_its_prior(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("prior = -4\n", "", "scoring = 'log-odds' needs 'prior'"),
-        ('scoring = "log-odds"\n', "", "'odds' has 'prior', which a model with scoring = 'mean' has not: remove it"),
+        (
+            'scoring = "log-odds"\n',
+            "",
+            "'odds' has 'prior', which a model with scoring = 'mean' cannot have: remove it",
+        ),
         ('name = "user"', 'name = "user"\nweight = 2', "'user' has 'weight', which a model with scoring = 'log-odds'"),
         ("curve = [[0, -1], [1, 2]], ", "", "'user' needs a 'curve'"),
         ("[[0, -1], [1, 2]]", "[[0, -1], [0.5, 2]]", "'user' needs a 'curve'"),
@@ -109,7 +113,7 @@ def test_a_threshold_can_be_overridden() -> None:
             "'fields.1.parts.1.start': Input should be a finite",
         ),
         ("version = 2", f"version = 1{'0' * 5000}", "correct it"),
-        ('"user", comp', '"uid", comp', "unknown feature 'uid': known are user"),
+        ('"user", comp', '"uid", comp', "unknown feature 'uid': choose one of user"),
         ('"hour"', '"path"', "comparer 'circular' cannot compare feature 'path'"),
         ("period = 24", "periode = 24", "unknown setting 'fields.1.parts.0.periode': did you mean 'period'?"),
         (
@@ -117,12 +121,20 @@ def test_a_threshold_can_be_overridden() -> None:
             "period = 31, phase = 2",
             "'fields.1.parts.1.phase': known here: feature, name, weight, curve, unknown, comparer, period",
         ),
-        ('name = "mine"', 'name = "a\\nb"', r"setting 'name': cannot be printed: give another (it is 'a\nb')"),
-        ('name = "time"', 'name = "\\u001b[2J"', "setting 'fields.1.name': cannot be printed: give another"),
-        ("weight = 3 }", 'name = "\\u0085" }', "setting 'fields.1.parts.0.name': cannot be printed: give another"),
-        ('name = "time"', 'name = "user"', "two fields are called 'user'"),
-        ("[evidence]", 'prefer = ["nodes"]\n[evidence]', "'prefer' names 'nodes', which no part compares as it is"),
-        ("[evidence]", 'prefer = ["hour"]\n[evidence]', "'prefer' names 'hour', which no part compares as it is"),
+        (
+            'name = "mine"',
+            'name = "a\\nb"',
+            r"setting 'name': contains unprintable characters: choose another name (it is 'a\nb')",
+        ),
+        ('name = "time"', 'name = "\\u001b[2J"', "setting 'fields.1.name': contains unprintable characters: choose"),
+        ("weight = 3 }", 'name = "\\u0085" }', "setting 'fields.1.parts.0.name': contains unprintable characters: cho"),
+        ('name = "time"', 'name = "user"', "two fields are named 'user'"),
+        (
+            "[evidence]",
+            'prefer = ["nodes"]\n[evidence]',
+            "'prefer' names 'nodes', but no part compares its exact value",
+        ),
+        ("[evidence]", 'prefer = ["hour"]\n[evidence]', "'prefer' names 'hour', but no part compares its exact value"),
         ("threshold = 0.5", "threshold = 1.5", "setting 'threshold': Input should be less than or equal to 1"),
         ("version = 2", "", "setting 'version': is missing: add it"),
         ('text = "none"', "", "evidence"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine, and that the engine that serves agrees with it, whatever the model, the records and the job."""
+"""The reference engine, and the daemon's engine: they agree for any model, records and job."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.examples import examples
 
 
 def both() -> tuple[type[Any], type[Any]]:
-    """The two engines."""
-    from reprise.matcher.linkage.reference_engine import Reference  # with recordlinkage, which takes 2 s
+    """Return the two engines."""
+    from reprise.matcher.linkage.reference_engine import Reference  # it imports recordlinkage, which takes 2 s
 
     return Engine, Reference
 
@@ -40,7 +40,7 @@ WORDS = st.sampled_from(
 SEPARATORS = st.sampled_from(["/", "_", ".", "//", "__.", "-", ""])
 PATHS = st.lists(st.tuples(SEPARATORS, WORDS), max_size=7).map(lambda words: "".join(itertools.chain(*words)))
 TEXTS = PATHS | st.text(max_size=4)
-# circles compare sizes too, exactly only where a float holds the number
+# circular comparers compare sizes too, but exactly only if a float holds the number
 SIZES = st.none() | st.integers(0, 8) | st.sampled_from([-1, 2**31 - 1, 2**53 - 1])
 HUGE = SIZES | st.sampled_from([2**53, 2**53 + 1, 2**63, 10**24, 10**24 + 1])
 TIMES = st.sampled_from([0.0, 1e9, 1.7e9, 1.7e9 + 60, 1.7e9 + 43200, 2**31 + 0.5, 253_402_000_000.0])
@@ -70,7 +70,7 @@ JOBS = st.builds(
 
 @st.composite
 def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
-    """Jobs like this one, but for an edit of each text, some values of options, and the time or a size."""
+    """Draw a job that differs in an edit of each text, some values of options, and the time or a size."""
     changes: dict[str, Any] = {}
     for name in ("job_name", "program", "path", "directory"):
         text = getattr(job, name)
@@ -86,7 +86,7 @@ def relatives(draw: st.DrawFn, job: JobMetadata) -> JobMetadata:
 
 @st.composite
 def sites(draw: st.DrawFn) -> tuple[list[LinkableRecord], JobMetadata]:
-    """Records, many of them twins or nearly, and a job that is like some."""
+    """Draw records, many of them equal or nearly equal, and a job that is similar to some."""
     job, other = draw(JOBS), draw(JOBS)
     pool = [job, draw(relatives(job)), draw(relatives(job)), other, draw(relatives(other))]
     known = [draw(st.sampled_from(pool)) for _ in range(draw(st.sampled_from([4, 9, 1, 0])))]
@@ -218,7 +218,7 @@ def test_every_comparer_is_among_the_random_models() -> None:
 
 
 def large_site(seed: int, size: int) -> tuple[list[LinkableRecord], list[JobMetadata]]:
-    """More distinct values than the random sites have, where an engine may compare in another way; and some jobs."""
+    """Return records and some jobs with more distinct values than the random sites, which take other code paths."""
     rng = random.Random(seed)  # noqa: S311 - no secret
     names = ("simulation1", "simulation2", "simulation3", "code", "ant")
     words = ["home", "scratch", "bin", *(f"{name}{number}" for name in names for number in range(10))]
@@ -285,7 +285,7 @@ def test_both_engines_agree_on_a_thousand_records(linkage_model: Model) -> None:
         assert_same(fast.link(job, k=50), reference.link(job, k=50))
 
 
-# --- where they once differed, or might
+# --- cases in which they once differed, or might
 
 
 @pytest.mark.slow
@@ -306,7 +306,7 @@ def test_many_times_round_the_circle_is_right_among_many(rounds: int) -> None:
 
 
 def best_of_both(linkage_model: Model, known: list[JobMetadata], job: JobMetadata) -> JobMetadata:
-    """The best match, which is the same to both engines."""
+    """Return the best match, after checking that both engines agree."""
     records = [LinkableRecord(number, one, 0.0, 0.0) for number, one in enumerate(known)]
     fast, reference = (kind(linkage_model, records, cluster_nodes=5, timezone="UTC").link(job) for kind in both())
     assert_same(fast, reference)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped threshold does what is claimed for it, and the documents say the same as the model file."""
+"""The shipped threshold keeps its promises, and the documents agree with the model file."""
 
 from __future__ import annotations
 
