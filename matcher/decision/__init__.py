@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a linked job to what it is given: guards, the user's own choices, the site's lists, who is held out."""
+"""Decisions about linked jobs: guards, the user's choices, the site's lists, and holding jobs out."""

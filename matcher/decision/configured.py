@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model, the policy and the knowledge that a configuration asks for."""
+"""Model, policy and knowledge, made from the configuration."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ OMPI_INFO_TIMEOUT_S = 10.0
 
 
 def model_of(config: Config) -> Model:
-    """The configured model, with the configured threshold. Raises LinkageError."""
+    """Return the configured model, with the configured threshold. Raises LinkageError."""
     return load(config.matcher.model, config.matcher.threshold)
 
 
 def knowledge_of(records: Iterable[RecordText], model: Model, config: Config) -> Knowledge:
-    """The records and the model, ready for linkage; a record that cannot be read is logged and left out."""
+    """Return the records and the model, ready for linkage; records that cannot be read are logged and left out."""
     return Knowledge(readable(records), model, cluster_nodes=config.site.nodes, timezone=config.site.timezone)
 
 
 def policy_of(config: Config) -> Policy:
-    """The configuration's rules for decisions."""
+    """Return the configured rules for decisions."""
     return Policy(
         config.site.cluster,
         config.matcher.mode,
@@ -40,7 +40,7 @@ def policy_of(config: Config) -> Policy:
 
 
 def _openmpi_releases(config: Config) -> tuple[str, ...]:
-    """The Open MPI releases that jobs may load: as configured, else the one that `ompi_info` names, else none."""
+    """Return the Open MPI releases that jobs may load: those configured, else that of `ompi_info`, else none."""
     if config.openmpi.releases:
         return tuple(config.openmpi.releases)
     command = shutil.which(config.openmpi.ompi_info)

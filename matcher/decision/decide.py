@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision: what a job gets, and why. A pure function of the question and of what is known."""
+"""The decision: the settings that a job gets, and why. A pure function of question, knowledge and policy."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.stored_metadata import stored
 from reprise.matcher.wire.protocol import REASON_LIMIT, shortened
 
-NEAREST = 5  # records that a decision tells of
-BY_THE_SITE = "the site "  # how the reason begins where no record was looked at
+NEAREST = 5  # records that a decision reports
+BY_THE_SITE = "the site "  # beginning of the reason if no record was considered
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a job gets, asked at `point` ("submit", "start") by `user` at `at` (Unix seconds).
+    """A request for a decision about a job, made at `point` ("submit", "start") by `user` at `at` (Unix seconds).
 
-    `mode` is the user's ("on", "observe", "explain"); `facts` are known once the job runs.
-    `metadata`: of a job that more is known of than its submission tells, by accounting or by its program's file.
+    `mode`: the user's mode ("on", "observe", "explain"). `facts`: known once the job runs. `metadata`: set if
+    accounting or the program's file give more metadata than the submission.
     """
 
     submission: Submission
@@ -51,31 +51,33 @@ class Question:
 
 
 class Knowledge:
-    """The records and the model. Records come and go while others decide by it; each decision sees them as they were
-    at one time.
+    """The records and the model.
+
+    Records may change while other threads decide; each decision sees the records of one point in time.
     """
 
     def __init__(
         self, records: Iterable[tuple[int, Known | None]], model: Model, *, cluster_nodes: int, timezone: str = ""
     ) -> None:
-        """`records` as for `change`."""
+        """Take `records` as `change` does."""
         self.cluster_wide: Sequence[Known] = ()
-        self.alike: dict[Hashable, Known] = {}  # one record for each of the terms there are
+        self.alike: dict[Hashable, Known] = {}  # one record for each distinct terms
         self.engine = Engine(model, cluster_nodes=cluster_nodes, timezone=timezone)
         self.change(records)
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.engine) + len(self.cluster_wide)
 
     def change(self, records: Iterable[tuple[int, Known | None]] = (), removed: Iterable[int] = ()) -> None:
-        """Take records, by their ids, that are new or not as they were. Those that are None are left out, as are those
-        with the ids `removed`. To be called by one thread at a time.
+        """Take new and changed records, by id; forget those that are None, and those with the ids `removed`.
+
+        To be called by one thread at a time.
         """
         self.take(batches(records, self.engine.prepare), removed)
 
     def take(self, batches: Iterable[Batch], removed: Iterable[int] = ()) -> None:
-        """The same with records in batches that `engine.prepare` has prepared."""
+        """Change the records as `change` does, with batches that `engine.prepare` has prepared."""
         gone = list(removed)
         cluster_wide = {record.id: record for record in self.cluster_wide}
 
@@ -98,10 +100,10 @@ OUT_OF_SIGHT = Refusal("gives way to what --export-file sets, which cannot be se
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision without its `fields` and `alternatives`, for who waits for it; `explained` is the same with them.
+    """A decision without `fields` and `alternatives`, for the client that waits; `explained` returns it with them.
 
-    That is given how many milliseconds the decision took. `used` is the record that the settings are of; `score` is
-    what the user who asks is told of it: that of a record of their own, which is given.
+    `explained` takes the milliseconds that the decision took. `used`: the record that the settings come from. `score`:
+    the score that the user may see, set if a record of the user's own jobs is used.
     """
 
     decision: Decision
@@ -110,7 +112,7 @@ class Decided:
     score: float | None = None
 
     def placed(self, place: Place, record: Known) -> Decided:
-        """The same for a job that is compared with others: without the record's settings, where it is held out."""
+        """Return the decision for a job with a place in a block: without settings if the job is held out."""
         changes: dict[str, Any] = {
             "block": place.block,
             "block_size": place.size,
@@ -135,7 +137,7 @@ def decide(question: Question, knowledge: Knowledge, policy: Policy, decision_id
 
 
 def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_id: str) -> Decided:
-    """As `decide`, but what only the log needs is not reckoned yet: it takes a tenth of the time."""
+    """Answer a question, as `decide` does, but defer what only the log needs: this takes a tenth of the time."""
     job = masked(
         question.metadata
         or parse(question.submission, user=question.user, submit_time=question.at, facts=question.facts)
@@ -197,22 +199,24 @@ def answered(question: Question, knowledge: Knowledge, policy: Policy, decision_
 
 
 def _not_visible_yet(question: Question, clusters: str) -> str | None:
-    """At submission, a script on standard input is out of sight, and which of several clusters Slurm will choose; when
-    the job starts, they are not."""
+    """Return why the decision must wait until the job starts, None if it need not.
+
+    At submission, a script on standard input and Slurm's choice among several clusters are unknown.
+    """
     submission = question.submission
     if not _asks_again(question):
         return None
     if clusters == "all" or "," in clusters:
-        return f"which of the clusters {clusters} runs the job is not known yet: asked again when it starts"
+        return f"Slurm has yet to choose a cluster ({clusters}): asked again when the job starts"
     if submission.script is not None:
         return None
-    if any(word.startswith("--wr") for word in submission.argv):  # --wrap, which may be abbreviated that far
+    if any(word.startswith("--wr") for word in submission.argv):  # --wrap may be abbreviated to this
         return None
     return "the script cannot be seen at submission (standard input?): asked again when the job starts"
 
 
 def _asks_again(question: Question) -> bool:
-    """Only a batch job does, when it starts."""
+    """Return whether the matcher is asked again when the job starts: only for batch jobs."""
     return question.point == "submit" and question.submission.command == "sbatch"
 
 
@@ -220,7 +224,7 @@ Check = Callable[[Known], Refusal | None]
 
 
 def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
-    """Why a record does not serve the job."""
+    """Return a function from a record to the reason why it does not serve the job, None if it does."""
     set_names = chosen_names(question.submission)
 
     asks_again = _asks_again(question)
@@ -235,7 +239,7 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
                 found = found or out_of_sight
             elif found:
                 found = Refusal(found.why)
-            if not record.terms.gains:  # its refusal tells of its own gain
+            if not record.terms.gains:  # the refusal contains this record's gain
                 return found
             by_terms[record.terms] = found
         return by_terms[record.terms]
@@ -246,8 +250,11 @@ def _checker(question: Question, job: JobMetadata, policy: Policy) -> Check:
 def _candidates(
     knowledge: Knowledge, check: Check, nearest: Linkage, asked: Asked, similar: Iterable[Hashable], user: str
 ) -> list[Candidate]:
-    """The nearest records, best first; the best that may serve of each component, if that is not among them; then the
-    records for the whole cluster."""
+    """Return the records to consider.
+
+    These are the nearest records, best first; then, for each component that none of these serves, the best records that
+    may serve; then the records for the whole cluster.
+    """
 
     def candidate(match: Match) -> Candidate:
         record = Known.of(match.record)
@@ -258,7 +265,7 @@ def _candidates(
         return Candidate(record, match.score, check(record), match, likeness, own, preferred)
 
     looked_at = list(map(candidate, nearest.matches))
-    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more of them may be over the threshold
+    if nearest.matches and nearest.matches[-1].score >= nearest.threshold:  # more records may be over the threshold
         serving = {c.record.component for c in looked_at if c.may_serve and c.likeness >= nearest.threshold}
         more: dict[str, set[Hashable]] = {}
         for label in similar:
@@ -308,19 +315,19 @@ def _why_nothing(looked_at: Sequence[Candidate], threshold: float) -> str:
 
 
 def _waiting(candidate: Candidate) -> str:
-    """What has to be known of the job, in words that the user who asks may read."""
+    """Return what the decision waits for, in words that do not reveal another user's record."""
     if _is_others(candidate) or not candidate.refusal:
-        return f"{_named(candidate)} matches, and whether its settings fit is not known"
+        return f"{_named(candidate)} matches, but whether its settings fit is unknown"
     return f"{_named(candidate)} {candidate.refusal.why}"
 
 
 def _is_others(candidate: Candidate) -> bool:
-    """Whether its words and numbers are another user's."""
+    """Return whether the candidate's texts and numbers belong to another user."""
     return candidate.score is not None and not candidate.own
 
 
 def _named(candidate: Candidate) -> str:
-    """`record 12 (alice's lattice)`, in words that the user who asks may read."""
+    """Return `record 12 (alice's lattice)`, or words that do not reveal another user's record."""
     record = candidate.record
     if candidate.score is None:
         return f"record {record.id} (for the whole cluster)"
@@ -329,7 +336,7 @@ def _named(candidate: Candidate) -> str:
 
 
 def described(record: Record | Known) -> str:
-    """Whose job, and which, a record was tuned for."""
+    """Return the user and the program of the job that a record was tuned for."""
     job = record.metadata or {}
     if isinstance(job, JobMetadata):
         return f"{job.user}'s {job.program or job.job_name or 'a job'}"
@@ -339,9 +346,10 @@ def described(record: Record | Known) -> str:
 def _alternatives(
     looked_at: Sequence[Candidate], used: Candidate | None, threshold: float, told: Match | None
 ) -> list[dict[str, Any]]:
-    """Every record that was looked at, whether it is used, and if not, why; `explained`: the decision's fields are its.
+    """Return every record that was considered, whether it is used, and if not, why.
 
-    `user` is whose job the record was tuned for; `refusal`, what stands against it whatever its score.
+    `user`: owner of the job that the record was tuned for. `refusal`: why it does not serve, whatever its score.
+    `explained`: whether the decision's fields belong to it.
     """
     return [
         {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold, besides the score, before a record's settings are given to a job.
+"""Guards: conditions, in addition to the score, for giving a record's settings to a job.
 
-A rules file that does not fit is worse than none: stock Open MPI ignores a wrong one without a word, and aborts the job
-on an algorithm that it does not know. So every doubt is a refusal, and every refusal says what the doubt was.
+A rules file that does not fit is worse than none: stock Open MPI silently ignores a wrong one, and aborts the job on an
+unknown algorithm. So every doubt is a refusal, and every refusal gives its reason.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ MPI_LAUNCHERS = ("mpirun", "mpiexec", "srun")
 
 @dataclass(frozen=True)
 class Policy:
-    """What the site has set. `mode` is "on", "observe" or "off"; `openmpi` the releases that a job may load; `access`
-    whose jobs get anything; `predicted`: also what a model chose and one comparison confirmed."""
+    """The site's settings.
+
+    `mode`: "on", "observe" or "off". `openmpi`: releases that a job may load. `access`: jobs that may get settings.
+    `predicted`: whether jobs also get settings that a model chose and one comparison confirmed.
+    """
 
     cluster: str
     mode: str = "on"
@@ -33,8 +36,10 @@ class Policy:
 
 
 def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[str], policy: Policy) -> Refusal | None:
-    """Why `record` must not be given to `job`, whose user `uid` (None: not known) has set the variables
-    `chosen`; None if it may."""
+    """Return why `record` must not be given to `job`, None if it may.
+
+    `uid`: the job's user, None if unknown. `chosen`: variables that the user has set.
+    """
     final = (
         _standing(record, uid)
         or _place(record, policy)
@@ -65,12 +70,12 @@ def _place(record: Known, policy: Policy) -> str | None:
 
 def _prediction(record: Known, policy: Policy) -> str | None:
     if record.terms.context.predicted and not policy.predicted:
-        return "was predicted, and the site gives none of these (set [matcher] predicted)"
+        return "was predicted, and the site does not use predicted records (set [matcher] predicted)"
     return None
 
 
 def _openmpi(record: Known, policy: Policy) -> str | None:
-    """A job may load any release that the site declares, so the record must be harmless to each."""
+    """Return a reason unless the record is harmless to every release that the site declares: a job may load any."""
     proved = record.terms.context.openmpi
     if proved is None:
         return None
@@ -78,7 +83,7 @@ def _openmpi(record: Known, policy: Policy) -> str | None:
         return "depends on Open MPI's release, and the site declares none (set [openmpi] releases)"
     missing = [release for release in policy.openmpi if release not in proved]
     if missing:
-        return f"is not known to be harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
+        return f"was not proved harmless to Open MPI {', '.join(missing)}, which a job of this site may load"
     return None
 
 
@@ -105,24 +110,24 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
             continue
         noun = one if wanted == 1 else many
         if given is None:
-            return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is not known", until_start=True)
+            return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is unknown", until_start=True)
         return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
     return _placement(record, job)
 
 
 def _placement(record: Known, job: JobMetadata) -> Refusal | None:
-    """Which ranks share a node decides what collectives take. Where nothing is asked for, a node is filled first."""
+    """Compare the placement of tasks: it decides the run times of collectives. By default, nodes are filled in turn."""
     context = record.terms.context
     if context.openmpi is None or context.tasks_per_node == 1:
         return None
     wanted, given = context.placement or "core", job.placement or "core"
     if wanted == given:
         return None
-    return Refusal(f"was tuned with tasks placed by {wanted}, and the job places its own by {given}")
+    return Refusal(f"was tuned with tasks placed by {wanted}, and the job places tasks by {given}")
 
 
 def tasks_per_node(job: JobMetadata) -> float | None:
-    """The job's tasks per node, as told or (a mean then) as its tasks and nodes imply; None where that is not known."""
+    """Return the job's tasks per node, as requested or as the mean of tasks over nodes; None if unknown."""
     if job.tasks_per_node is not None:
         return job.tasks_per_node
     if job.tasks is None or not job.nodes:

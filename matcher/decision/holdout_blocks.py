@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the jobs that a record matches are held out.
+"""Blocks of jobs that choose, among the jobs that a record matches, those that are held out.
 
-Like is compared with like in blocks: a few jobs in a row of one user, one record and one number of nodes, of which one,
-at random, is treated unlike the others. So every job that is held out has neighbours in time that were given the
-settings, whatever happens to the cluster meanwhile, and nobody can tell beforehand which job it will be. A user's jobs
-take places in this user's blocks alone, so nobody's requests have a part in what another user's jobs are given. Pure
-but for chance.
+Jobs are compared in blocks: a few consecutive jobs of one user, one record and one number of nodes; one of them, chosen
+at random, is treated differently from the others. So every job that is held out has neighbours in time with the
+settings, whatever happens to the cluster meanwhile, and nobody can predict which job it will be. A user's jobs only
+take places in this user's blocks, so no other user's requests can influence what they get. Pure except for chance.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from dataclasses import dataclass
 
 PAIR = 2
 USERS = 10_000
-"""Users whose blocks are kept open, as many as large sites have. Beyond, those of the user who asked longest ago are
-left as they are."""
+"""Users with open blocks, as many as large sites have. Beyond, the blocks of the least recent user stay incomplete."""
 OPEN_BLOCKS = 100
-"""Blocks of one user that are kept open, some 30 kB; of more, the one that was begun first is left as it is."""
+"""Open blocks of one user, some 30 kB; beyond, the block that was begun first stays incomplete."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A job's: its block, how many jobs that has once it is full, and whether it is held out."""
+    """A job's place: its block, the number of jobs in the full block, and whether the job is held out."""
 
     block: str
     size: int
@@ -33,14 +31,14 @@ class Place:
 
 
 def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
-    """The jobs of a new block, True for each that is held out, in random order.
+    """Return the jobs of a new block, in random order; True for each that is held out.
 
-    Share is how many are held out of all, above 0 and below 1; it is met by blocks with a single job of the rarer kind,
-    of two sizes where none alone meets it. In doubt it is one of two at least.
+    `share`: share of jobs to hold out, above 0 and below 1. Blocks have a single job of the rarer kind; if no block
+    size gives the exact share, two sizes alternate at random. `in_doubt`: the share is at least a half.
     """
     if in_doubt:
         share = max(share, 0.5)
-    wanted = round(1 / min(share, 1 - share), 9)  # 10, where 1 - 0.9 is a little less than a tenth
+    wanted = round(1 / min(share, 1 - share), 9)  # 10 for 0.9, although 1 - 0.9 is slightly less than 0.1
     size = int(wanted) + (rng.random() < wanted % 1)
     rare = share <= 0.5 or size == PAIR
     jobs = [not rare] * size
@@ -49,24 +47,23 @@ def pattern(share: float, *, in_doubt: bool, rng: random.Random) -> list[bool]:
 
 
 class Blocks:
-    """Deals places to jobs as they come. What it knows is lost with the process: blocks that are not full then stay
-    so."""
+    """Assigns places to jobs as they come. Open blocks are lost with the process, and stay incomplete."""
 
     def __init__(self, rng: random.Random | None = None) -> None:
         self._rng = rng or secrets.SystemRandom()
         self._users: dict[int, dict[Hashable, tuple[str, int, list[bool]]]] = {}
 
     def place(self, uid: int, key: Hashable, name: str, share: float, *, in_doubt: bool) -> Place:
-        """The place of the next job of `uid`.
+        """Return the place of the next job of `uid`.
 
         Args:
-            uid: Whose job it is, from whoever cannot lie about it.
-            key: Equal for jobs that are alike.
+            uid: Owner of the job, authenticated.
+            key: Equal for jobs that are compared with each other.
             name: A unique name, which the block gets if this job begins one.
-            share: How many jobs are held out of all, above 0 and below 1.
-            in_doubt: Whether the record is to be compared one with one.
+            share: Share of jobs to hold out, above 0 and below 1.
+            in_doubt: Whether the record's jobs are compared one with one.
         """
-        blocks = self._users[uid] = self._users.pop(uid, {})  # now the last
+        blocks = self._users[uid] = self._users.pop(uid, {})  # now the most recent
         if len(self._users) > USERS:
             del self._users[next(iter(self._users))]
         if key in blocks:

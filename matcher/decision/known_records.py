@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as decisions need them: read from the database's text, checked, and as small as can be.
+"""Records for decisions: read from the database's text, checked, and as small as possible.
 
-One that was written by hand, or by another release, must not stop the others.
+A bad record, written by hand or by another release, must not affect the others.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from reprise.matcher.wire.protocol import environment_problem
 
 log = logging.getLogger(__name__)
 
-TERMS = 65_536  # different ones that are remembered; where there are more, equal ones are kept several times
+TERMS = 65_536  # distinct terms that are remembered; beyond, equal ones may be kept several times
 
 
 class UnreadableError(ValueError):
-    """A record that decisions cannot use, in one line: which of its values, and what is wrong with it."""
+    """A record that decisions cannot use; the message, one line, names the value and the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a record holds; what is None does not restrict."""
+    """The context in which a record is valid; None does not restrict."""
 
     cluster: str | None = None
     nodes: int | None = None
@@ -48,12 +48,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """All that the guards look at of a record: records of the same terms are refused together, or not at all.
+    """All values of a record that the guards check: records with equal terms are refused together, or not at all.
 
-    Equal terms are one object, from another process too: they are made by `_the_terms`.
+    Equal terms are one object, even if they come from another process: `_the_terms` makes them.
 
-    `names` are those of its variables; `problem` is why the plugin would not set them; `quarantined_for` are the ids of
-    the users for whom it is set aside.
+    `names`: names of the record's variables. `problem`: why the plugin would not set them. `quarantined_for`: ids of
+    the users for whom the record is quarantined.
     """
 
     component: str
@@ -77,54 +77,61 @@ def _the_terms(*values: Any) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What decisions need of a record, with the names of Record. Secrets were masked as it was stored. A cluster's has
-    no metadata. `subject`: what its gain is of, "" for its application's run time."""
+    """The part of a record that decisions need, with the attribute names of Record.
+
+    Secrets were masked when it was stored. A record for the whole cluster has no metadata. `subject`: the quantity that
+    its gain is about, "" for its application's run time.
+    """
 
     id: int
     created_at: float
     gain: float
     gain_low: float
     terms: Terms
-    values: tuple[str, ...]  # of the variables
+    values: tuple[str, ...]  # values of the variables
     metadata: JobMetadata | None
     subject: str = ""
 
     @classmethod
     def of(cls, record: LinkableRecord) -> Known:
-        """What `linkable` was made of."""
+        """Return the record that `linkable` was called on."""
         gain_low, values, subject = record.more
         assert isinstance(record.label, Terms)  # noqa: S101
         return cls(record.id, record.created_at, record.gain, gain_low, record.label, values, record.metadata, subject)
 
     def linkable(self, metadata: JobMetadata) -> LinkableRecord:
-        """As the engine keeps it: there may be a million."""
+        """Return the compact form that the engine keeps: there may be a million records."""
         more = (self.gain_low, self.values, self.subject)
         return LinkableRecord(self.id, metadata, self.created_at, self.gain, self.terms, more)
 
     @property
     def component(self) -> str:
+        """Component that the record tunes."""
         return self.terms.component
 
     @property
     def scope(self) -> Scope:
+        """Scope of the record: an application or the whole cluster."""
         return self.terms.scope
 
     @property
     def status(self) -> RecordStatus:
+        """Status of the record."""
         return self.terms.status
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the variables."""
+        """Names of the variables."""
         return self.terms.names
 
     @property
     def environment(self) -> Mapping[str, str]:
+        """Variables that a job gets."""
         return dict(zip(self.terms.names, self.values, strict=True))
 
     @property
     def user(self) -> str:
-        """Whose job it was."""
+        """Owner of the job that was tuned."""
         return (self.metadata and self.metadata.user) or "?"
 
 
@@ -133,7 +140,7 @@ class _Strict(BaseModel):
 
 
 class _Context(_Strict):
-    """As Context, but that what is there must not be null."""
+    """The JSON form of Context, in which a value may be missing but not null."""
 
     cluster: str = ""
     nodes: int = 1
@@ -145,7 +152,7 @@ class _Context(_Strict):
 
 
 class _Shared(_Strict):
-    """Of a row, what is the same in many."""
+    """Columns of a row with values that many rows share."""
 
     component: str
     context: JsonText[_Context]
@@ -154,7 +161,7 @@ class _Shared(_Strict):
 
 
 class _Own(_Strict, from_attributes=True):
-    """Of a row, what is its own, beside the job's metadata."""
+    """Columns of a row with values that differ from row to row, without the job's metadata."""
 
     created_at: FiniteFloat
     environment: JsonText[dict[str, str]]
@@ -163,7 +170,7 @@ class _Own(_Strict, from_attributes=True):
 
 
 def read(row: RecordText) -> Known:
-    """The record in a row. Raises UnreadableError."""
+    """Return the record in a row. Raises UnreadableError."""
     where = ""
     try:
         environment = _environment(row)
@@ -182,7 +189,7 @@ _quick_environment = msgspec.json.Decoder(dict[str, str])
 
 
 def _environment(row: RecordText) -> dict[str, str]:
-    """The variables, where the row's numbers are fine too. Raises ValidationError."""
+    """Return the variables, and check the row's numbers. Raises ValidationError."""
     try:
         if isfinite(row.created_at) and isfinite(row.gain) and isfinite(row.gain_low):
             return _quick_environment.decode(row.environment)
@@ -221,7 +228,7 @@ def _terms(
 
 
 def readable(records: Iterable[RecordText]) -> Iterator[tuple[int, Known | None]]:
-    """The records by their ids; None for the retired ones, and for those that cannot be read, which are logged."""
+    """Yield id and record; None for retired records, and for those that cannot be read, which are logged."""
     for text in records:
         record = None
         if text.status != RecordStatus.RETIRED:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches that are wrong more often than others: those with another user's record, and those of a program whose name
-says nothing."""
+"""Matches that are often wrong: those with another user's record, and those of a program with a generic name."""
 
 from __future__ import annotations
 
@@ -10,8 +9,10 @@ from reprise.matcher.submission.generic_names import is_generic
 
 
 def is_often_wrong(record: Known, *, user: str, program: str) -> bool:
-    """Whether a match of `user`'s job with the record is of a kind that is often wrong; `program` is "" where it is not
-    known. A record for the whole cluster is no match of two jobs."""
+    """Return whether a match of `user`'s job with the record is of a kind that is often wrong.
+
+    `program` is "" if unknown. A record for the whole cluster is not a match of two jobs.
+    """
     if record.scope == Scope.CLUSTER:
         return False
     return record.user != user or not program or is_generic(program)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which one of the records that may serve a job it is given, and why not the others.
+"""The choice of one record among those that may serve a job, and the reasons against the others.
 
-A job gets the settings of one record and never those of two: what two do together was not measured. Settings that were
-measured together are one record, a combination (`database.joint_component`). Pure.
+A job gets the settings of one record, never of two: their joint effect was not measured. Settings that were measured
+together form one record, a combination (`database.joint_component`). Pure.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from reprise.matcher.submission.generic_names import is_generic
 
 @dataclass(frozen=True)
 class Candidate:
-    """A record that was looked at. `refusal` None: it may serve; `score` None: found by its context, not by linkage.
+    """A record that is considered.
 
-    `likeness` is what decides: of another user's record it is coarser than the score, so that answers do not depend on
+    `score`: None if the record was found by its context, not by linkage. `refusal`: None if it may serve. `likeness` is
+    compared with the threshold; for another user's record it is coarser than the score, so that answers do not reveal
     how near two wrong words are. `own`: the record was tuned for a job of the user who asks. `preferred`: it has the
-    job's value of what the model prefers.
+    job's values of the features that the model prefers.
     """
 
     record: Known
@@ -39,23 +40,27 @@ class Candidate:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """By which the nearest comes first: a user's own, as they were ranked; of others nothing finer than the
-        likeness decides; then what is for the whole cluster."""
+        """Sort key that puts the nearest first.
+
+        The user's records come first, in their rank; then other users', by nothing finer than the likeness; then
+        records for the whole cluster.
+        """
         if self.own or self.score is None:
             return (0 if self.own else 2,)
         return (1, not self.preferred, -self.likeness, -self.record.created_at, -self.record.gain, self.record.id)
 
     @property
     def may_serve(self) -> bool:
+        """Whether the record serves the job, or may once the job starts."""
         return self.refusal is None or self.refusal.until_start
 
 
 def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None:
-    """The record that is given, None for none.
+    """Return the record to give, None for none.
 
-    The nearest that may serve says which job this is. Of the records of that job, one of each component and the nearest
-    of these, the one is given whose gain is the largest by its lower bound; one that was measured on the application
-    before one that a benchmark gained.
+    The nearest record that may serve identifies the job. Among the records of that job, the nearest one of each
+    component is a candidate. The candidate with the largest lower bound of its gain is given; a gain that was measured
+    on the application takes precedence over one of a benchmark.
     """
     serving = sorted((one for one in looked_at if one.may_serve and one.likeness >= threshold), key=lambda o: o.order)
     of_components: dict[str, Candidate] = {}
@@ -66,18 +71,18 @@ def chosen(looked_at: Sequence[Candidate], threshold: float) -> Candidate | None
 
 
 def why_not(candidate: Candidate, given: Candidate | None, threshold: float) -> str:
-    """Words to follow "not used: "; empty for the record that is given."""
+    """Return words to follow "not used: "; "" for the record that is given."""
     if candidate.score is not None and candidate.score < threshold:
         return f"scores under the threshold {threshold:.4f}"
     if candidate.likeness < threshold:
-        return f"is another user's, and its texts are not the same or nearly (score {candidate.likeness:.4f} then)"
+        return f"is another user's, and scores {candidate.likeness:.4f} by its equal and nearly equal texts"
     if candidate.refusal:
         return candidate.refusal.why
     return "" if given is None or candidate is given else _apart(candidate, given)
 
 
 def _tuned_for(candidate: Candidate) -> Hashable:
-    """Equal for records whose gains can be compared: of one job, on as many nodes."""
+    """Return a key that is equal for records with comparable gains: of one job, on the same number of nodes."""
     job = candidate.record.metadata
     if job is None:
         return Scope.CLUSTER
@@ -86,7 +91,7 @@ def _tuned_for(candidate: Candidate) -> Hashable:
 
 
 def _apart(candidate: Candidate, given: Candidate) -> str:
-    """Why a record that may serve gives way to the one that is given."""
+    """Return why a record that may serve gives way to the one that is given."""
     one, other = candidate.record, given.record
     mine, its = parts_of(one.component), parts_of(other.component)
     if mine == its:

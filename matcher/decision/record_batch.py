@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on their way from the database to `Knowledge`: as little as can be is left to be done with them there."""
+"""Batches of records for `Knowledge`, prepared as far as possible without it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from reprise.matcher.linkage.prepared_record import CHUNK, Preparation, Prepared
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some records. `linkable` are found by linkage, and `alike` has one for each of the terms among them; the ids
-    `left_out` are of those that nobody gets."""
+    """Some records.
+
+    `linkable`: records that linkage can find. `alike`: one of these for each distinct terms. `left_out`: ids of records
+    that are not used.
+    """
 
     linkable: Prepared
     alike: Sequence[Known]
@@ -24,7 +27,7 @@ class Batch:
 
 
 def batch(records: Iterable[tuple[int, Known | None]], prepare: Preparation) -> Batch:
-    """Of records by their ids, None for those to be left out."""
+    """Return a batch of records, given by id; None for those to leave out."""
     linkable: list[LinkableRecord] = []
     alike: dict[Terms, Known] = {}
     cluster_wide: list[Known] = []
@@ -41,7 +44,7 @@ def batch(records: Iterable[tuple[int, Known | None]], prepare: Preparation) -> 
 
 
 def batches(records: Iterable[tuple[int, Known | None]], prepare: Preparation) -> Iterator[Batch]:
-    """The same of many, some at a time."""
+    """Yield batches of at most CHUNK records each."""
     waiting = iter(records)
     while some := list(islice(waiting, CHUNK)):
         yield batch(some, prepare)

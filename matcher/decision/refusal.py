@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a job is not given something."""
+"""The reason why a job does not get settings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Refusal:
-    """Words to follow what refuses, a record or the site: "was tuned for 8 nodes, and the job has 4".
+    """A reason in words that follow a record or the site: "was tuned for 8 nodes, and the job has 4".
 
-    `until_start`: it is only not known yet; when the job starts it will be.
+    `until_start`: the reason is missing information, which will be available when the job starts.
     """
 
     why: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose jobs get settings: the site's lists of users, accounts and partitions.
+"""Access to settings: the site's lists of users, accounts and partitions.
 
-They are applied here and not in the plugin, which knows neither a job's account and partition (a line of its script may
-name them) nor, without asking a directory service that may be slow, its user's name.
+They are applied here and not in the plugin. The plugin does not know a job's account and partition, which a line of the
+script may set. It also does not know the user's name without asking a directory service, which may be slow.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from reprise.matcher.submission.metadata import JobMetadata
 
 @dataclass(frozen=True)
 class Lists:
-    """Denied goes before allowed; nobody named as allowed means everyone."""
+    """Lists of names. `deny` takes precedence over `allow`; an empty `allow` allows everyone."""
 
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
 
     def refuse(self, *names: str) -> bool:
-        """Whether something that goes by all of these names is refused."""
+        """Return whether something with all of these names is refused."""
         return not self.deny.isdisjoint(names) or bool(self.allow and self.allow.isdisjoint(names))
 
 
 @dataclass(frozen=True)
 class Access:
-    """The lists in force. Users are names or ids; accounts are in small letters, as Slurm keeps them."""
+    """The configured lists. Users are names or ids; accounts are in lower case, as in Slurm."""
 
     users: Lists = Lists()
     accounts: Lists = Lists()
     partitions: Lists = Lists()
 
     def refusal(self, job: JobMetadata, uid: int, *, started: bool) -> Refusal | None:
-        """Why the job gets nothing, to follow "the site". `started`: nothing more will be known of it."""
+        """Return why the job gets nothing, to follow "the site". `started`: no more information will come."""
         if self._refuses_user(job.user, uid):
             return Refusal(f"gives nothing to jobs of user {job.user}")
         account = _refusal(self.accounts, "account", [job.account.lower()] if job.account else [], started=started)
@@ -48,26 +48,26 @@ class Access:
         if self.users.refuse(user, str(uid)):
             return True
         named = any(not name.isdecimal() for name in self.users.deny)
-        return named and user == str(uid)  # whose name nobody knows may be one of them
+        return named and user == str(uid)  # a user without a known name may be one of them
 
 
 def _refusal(lists: Lists, what: str, names: list[str], *, started: bool) -> Refusal | None:
-    """`names`: all that the job may turn out to have, of which Slurm takes one; none where it has Slurm's default."""
+    """Return a refusal, if any. `names`: those that Slurm may choose from; none if the job has Slurm's default."""
     refused = [name for name in names if lists.refuse(name)]
     if names and len(refused) == len(names):
         return Refusal(f"gives nothing to jobs of {what} {', '.join(names)}")
     if lists == Lists() or (names and not refused):
         return None
-    if started and not lists.allow:  # it has none, and so none that is denied
+    if started and not lists.allow:  # the job has none, so none that is denied
         return None
-    return Refusal(f"does not give to every {what}, and which the job has is not known", until_start=not started)
+    return Refusal(f"does not give to every {what}, and the job's {what} is unknown", until_start=not started)
 
 
 EVERYONE = Access()
 
 
 def access_of(configured: Configured) -> Access:
-    """What the configuration says."""
+    """Return the configured access."""
     return Access(
         users=_lists(configured.allow_users, configured.deny_users),
         accounts=_lists(map(str.lower, configured.allow_accounts), map(str.lower, configured.deny_accounts)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which variables the user has chosen by an option instead: of sbatch, srun and salloc, or of mpirun.
+"""Variables that the user has chosen by an option of sbatch, srun, salloc or mpirun.
 
-An option stands for the variable that Slurm or mpirun makes of it. Options are looked for in the whole script, since
-nothing says which of its lines will run: whatever looks like one counts.
+An option stands for the variable that Slurm or mpirun sets for it. The whole script is searched for options, since it
+is unknown which of its lines will run: everything that looks like an option counts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH\b|!).*$", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\n")
 
 BEFORE = r"[\s\"'=(]"
-"""What stands before an option: a blank, or what the value of a variable begins with, or an array:
+"""Pattern of the character before an option: a blank, or the beginning of a variable's value or of an array:
 `OPTIONS="--bind-to none"`."""
 
 
 @dataclass(frozen=True)
 class _SlurmOption:
-    """An option by the name that the tables report, the `end` of the input variables that stand for it
-    (`SBATCH_DISTRIBUTION`), and a pattern for it in a script."""
+    """An option of Slurm, by its name in the option tables.
+
+    `end`: the suffix of the input variables that stand for it (`SBATCH_DISTRIBUTION`). `pattern`: finds it in a script.
+    """
 
     name: str
     variable: str
@@ -55,13 +57,13 @@ _SLURM_OPTIONS = (
     _SlurmOption("hint", "SLURM_HINT", "_HINT", re.compile(rf"--hi(?<={BEFORE}--hi)[a-z]*[=\s]")),
 )
 
-# mpirun's, of 4.1 and 5: with one dash or two. It refuses some of them together, so each counts as all.
+# Options of mpirun 4.1 and 5, with one dash or two. It refuses some combinations, so each one counts as all.
 _MPIRUN_OPTION = re.compile(
     rf"-(?<={BEFORE}-)-?(?:map-by|rank-by|bind-to\b|bind-to-|bynode|byslot|bycore|bysocket|npernode|npersocket|pernode|"
     r"ppr\b|rankfile|rf\s|cpus-per-(?:rank|proc)|cpu-set|cpu-list|slot-list|nolocal|use-hwthread-cpus|display-map)"
 )
 _TASKS_PER_NODE = re.compile(rf"-N(?<={BEFORE}-N)\s")
-"""mpirun's, too; but Slurm's `-N` is a number of nodes, and says nothing of how tasks are placed on them."""
+"""An option of mpirun, too; but Slurm's `-N` is a number of nodes, and does not place tasks on them."""
 _OF_SLURM = re.compile(r"^[ \t]*#SBATCH\b|\b(?:srun|sbatch|salloc)\b(?!.*\b(?:mpirun|mpiexec|orterun|prterun)\b)")
 MPIRUN_VARIABLES = (
     "OMPI_MCA_rmaps_base_mapping_policy",
@@ -74,7 +76,7 @@ MPIRUN_VARIABLES = (
 
 
 def chosen_by_options(submission: Submission) -> tuple[str, ...]:
-    """The variables that options, or the variables that Slurm reads instead of them, stand for; each once."""
+    """Return the variables that options, or Slurm's input variables instead of options, stand for; each once."""
     return tuple(dict.fromkeys(_chosen(submission)))
 
 
@@ -95,7 +97,7 @@ def _chosen(submission: Submission) -> Iterator[str]:
 
 
 def _names_tasks_per_node(text: str) -> bool:
-    """Whether some line has `-N` that is not plainly Slurm's."""
+    """Return whether some line has a `-N` that is not clearly Slurm's."""
     return "-N" in text and any(
         _TASKS_PER_NODE.search(f" {line}") and not _OF_SLURM.search(line) for line in text.splitlines()
     )

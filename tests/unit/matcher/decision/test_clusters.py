@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that goes to another cluster is given nothing that was tuned on this one."""
+"""A job for another cluster gets no settings that were tuned on this one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision: what must hold before a job is given anything."""
+"""The decision: the conditions for giving settings to a job."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_collectives_are_given_to_jobs_that_place_their_tasks_as_was_measured(
     [
         ({"SLURM_JOB_CPUS_PER_NODE": "64(x4)"}, "apply", "record 1"),
         ({"SLURM_JOB_CPUS_PER_NODE": "4(x4)"}, "none", "tuned for 64 processors on a node, and the job has 4"),
-        ({}, "none", "tuned for 64 processors on a node, and how many the job gets is not known"),
-        ({"SLURM_JOB_CPUS_PER_NODE": "64(x3),4"}, "none", "is not known"),
+        ({}, "none", "tuned for 64 processors on a node, and how many the job gets is unknown"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "64(x3),4"}, "none", "is unknown"),
     ],
 )
 def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
@@ -236,7 +236,7 @@ NO_NODES = SCRIPT.replace("#SBATCH --nodes=4\n", "#SBATCH --nodes=2-8\n")
 def test_a_node_count_that_is_not_known_yet_is_waited_for() -> None:
     decision = ask(record(), of=submission(NO_NODES))
     assert decision.verdict == "defer" and decision.injected == {} and decision.record_id is None
-    assert "4 nodes" in decision.reason and "not known" in decision.reason
+    assert "4 nodes" in decision.reason and "is unknown" in decision.reason
 
 
 def test_once_the_job_has_started_it_is_known() -> None:

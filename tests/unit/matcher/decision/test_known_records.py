@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that somebody wrote by hand: each is left out by name, and the others serve."""
+"""Bad records, written by hand: each is logged and left out, and the others serve."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_is_read_quickly_is_what_is_read_slowly(changes: dict[str, Any]) ->
 
 
 def attempt(reading: Callable[[], JobMetadata]) -> str:
-    """What is read; where nothing can be, the first thing that is wrong."""
+    """Return the metadata, or the location of the first error."""
     try:
         return repr(reading())
     except ValidationError as error:

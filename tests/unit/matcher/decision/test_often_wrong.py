@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which matches are of a kind that is often wrong."""
+"""Matches of a kind that is often wrong."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job is given the settings of one record, and never those of two that were not measured together."""
+"""A job gets the settings of one record, never those of two that were not measured together."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_gain_of_the_run_time_counts_before_a_larger_one_of_a_benchmark() -> N
 
 
 def test_a_job_is_not_given_the_settings_of_two_implementations_of_mpi_io() -> None:
-    """An IOR job got ompio's and ROMIO's at once."""
+    """A regression: an IOR job once got the settings of ompio and ROMIO together."""
     decision = ask(gaining(0.3, 1, **OMPIO), gaining(0.5, 2, **ROMIO))
     assert (decision.record_id, decision.injected) == (2, ROMIO["environment"])
     assert why(decision)[1] == "excludes the settings of record 2 (romio): both decide OMPI_MCA_io"
@@ -127,7 +127,7 @@ CLUSTER = {"scope": Scope.CLUSTER, "metadata": {}}
 
 
 def test_the_clusters_rules_are_not_added_to_an_applications_record() -> None:
-    """An application's trials run without them."""
+    """An application's trials ran without them."""
     decision = ask(gaining(0.1, 1, **SRO), gaining(0.8, 2, **CLUSTER))
     assert (decision.record_id, decision.injected) == (1, SRO["environment"])
     assert why(decision)[2] == "was never measured together with record 1 (sro), which is preferred"
@@ -191,7 +191,7 @@ records = st.lists(
 
 @given(records)
 def test_no_decision_combines_records(found: list[dict[str, Any]]) -> None:
-    """Whatever is known: what a job is given is exactly what one record that may serve has, measured as it is."""
+    """For any records, a job gets exactly the measured settings of one record that may serve."""
     known = [record(id=number, **changes) for number, changes in enumerate(found, 1)]
     decision = ask(*known)
     used = [row["record"] for row in decision.alternatives if row["used"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose jobs get settings: the lists of users, accounts and partitions."""
+"""Access to settings: the lists of users, accounts and partitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(
     env: dict[str, str] | None = None,
     **changes: Any,
 ) -> Decision:
-    """What `alice` (1001), whose job is like a tuned one but for its account and partition, is given."""
+    """Return the decision for a job of `alice` (1001) that differs from a tuned one in account and partition."""
     text = SCRIPT.replace("#SBATCH --nodes", f"{directives}\n#SBATCH --nodes", 1)
     options = ["-N4", "--ntasks-per-node=1", "mpirun", "/home/alice/bin/lattice", "--steps", "200", "--size", "64"]
     words = ("sbatch", *argv, "job.sh") if command == "sbatch" else (command, *argv, *options)
@@ -105,7 +105,7 @@ LISTS = [f"{kind}_{what}s" for kind in ("allow", "deny") for what in ("account",
 def test_a_batch_job_with_slurms_default_is_decided_when_it_starts(name: str) -> None:
     decision = ask({name: ["red"]})
     what = name.partition("_")[2].removesuffix("s")
-    why = f"the site does not give to every {what}, and which the job has is not known"
+    why = f"the site does not give to every {what}, and the job's {what} is unknown"
     assert (decision.verdict, decision.reason) == ("defer", why)
     variable = f"SLURM_JOB_{what.upper()}"
     assert at_start({name: ["red"]}, **{variable: "red"}).verdict == ("apply" if "allow" in name else "none")

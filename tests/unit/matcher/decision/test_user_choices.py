@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user has chosen already, and the secrets on command lines."""
+"""Variables that the user has set, and secrets on command lines."""
 
 from __future__ import annotations
 

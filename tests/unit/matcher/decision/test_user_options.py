@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that choose what a variable would choose: of sbatch and srun, in a script or on the line, and of mpirun."""
+"""Options that replace variables: of sbatch and srun, in a script or on the command line, and of mpirun."""
 
 from __future__ import annotations
 
