@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m reprise` is the command `reprise`."""
+"""Run the command `reprise` with `python -m reprise`."""
 
 from reprise.cli.main import main
 

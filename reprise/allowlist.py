@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables that the plugin sets in a job, no other ones, whatever a reply or a record says; and what it tells."""
+"""Environment variables that the plugin may set in a job, and those that it reports to the matcher.
+
+The plugin sets no other variable, whatever a reply or a record contains.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# A name ends where the pattern ends; `*` stands for one or more of A-Z a-z 0-9 _.
+# A pattern matches a whole name; `*` stands for one or more of A-Z a-z 0-9 _.
 ALLOW_LIST = (
     "OMPI_MCA_*",
     "PRTE_MCA_*",
@@ -33,7 +36,7 @@ ALLOW_LIST = (
     "GLIBC_TUNABLES",
     "REPRISE_*",
 )
-# Told where they are set, since a component is in their way, and never set.
+# Reported if set, because a component would conflict with them; never set by the plugin.
 TOLD_LIST = (
     "LD_PRELOAD",
     "UCX_*",
@@ -49,7 +52,10 @@ TOLD_LIST = (
     "TCMALLOC_*",
 )
 PRELOAD_VARIABLE = "REPRISE_PRELOAD"
-"""Names a library, `sro` for libreprise_sro.so: the plugin appends it to LD_PRELOAD, from a directory of the site's."""
+"""Variable that names a library, `sro` for libreprise_sro.so.
+
+The plugin appends the library to LD_PRELOAD, from a directory that the site sets.
+"""
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
@@ -61,10 +67,10 @@ _TOLD = _any_of((*ALLOW_LIST, *TOLD_LIST))
 
 
 def is_allowed(name: str) -> bool:
-    """Whether the plugin would set a variable of this name."""
+    """Return whether the plugin may set a variable of this name."""
     return _ALLOWED.fullmatch(name) is not None
 
 
 def is_told(name: str) -> bool:
-    """Whether the plugin tells that a variable of this name is set, as it does of all that it would set."""
+    """Return whether the plugin reports that a variable of this name is set; it reports all that it may set."""
     return _TOLD.fullmatch(name) is not None

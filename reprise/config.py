@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file, `reprise.toml`: every setting, its unit, its default and its bounds.
+"""The configuration file, `reprise.toml`: every setting with its unit, default and bounds.
 
-Unknown keys are refused with the nearest known one as a suggestion. `etc/reprise.toml` shows all settings with their
+Unknown keys are refused with the nearest known key as a suggestion. `etc/reprise.toml` shows all settings with their
 defaults; a test compares it with this module.
 """
 
@@ -24,14 +24,14 @@ from reprise.errors import RepriseError
 DEFAULT_PATH = Path("/etc/reprise/reprise.toml")
 SOCKET_PATH = Path("/run/reprise/matcher.sock")
 _HOST_AND_PORT = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):([0-9]{1,5})")
-# Of a path `//x` browsers make another host, and of `/../x` another path.
+# Browsers take `//x` in a path for another host, and `/../x` for another path.
 _URL = re.compile(r"https?://([^/]+?)(:[0-9]+)?(?:/(?!\.\.?(?:/|$))[A-Za-z0-9_.~-]+)*/?")
-HOST_LIMIT = 253  # characters of a name in the DNS
+HOST_LIMIT = 253  # characters of a DNS name
 SOCKET_PATH_LIMIT = 107  # bytes, sun_path without its NUL (unix(7))
 
 
 class ConfigError(RepriseError):
-    """The configuration cannot be used; the message names the file, the setting, the cause and the remedy."""
+    """The configuration is unusable; the message names the file, the setting, the cause and the remedy."""
 
 
 def _known_zone(name: str) -> str:
@@ -40,7 +40,7 @@ def _known_zone(name: str) -> str:
             ZoneInfo(name)
         except (KeyError, ValueError, OSError) as error:
             raise ValueError(
-                f"no time zone is called {name!r}: use a name like 'Europe/Paris', or '' for this host's"
+                f"unknown time zone {name!r}: use a name like 'Europe/Paris', or '' for this host's time zone"
             ) from error
     return name
 
@@ -49,12 +49,12 @@ def _absolute(path: Path) -> Path:
     if not path.is_absolute():
         raise ValueError(f"{str(path)!r} is not an absolute path")
     if "\0" in str(path):
-        raise ValueError("a path holds no NUL")
+        raise ValueError("a path cannot contain a NUL")
     return path
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """What `host:port` or `[address]:port` names. Raises ValueError."""
+    """Parse `host:port` or `[address]:port`. Raise ValueError if it is neither."""
     found = _HOST_AND_PORT.fullmatch(text)
     host = (found[1] or found[2]) if found else ""
     if not found or len(host) > HOST_LIMIT or not 1 <= int(found[3]) <= 65535:
@@ -63,7 +63,10 @@ def host_and_port(text: str) -> tuple[str, int]:
 
 
 def path_or_host(text: str) -> tuple[Path | None, str, int]:
-    """What `unix:/path`, `tcp:host:port` or `tcp:[address]:port` names: a path, or host and port. Raises ValueError."""
+    """Parse `unix:/path`, `tcp:host:port` or `tcp:[address]:port` into a path, or into host and port.
+
+    Raise ValueError if it is none of them.
+    """
     kind, _, rest = text.partition(":")
     if kind == "unix" and rest.startswith("/") and len(os.fsencode(rest)) <= SOCKET_PATH_LIMIT:
         return Path(rest), "", 0
@@ -110,22 +113,22 @@ UserId = Annotated[int, Field(ge=0, le=2**32 - 2)]
 
 
 class Section(BaseModel):
-    """A table of the file: frozen, and refuses what it does not know."""
+    """A table of the file: frozen, and without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Site(Section):
-    """What is true of the machine."""
+    """The cluster."""
 
     cluster: Annotated[str, StringConstraints(to_lower=True)] = Field(  # as Slurm does
-        "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are not used"
+        "cluster", min_length=1, description="Slurm's ClusterName; records of other clusters are ignored"
     )
     nodes: int = Field(
         1, ge=1, le=2**20, description="compute nodes of the cluster (d_max of the node-count comparison)"
     )
     timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
-        "", description="zone of submission times; '' is this host's"
+        "", description="time zone of submission times; '' is this host's"
     )
 
 
@@ -134,57 +137,65 @@ class Matcher(Section):
 
     socket: AbsolutePath = Field(SOCKET_PATH, description="Unix socket; every user may connect")
     listen: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
-        "", description="HOST:PORT for hosts that share munge's key; '' is none"
+        "", description="HOST:PORT for hosts that share the munge key; '' is none"
     )
     endpoints: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
-        default_factory=list, description="where commands ask, like the plugin's endpoint=; empty: at `socket`"
+        default_factory=list, description="endpoints that commands ask, like the plugin's endpoint=; empty: `socket`"
     )
-    uid: UserId = Field(0, description="user id of the daemon, which commands believe over TCP")
-    munge_socket: AbsolutePath | None = Field(None, description="munged's socket, where it is not the usual one")
+    uid: UserId = Field(0, description="user id of the daemon; over TCP, commands trust replies of this user only")
+    munge_socket: AbsolutePath | None = Field(None, description="munged's socket, if it is not the default one")
     model: str = Field("site", description="preset name, or absolute path of a model file (TOML)")
     threshold: float | None = Field(None, ge=0, le=1, description="overrides the model's threshold")
     mode: Literal["on", "observe", "off"] = Field("on", description="observe: decide and log, inject nothing")
-    holdout: float = Field(0.05, ge=0, le=0.95, description="share of matched jobs that are given nothing, to compare")
-    identity: bool = Field(True, description="recognise programs by their files, too, where everybody may read them")
-    predicted: bool = Field(False, description="give jobs what a model chose, too, once a comparison has confirmed it")
+    holdout: float = Field(
+        0.05, ge=0, le=0.95, description="share of matched jobs that get no settings, for comparison"
+    )
+    identity: bool = Field(True, description="also recognise programs by their files, if every user may read them")
+    predicted: bool = Field(
+        False, description="also use settings that a model predicted, once real runs confirmed them"
+    )
     max_connections: int = Field(
-        512, ge=1, le=65536, description="connections served at once, of either kind, a 16th by one user; more wait"
+        512, ge=1, le=65536, description="connections served at once per kind, a 16th of them per user; more wait"
     )
     request_timeout_s: float = Field(2.0, gt=0, le=60, description="seconds a client may take to send its frame")
     retention_days: int = Field(365, ge=1, le=36500, description="days that decisions and outcomes are kept")
     metrics: Annotated[str, AfterValidator(_host_and_port_or_nothing)] = Field(
         "", description="HOST:PORT of metrics for Prometheus; '' is none"
     )
-    publish: AbsolutePath | None = Field(None, description="file in which replicas find the records")
+    publish: AbsolutePath | None = Field(None, description="file to publish the records in, for replicas")
 
 
 class Replica(Section):
-    """A matcher that stands in for another one."""
+    """A matcher that stands in for the primary one."""
 
-    records: AbsolutePath | None = Field(None, description="the file in which the primary publishes its records")
+    records: AbsolutePath | None = Field(None, description="file in which the primary publishes its records")
     primary: list[Annotated[str, AfterValidator(_endpoint)]] = Field(
-        default_factory=list, description="where the primary listens, like the plugin's endpoint="
+        default_factory=list, description="endpoints of the primary, like the plugin's endpoint="
     )
 
     @model_validator(mode="after")
     def _knows_its_primary(self) -> Replica:
         if self.records and not self.primary:
-            raise ValueError("where `records` come from a primary, `primary` must say where it listens")
+            raise ValueError("`records` needs `primary`: add the endpoints at which the primary listens")
         return self
 
 
 class Access(Section):
-    """Whose jobs get settings, and who may read of others' jobs. Denied goes before allowed; an empty list of allowed
-    ones is everyone."""
+    """Access rules: whose jobs get settings, and who may see other users' jobs.
 
-    allow_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
-    deny_users: list[str | UserId] = Field(default_factory=list, description="names or ids")
-    allow_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
-    deny_accounts: list[str] = Field(default_factory=list, description="Slurm's accounts")
-    allow_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
-    deny_partitions: list[str] = Field(default_factory=list, description="Slurm's partitions")
+    A deny list takes precedence over an allow list; an empty allow list allows everyone.
+    """
+
+    allow_users: list[str | UserId] = Field(default_factory=list, description="user names or ids")
+    deny_users: list[str | UserId] = Field(default_factory=list, description="user names or ids")
+    allow_accounts: list[str] = Field(default_factory=list, description="Slurm accounts")
+    deny_accounts: list[str] = Field(default_factory=list, description="Slurm accounts")
+    allow_partitions: list[str] = Field(default_factory=list, description="Slurm partitions")
+    deny_partitions: list[str] = Field(default_factory=list, description="Slurm partitions")
     staff: str = Field(
-        "", description="group whose members `reprise jobs` and `match` tell of others' jobs; '': all who may read"
+        "",
+        description="group that may see other users' jobs in `reprise jobs` and `match`; "
+        "'': all who may read the database",
     )
 
 
@@ -193,15 +204,15 @@ class DatabaseSection(Section):
 
     path: AbsolutePath = Field(Path("/var/lib/reprise/reprise.db"), description="SQLite file, on a local file system")
     snapshot: AbsolutePath | None = Field(
-        None, description="copy of it for members of its group, which `reprise db snapshot` makes"
+        None, description="copy that `reprise db snapshot` makes for members of its group"
     )
 
 
 class Artifacts(Section):
-    """Rules files and the like."""
+    """Files that jobs read, such as rules files."""
 
     directory: AbsolutePath = Field(
-        Path("/var/lib/reprise/artifacts"), description="directory that every node sees under this path, world-readable"
+        Path("/var/lib/reprise/artifacts"), description="world-readable directory with the same path on every node"
     )
 
 
@@ -210,38 +221,38 @@ class Tuner(Section):
 
     components: AbsolutePath = Field(Path("/etc/reprise/components"), description="directory of component files (YAML)")
     work: AbsolutePath = Field(
-        Path("/var/lib/reprise/campaigns"), description="directory for trial scripts and output, that every node sees"
+        Path("/var/lib/reprise/campaigns"), description="shared directory for trial scripts and their output"
     )
     libexec: AbsolutePath = Field(
-        Path("/usr/local/libexec/reprise"), description="directory of the benchmark programs, that every node sees"
+        Path("/usr/local/libexec/reprise"), description="shared directory of the benchmark programs"
     )
     functions: AbsolutePath = Field(
-        Path("/etc/reprise/functions"), description="directory of Python modules that read a trial's objective"
+        Path("/etc/reprise/functions"), description="directory of Python modules that read the objective of a trial"
     )
     preload_directory: AbsolutePath = Field(
-        Path("/usr/local/lib"), description="directory of accelerators' libraries, as in the plugin's line"
+        Path("/usr/local/lib"), description="directory of the accelerators' libraries, as in the plugin's line"
     )
 
 
 class Web(Section):
-    """The pages."""
+    """The web pages."""
 
     listen: Annotated[str, AfterValidator(_host_and_port)] = Field(
-        "127.0.0.1:7818", description="HOST:PORT of the pages, which are not encrypted"
+        "127.0.0.1:7818", description="HOST:PORT of the pages; connections are not encrypted"
     )
     url: Annotated[str, AfterValidator(_url_or_nothing)] = Field(
-        "", description="where browsers reach them through a reverse proxy; '' is at `listen`"
+        "", description="URL of the pages behind a reverse proxy; '': they are reached at `listen`"
     )
-    operators: str = Field("", description="group whose members may start and end campaigns there; '': nobody")
-    token_hours: float = Field(12.0, gt=0, le=720, description="hours for which a token holds")
+    operators: str = Field("", description="group that may start and stop campaigns on the pages; '': nobody")
+    token_hours: float = Field(12.0, gt=0, le=720, description="hours until a token expires")
 
 
 class OpenMPI(Section):
     """The Open MPI releases that jobs of this site may load."""
 
-    releases: list[str] = Field(default_factory=list, description="e.g. ['4.1.4']; empty: the one that ompi_info names")
+    releases: list[str] = Field(default_factory=list, description="e.g. ['4.1.4']; empty: the release of ompi_info")
     ompi_info: str = Field("ompi_info", description="command that describes the build")
-    mpirun: str = Field("mpirun", description="launcher of trials")
+    mpirun: str = Field("mpirun", description="command that launches trials")
 
 
 class Config(Section):
@@ -259,22 +270,22 @@ class Config(Section):
 
 
 def in_use(path: Path | None = None) -> Path | None:
-    """The file that is read: `path`, else `/etc/reprise/reprise.toml`; None where that does not exist."""
+    """Return the file to read: `path`, else `/etc/reprise/reprise.toml`; None if that does not exist."""
     if path is None:
         try:
             DEFAULT_PATH.stat()
         except FileNotFoundError:
             return None
         except OSError:
-            pass  # it may be there: reading it says what is wrong
+            pass  # it may exist: reading it reports the cause
     return path or DEFAULT_PATH
 
 
 def load(path: Path | None = None) -> Config:
     """Read and check a configuration file.
 
-    Without `path` it is `/etc/reprise/reprise.toml` or, where that does not exist, the defaults.
-    Raises ConfigError with one line.
+    Without `path`, read `/etc/reprise/reprise.toml` or, if that does not exist, return the defaults.
+    Raise ConfigError, whose message is one line, if the file is unusable.
     """
     path = in_use(path)
     if path is None:
@@ -287,7 +298,7 @@ def load(path: Path | None = None) -> Config:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file. Raises ConfigError with one line."""
+    """Read the tables of a TOML file. Raise ConfigError, whose message is one line, if that fails."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -296,13 +307,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not valid TOML ({error}): correct that line") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets within brackets
-        raise ConfigError(f"{path}: no setting is that long or that deep ({error}): correct it") from error
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, deeply nested brackets
+        raise ConfigError(f"{path}: a value is too long or nested too deeply ({error}): correct it") from error
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first problem of a file that `model` describes, as one line; a misspelt key comes with a suggestion."""
-    problems = error.errors()  # a misspelt key explains the missing one beside it
+    """Describe the first problem of a file of type `model` in one line, with a suggestion for a misspelt key."""
+    problems = error.errors()  # a misspelt key explains a missing one in the same table
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, beside = _place(problem["loc"], model)
     where = ".".join(place)
@@ -312,14 +323,15 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
         return f"unknown setting {where!r}: {hint}"
     what = problem["msg"].removeprefix("Value error, ")
     if not where or problem["type"] == "missing":
-        return f"setting {where!r}: is missing: add it" if where else what
+        return f"setting {where!r} is missing: add it" if where else what
     return f"setting {where!r}: {what} (it is {repr(problem['input'])[:200]})"
 
 
 def _place(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple[list[str], list[str]]:
-    """The keys and positions that lead to a problem, and the keys known beside the last of them.
+    """Return the keys and positions that lead to a problem, and the known keys of the last table.
 
-    Of a choice between tables pydantic also names the one that was taken; a reader of the file knows no such step.
+    If a value may be one of several tables, pydantic's location also names the table that it chose. That step is left
+    out, since it does not appear in the file.
     """
     place, choices = [], [model]
     for step in location:
@@ -338,7 +350,7 @@ def _is_named(table: type[BaseModel], tag: str) -> bool:
 
 
 def _tables(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The tables that a value of this type may be, or hold."""
+    """Yield the tables that a value of this type may be, or may contain."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a daemon listens, as the plugin's argument endpoint= names it (spank/endpoint.c reads it there)."""
+"""Addresses at which a daemon listens, in the form of the plugin's argument endpoint= (see spank/endpoint.c)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprise import config
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A Unix socket at `path` or, where that is None, a TCP port."""
+    """A Unix socket at `path` or, if that is None, a TCP port."""
 
     path: Path | None = None
     host: str = ""
@@ -26,7 +26,7 @@ DEFAULT = Endpoint(config.SOCKET_PATH)
 
 
 def parse(text: str) -> Endpoint | None:
-    """`unix:/path`, `tcp:host:port` or `tcp:[address]:port`; None for anything else."""
+    """Parse `unix:/path`, `tcp:host:port` or `tcp:[address]:port`; return None for anything else."""
     try:
         return Endpoint(*config.path_or_host(text))
     except ValueError:
@@ -34,6 +34,6 @@ def parse(text: str) -> Endpoint | None:
 
 
 def configured(matcher: config.Matcher) -> list[Endpoint]:
-    """Where commands ask, in this order."""
+    """Return the endpoints that commands ask, in this order."""
     named = [parse(text) for text in matcher.endpoints]
     return [one for one in named if one] or [Endpoint(matcher.socket)]

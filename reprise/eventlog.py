@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's log: one line per event, `key=value`, on standard error, where systemd's journal takes it."""
+"""The daemon's log: one line of `key=value` per event on standard error, for systemd's journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _PLAIN = re.compile(r"[\w./:@%+,*-]+")
 
 
 def line(event: str, **values: object) -> str:
-    """`event=decision user=alice score=0.93`; what is not a plain word is quoted, so that no value can forge a line."""
+    """Return a log line such as `event=decision user=alice score=0.93`.
+
+    Values that are not plain words are quoted, so that no value can forge a line.
+    """
     words = [f"event={event}"]
     for key, value in values.items():
         if value is not None:
@@ -23,7 +26,7 @@ def line(event: str, **values: object) -> str:
 
 
 class Throttle:
-    """Lets one log line of a kind through per `every_s` seconds, and tells with the next how many were held back."""
+    """A filter that logs each kind of event at most once in `every_s` seconds, and counts the suppressed ones."""
 
     def __init__(self, every_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s
@@ -32,7 +35,7 @@ class Throttle:
         self._held: dict[str, int] = {}
 
     def warning(self, logger: logging.Logger, event: str, *, trace: bool = False, **values: object) -> None:
-        """Log `event` (with `trace`, and the exception that is being handled), or count it."""
+        """Log `event`, or count it as suppressed; with `trace`, also log the exception that is being handled."""
         now = self._clock()
         if now < self._next.get(event, 0.0):
             self._held[event] = self._held.get(event, 0) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands print with `--json`."""
+"""Form of the documents that commands print with `--json`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
-"""Of every command's document; within it keys are only added (docs/commands.md)."""
+"""Version of every command's document; within a version, keys are only added (docs/commands.md)."""
 
 
 def versioned(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the version of its form, unless it has one of its own."""
+    """Return the document with the version of its form, unless it already has one."""
     return {"version": VERSION, **document}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What systemd and a service say to each other: passed sockets (sd_listen_fds(3)) and states (sd_notify(3))."""
+"""Communication of a service with systemd: passed sockets (sd_listen_fds(3)) and states (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ FIRST_PASSED_DESCRIPTOR = 3
 
 
 def passed_listener(environment: MutableMapping[str, str], families: Sequence[int]) -> socket.socket | None:
-    """The listening stream socket, of one of these families, that systemd passed, or None. The variables are removed:
-    they are not for children. Raises PassedSocketError where something else was passed.
+    """Return the listening stream socket, of one of these families, that systemd passed; None if it passed none.
+
+    The variables are removed from the environment, so that children do not inherit them.
+    Raise PassedSocketError if something else was passed.
     """
     count = environment.pop("LISTEN_FDS", "")
     process = environment.pop("LISTEN_PID", "")
@@ -25,7 +27,7 @@ def passed_listener(environment: MutableMapping[str, str], families: Sequence[in
         return None
     if count != "1":
         raise PassedSocketError(
-            f"{count} sockets were passed (LISTEN_FDS): give the socket unit exactly one ListenStream"
+            f"systemd passed {count} sockets (LISTEN_FDS): give the socket unit exactly one ListenStream"
         )
     try:
         listener = socket.socket(fileno=FIRST_PASSED_DESCRIPTOR)
@@ -35,14 +37,14 @@ def passed_listener(environment: MutableMapping[str, str], families: Sequence[in
     except OSError as error:
         kind = "stream socket" if len(families) > 1 else "Unix stream socket"
         raise PassedSocketError(
-            f"the socket passed (LISTEN_FDS) is not a listening {kind} ({error}): correct ListenStream"
+            f"the socket that systemd passed (LISTEN_FDS) is not a listening {kind} ({error}): correct ListenStream"
         ) from error
     listener.set_inheritable(False)
     return listener
 
 
 def notify(environment: Mapping[str, str], *states: str) -> None:
-    """Tell the service manager, e.g. `READY=1`. Nothing happens without one, nor when it cannot be reached."""
+    """Send states, e.g. `READY=1`, to the service manager; do nothing if there is none or it cannot be reached."""
     address = environment.get("NOTIFY_SOCKET", "")
     if address:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -51,14 +53,14 @@ def notify(environment: Mapping[str, str], *states: str) -> None:
 
 
 def watchdog_interval_s(environment: Mapping[str, str]) -> float | None:
-    """Seconds between signs of life: half of what the manager allows. None where it does not watch."""
+    """Return the seconds between watchdog messages, half of the allowed time; None if the watchdog is off."""
     allowed_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(allowed_us) / 2e6 if watched and allowed_us.isdecimal() and int(allowed_us) > 0 else None
 
 
 async def keep_watchdog_calm(environment: Mapping[str, str]) -> None:
-    """From the loop that serves requests: when that hangs, the manager restarts the service."""
+    """Send watchdog messages from the loop that serves requests; if it hangs, the manager restarts the service."""
     interval_s = watchdog_interval_s(environment)
     while interval_s:
         notify(environment, "WATCHDOG=1")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command line: declares options, calls the other parts, prints. Nothing else of the package imports one."""
+"""The command line: modules that declare options, call the other parts and print. No other part imports them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise config`: check a configuration file, and show what is in force."""
+"""`reprise config`: check a configuration file, and show the settings in force."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def config() -> None:
 
 @config.command()
 @click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def check(settings: object, path: Path | None, as_json: bool) -> None:
-    """Check PATH (default: the file in use) and say what is wrong with it."""
+    """Check PATH (default: the configuration file in use) and report the first error."""
     chosen = path or getattr(settings, "path", None)
     load(chosen)
     file = in_use(chosen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db`: create, check and look into the database. The context's object has the configuration as `config`."""
+"""`reprise db`: create, check, copy and inspect the database. The context's object has the configuration, `config`."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from reprise.database.facade import Database
 
 @click.group()
 def db() -> None:
-    """Create, check and look into the database."""
+    """Create, check, copy and inspect the database."""
 
 
 @db.command()
 @click.pass_context
 def init(ctx: click.Context) -> None:
-    """Create the database, or bring an older one to this version's schema."""
+    """Create the database, or upgrade an older one to this version's schema."""
     path: Path = ctx.obj.config.database.path
     with Database.open(path, create=True) as database:
         version = database.schema_version()
         if database.migrated_from == 0:
             click.echo(f"{path}: created, schema version {version}")
         elif database.migrated_from < version:
-            click.echo(f"{path}: brought from schema version {database.migrated_from} to {version}")
+            click.echo(f"{path}: upgraded from schema version {database.migrated_from} to {version}")
         else:
-            click.echo(f"{path}: already at version {version}")
+            click.echo(f"{path}: already at schema version {version}")
         if database.not_erased:
             click.echo(
-                f"{path}: secrets that are masked now are still in unused parts of the file ({database.not_erased}): "
-                "make room as large as the file, stop what reads it, and run `reprise db init` again",
+                f"{path}: unused parts of the file still contain secrets that are now masked ({database.not_erased}): "
+                "free as much disk space as the file takes, stop its readers, and run `reprise db init` again",
                 err=True,
             )
 
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.pass_context
 def backup(ctx: click.Context, file: Path, force: bool) -> None:
-    """Write a checked copy of the database to FILE, while it is in use."""
+    """Write a checked copy of the database to FILE. The database may be in use."""
     back_up(ctx.obj.config.database.path, file, overwrite=force)
     click.echo(f"{file}: a copy of {ctx.obj.config.database.path}")
 
@@ -59,34 +59,34 @@ def backup(ctx: click.Context, file: Path, force: bool) -> None:
 @db.command()
 @click.pass_context
 def snapshot(ctx: click.Context) -> None:
-    """Write a copy of the database for members of its group to database.snapshot, while it is in use."""
+    """Write a copy that the database's group may read to `database.snapshot`. The database may be in use."""
     section = ctx.obj.config.database
     if section.snapshot is None:
-        raise AccessError("database.snapshot: is not set: name the file that members of the group are to read")
+        raise AccessError("database.snapshot is not set: name a file that members of the group can read")
     take_snapshot(section.path, section.snapshot)
     click.echo(f"{section.snapshot}: a copy of {section.path}")
 
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--force", is_flag=True, help="Even if a daemon or a campaign uses the database.")
+@click.option("--force", is_flag=True, help="Restore even if a daemon or a campaign uses the database.")
 @click.pass_context
 def restore(ctx: click.Context, file: Path, force: bool) -> None:
-    """Put the backup FILE in the database's place. The old one is kept under another name."""
+    """Replace the database by the backup FILE. The old database is kept under another name."""
     path: Path = ctx.obj.config.database.path
     kept = put_back(path, file, time.time(), force=force)
-    click.echo(f"{path}: restored from {file}" + (f"; what was there is {kept}" if kept else ""))
+    click.echo(f"{path}: restored from {file}" + (f"; the old database is {kept}" if kept else ""))
     with contextlib.suppress(SchemaError):
         Database.open(path, read_only=True).close()
         return
-    click.echo("it was made by an older Reprise: run `reprise db init`")
+    click.echo("an older Reprise made this backup: run `reprise db init` to upgrade its schema")
 
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.pass_context
 def export(ctx: click.Context, file: Path) -> None:
-    """Write the database to FILE (`-`: standard output) as lines of JSON."""
+    """Export the database to FILE (`-`: standard output) as lines of JSON."""
     with Database.open(ctx.obj.config.database.path, read_only=True) as database:
         if file == Path("-") or (file.exists() and not file.is_file()):  # a pipe or a device cannot be replaced
             with click.open_file(str(file), "w", encoding="utf-8") as out, _named(out, "written"):
@@ -100,7 +100,7 @@ def export(ctx: click.Context, file: Path) -> None:
 @click.argument("file", type=click.File("rb"))
 @click.pass_context
 def import_(ctx: click.Context, file: BinaryIO) -> None:
-    """Read what `export` wrote from FILE (`-`: standard input), all or nothing. The database must be empty."""
+    """Import an export from FILE (`-`: standard input), all of it or nothing. The database must be empty."""
     path: Path = ctx.obj.config.database.path
     with Database.open(path) as database, _named(file, "read"):
         count = exchange.take(database, file, file.name)
@@ -109,22 +109,25 @@ def import_(ctx: click.Context, file: BinaryIO) -> None:
 
 @contextlib.contextmanager
 def _named(file: IO[Any], done: str) -> Iterator[None]:
-    """What the system cannot do with this file is said of it."""
+    """Name the file in the error of a failed system call."""
     try:
         yield
     except BrokenPipeError:
-        raise  # nobody reads on
+        raise  # the reader has closed the pipe
     except OSError as error:
         with contextlib.suppress(OSError):
-            file.close()  # with what is not written yet, or click would try again
-        raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): give another file") from error
+            file.close()  # discards the buffer, which click would try to write again
+        raise AccessError(f"{file.name}: cannot be {done} ({error.strerror}): name another file") from error
 
 
 @db.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def check(ctx: click.Context, as_json: bool) -> None:
-    """Check the database and the files that its active records give to jobs; exit status 1 if anything is wrong."""
+    """Check the database and the files of its active records.
+
+    Exit status 1 if anything is wrong.
+    """
     path: Path = ctx.obj.config.database.path
     problems = health.examine(path)
     schema: int | None = None

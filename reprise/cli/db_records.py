@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise db records`: what is known, what it gains in production, and whether jobs are given it."""
+"""`reprise db records`: list records, show their gain in production, and put them into or out of use."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from reprise.cli.main import Settings
 
 WHICH = click.argument("record_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
-WHY = click.option("--reason", default="", help="Why, for who asks later.")
+WHY = click.option("--reason", default="", help="Reason to keep in the record's history.")
 
 
 @click.group()
 def records() -> None:
-    """What is known, what it gains, and whether jobs are given it."""
+    """List records, show their gain, and put them into or out of use."""
 
 
 @records.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print all there is to know, as JSON.")
-@click.option("--all", "show_all", is_flag=True, help="Also those that are quarantined or retired.")
-@click.option("--component", help="Of this component only.")
+@click.option("--json", "as_json", is_flag=True, help="Print all fields of the records as JSON.")
+@click.option("--all", "show_all", is_flag=True, help="Include quarantined and retired records.")
+@click.option("--component", help="List records of this component only.")
 @click.pass_obj
 def list_(settings: Settings, as_json: bool, show_all: bool, component: str | None) -> None:
-    """List the records that jobs may be given."""
+    """List the records that are in use."""
     with open_to_read(settings.config) as database:
         found = database.records(status=None if show_all else RecordStatus.ACTIVE, component=component)
         quarantined_for = Counter(one.record_id for one in database.user_quarantines())
@@ -56,10 +56,10 @@ def list_(settings: Settings, as_json: bool, show_all: bool, component: str | No
 
 @records.command()
 @WHICH
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, record_id: int, as_json: bool) -> None:
-    """Show record ID, what its campaign measured, and what it gains in production."""
+    """Show record ID, the gain that its campaign measured, and its gain in production."""
     from reprise.matcher.benefit import record_benefit
 
     with open_to_read(settings.config) as database:
@@ -79,7 +79,7 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
         return
     click.echo("\n".join(_in_words(record, history, quarantines, found)))
     if profile:
-        click.echo(f"  its application spends its time on: {record_listing.printable(profile.summary)}")
+        click.echo(f"  time of its application: {record_listing.printable(profile.summary)}")
 
 
 @records.command()
@@ -87,7 +87,7 @@ def show(settings: Settings, record_id: int, as_json: bool) -> None:
 @WHY
 @click.pass_obj
 def release(settings: Settings, record_id: int, reason: str) -> None:
-    """Put record ID (back) into use. What its jobs did before counts no more."""
+    """Put record ID into use, or back into use. Earlier jobs no longer count for its gain."""
     _set_status(settings, record_id, RecordStatus.ACTIVE, reason)
 
 
@@ -96,7 +96,7 @@ def release(settings: Settings, record_id: int, reason: str) -> None:
 @WHY
 @click.pass_obj
 def retire(settings: Settings, record_id: int, reason: str) -> None:
-    """Take record ID out of use: no job is given it any more. The daemon notices within a second."""
+    """Take record ID out of use. The daemon stops giving it to jobs within a second."""
     _set_status(settings, record_id, RecordStatus.RETIRED, reason)
 
 
@@ -114,11 +114,11 @@ def _in_words(
 
     def percent(value: dict[str, Any]) -> str:
         if value["gain"] is None:
-            return f"not known yet, of {value['given']} jobs over {value['held_out']} that were held out"
-        return (
-            f"{value['gain']:.1%} ({value['gain_low']:.1%} to {value['gain_high']:.1%}), "
-            f"of {value['given']} jobs over {value['held_out']} that were held out"
-        )
+            return f"unknown yet, {jobs(value)}"
+        return f"{value['gain']:.1%} ({value['gain_low']:.1%} to {value['gain_high']:.1%}), {jobs(value)}"
+
+    def jobs(value: dict[str, Any]) -> str:
+        return f"{value['given']} jobs with it compared with {value['held_out']} held out"
 
     cells = [record_listing.printable(cell) for cell in record_listing.row(record, time.time())]
     about = dict(zip(record_listing.HEADINGS, cells, strict=True))
@@ -145,23 +145,23 @@ def _in_words(
     lines += [f"  {name}={record_listing.printable(value)}" for name, value in sorted(record.environment.items())]
     if is_withdrawn(subject(record.parametrization)):
         lines.append(
-            "  its gain was measured by a method that was withdrawn: measure again with `reprise tune collectives`, or "
+            "  its gain was measured by a withdrawn method: measure again with `reprise tune collectives`, or run "
             f"`reprise db records retire {record.id}`"
         )
     if not found["blocks"]:
-        return [*lines, "  in production: nothing is compared (holdout in [matcher] of the configuration)"]
+        return [*lines, "  in production: no comparison yet (see holdout in [matcher] of the configuration)"]
     lines.append(f"  in production: gain {percent(found)}")
     lines += [
-        f"    on {one['nodes']:g} nodes: {percent(one)}" if one["nodes"] else f"    nodes not known: {percent(one)}"
+        f"    on {one['nodes']:g} nodes: {percent(one)}" if one["nodes"] else f"    unknown nodes: {percent(one)}"
         for one in found["by_nodes"]
     ]
     failed = found["failed"]
     lines.append(
-        f"    failed: {failed['given']} of {found['ended']['given']}, and {failed['held_out']} of "
-        f"{found['ended']['held_out']} that were held out"
+        f"    failed: {failed['given']} of {found['ended']['given']} jobs with it, {failed['held_out']} of "
+        f"{found['ended']['held_out']} held out"
     )
     lines.append(
-        f"    evidence of harm, of {found['limit']:g} that it takes: slower {found['slower']:.3g}, failing "
+        f"    evidence of harm (quarantined at {found['limit']:g}): slower {found['slower']:.3g}, failing "
         f"{found['failing']:.3g}, from {found['blocks']} blocks"
     )
     return lines

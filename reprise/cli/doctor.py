@@ -13,10 +13,13 @@ from reprise.doctor.probes import run
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Say what is wrong with this installation, and what to do; exit status 1 if anything does not work."""
+    """Check this installation, and suggest a remedy for each problem.
+
+    Exit status 1 if anything does not work.
+    """
     found = examine(ctx.obj, run, asker)
     if as_json:
         click.echo(json.dumps(findings.document(found), indent=2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a campaign in the foreground: stop it in order at a signal, and show what it found."""
+"""Run a campaign in the foreground: stop it cleanly at a signal, and show its result."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     from reprise.database.entities import Campaign
     from reprise.database.facade import Database
 
-PLAIN_WIDTH = 120  # characters of a table that goes to a file
-INTERRUPTED_STATUS = 130  # as a shell has it for SIGINT
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a terminal that is closed
+PLAIN_WIDTH = 120  # characters of a table that is written to a file
+INTERRUPTED_STATUS = 130  # a shell's exit status for SIGINT
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a service manager, a closed terminal
 
 
 def go(database: Database, campaign: Campaign, config: Config, as_json: bool) -> Sequence[int]:
-    """Run a campaign to its end and show what it found; returns the ids of its records. Exits with INTERRUPTED_STATUS
-    where a signal stops it."""
+    """Run a campaign to its end, show its result, and return the ids of its records.
+
+    Exit with INTERRUPTED_STATUS if a signal stops it.
+    """
     records = run(database, campaign, config)
     show(database, campaign.id, config, as_json)
     return records
 
 
 def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]:
-    """The same without showing what it found."""
+    """Run a campaign to its end and return the ids of its records; exit with INTERRUPTED_STATUS at a signal."""
     from reprise.tuner.campaign import session
     from reprise.tuner.report import progress
 
@@ -44,22 +46,22 @@ def run(database: Database, campaign: Campaign, config: Config) -> Sequence[int]
     try:
         return session.run(database, campaign, config, report)
     except KeyboardInterrupt:
-        click.echo(f"campaign {campaign.id} is stopped: go on with `reprise tune resume {campaign.id}`", err=True)
+        click.echo(f"campaign {campaign.id} is stopped: continue with `reprise tune resume {campaign.id}`", err=True)
         sys.exit(INTERRUPTED_STATUS)
 
 
 def _interrupt(*_: object) -> None:
-    """Stop in order, so that the campaign can be resumed; a second signal does not cut that short."""
+    """Stop cleanly, so that the campaign can be resumed; ignore further signals meanwhile."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
-    click.echo("stopping, and giving the nodes back", err=True)
+    click.echo("stopping and releasing the nodes", err=True)
     raise KeyboardInterrupt
 
 
 def show(
     database: Database, campaign_id: int, config: Config, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Print a campaign's state, what it found, and its record; with `as_json`, `more` too."""
+    """Print a campaign's state, result and record; with `as_json`, also `more`."""
     from rich.console import Console
 
     from reprise.tuner.report import campaign_overview

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs`: for support staff, who look for jobs and for what to tune next."""
+"""`reprise jobs`: find jobs and candidates for tuning, for support staff."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from reprise.database.record_listing import plain
 if TYPE_CHECKING:
     from reprise.cli.main import Settings
 
-LIMIT = 50  # jobs, unless said otherwise
-CLASSES = 20  # classes of jobs, likewise
-SCRIPTS = 20  # of which no program is known, likewise
+LIMIT = 50  # jobs, by default
+CLASSES = 20  # classes of jobs, by default
+SCRIPTS = 20  # scripts without a known program, by default
 LIMIT_RANGE = click.IntRange(1, 1_000_000)
 STARTED_SINCE = click.option(
     "--since",
@@ -29,48 +29,56 @@ STARTED_SINCE = click.option(
     callback=moment,
     default="30d",
     show_default=True,
-    help="By jobs that started since a date, or 12h ago.",
+    help="Count jobs that started since WHEN: a date, or an age like 12h or 30d.",
 )
 
 WORDS = (
     "application",
     "account",
     "partition",
-)  # filters by what is hidden of another user's job: who is found would tell it
+)  # filters on values that are hidden in other users' jobs: the jobs found would reveal the value
 
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group()
 def jobs() -> None:
-    """Look for jobs, for how they did, and for what to tune next. Who may not read the database asks `reprise match
-    explain` and `reprise jobs profile` for their own jobs."""
+    """Find jobs, their results, and candidates for tuning.
+
+    These commands read the database. Users who may not read it can look up their own jobs with `reprise match explain`
+    and `reprise jobs profile`.
+    """
 
 
 jobs.add_command(jobs_profile.profile)
 
 
 @jobs.command("list")
-@click.option("--user", help="Of this user, by name or id.")
-@click.option("--verdict", type=click.Choice(VERDICTS), help="Of which this was decided, or reported.")
-@click.option("--record", metavar="ID", type=click.IntRange(1, 2**63 - 1), help="Given settings of it, or held out.")
-@click.option("--component", help="Given settings of one of its records, or held out.")
-@click.option("--application", metavar="NAME", help="Of this program or job's name.")
-@click.option("--account", metavar="NAME", help="Submitted under this account.")
-@click.option("--partition", metavar="NAME", help="Submitted to this partition.")
+@click.option("--user", help="List jobs of this user (name or id).")
+@click.option("--verdict", type=click.Choice(VERDICTS), help="List jobs with this decision or report.")
+@click.option(
+    "--record",
+    metavar="ID",
+    type=click.IntRange(1, 2**63 - 1),
+    help="List jobs with settings of this record, or held out.",
+)
+@click.option("--component", help="List jobs with settings of a record of this component, or held out.")
+@click.option("--application", metavar="NAME", help="List jobs of this program or with this job name.")
+@click.option("--account", metavar="NAME", help="List jobs submitted under this account.")
+@click.option("--partition", metavar="NAME", help="List jobs submitted to this partition.")
 @click.option(
     "--since",
     metavar="WHEN",
     callback=moment,
-    help="Not before a date (2026-11-21, 2026-11-21T14:30), or 12h or 30d ago.",
+    help="List jobs since WHEN: a date (2026-11-21, 2026-11-21T14:30), or an age like 12h or 30d.",
 )
-@click.option("--until", metavar="WHEN", callback=moment, help="Before then.")
-@click.option("--failed", is_flag=True, help="That ended with another exit status than 0.")
-@click.option("--limit", type=LIMIT_RANGE, default=LIMIT, show_default=True, help="At most so many, the newest.")
+@click.option("--until", metavar="WHEN", callback=moment, help="List jobs before WHEN.")
+@click.option("--failed", is_flag=True, help="List jobs that ended with an exit status other than 0.")
+@click.option("--limit", type=LIMIT_RANGE, default=LIMIT, show_default=True, help="Number of jobs to list at most.")
 @AS_JSON
 @click.pass_obj
 def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
-    """List jobs, newest first: each start of each, with what was decided about it and how it ended."""
+    """List jobs, newest first: each start of a job with its decision and its end."""
     from reprise.database.job_search import EVER, Wanted
     from reprise.matcher.support.jobs import job_listing
     from reprise.matcher.support.jobs.user_names import name_or_id, uid_of
@@ -96,17 +104,20 @@ def list_(settings: Settings, /, as_json: bool, **filters: Any) -> None:
     else:
         click.echo("no such jobs")
     if own_only:
-        click.echo(f"Only your own jobs: by {' and '.join(by_words)} nobody is told of others' (access.staff)")
+        click.echo(f"Only your own jobs: {' and '.join(by_words)} cannot find other users' jobs (see access.staff)")
 
 
 @jobs.command()
 @click.argument("job", metavar="JOB")
-@click.option("-M", "--cluster", metavar="NAME", help="Where it ran, if not on the site's cluster.")
+@click.option("-M", "--cluster", metavar="NAME", help="Cluster of the job, if not the site's.")
 @AS_JSON
 @click.pass_obj
 def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> None:
-    """Show JOB: why it got what it got, as `reprise match explain` does, and how long it took beside other jobs of the
-    same record on as many nodes. Exit status 3: nothing is known of it."""
+    """Explain the decision about JOB, and compare its run time with similar jobs.
+
+    The explanation is that of `reprise match explain`. The run time is compared with other jobs of the same record on
+    as many nodes. Exit status 3: the job is unknown.
+    """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.jobs import run_time_rank
     from reprise.matcher.support.staff import reader
@@ -128,22 +139,24 @@ def show(settings: Settings, job: str, cluster: str | None, as_json: bool) -> No
 
 @jobs.command()
 @STARTED_SINCE
-@click.option("--limit", type=LIMIT_RANGE, default=CLASSES, show_default=True, help="At most so many classes.")
-@click.option("--component", help="Expect what its records gain; with --campaign, what is to be tuned.")
+@click.option("--limit", type=LIMIT_RANGE, default=CLASSES, show_default=True, help="Number of classes at most.")
+@click.option("--component", help="Estimate savings from this component's records; with --campaign, tune it.")
 @click.option(
     "--campaign",
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIRECTORY",
-    help="Write a campaign file for each class there.",
+    help="Write a campaign file for each class to DIRECTORY; needs --component.",
 )
 @AS_JSON
 @click.pass_obj
 def unmatched(
     settings: Settings, since: float, limit: int, component: str | None, directory: Path | None, as_json: bool
 ) -> None:
-    """Show what would be worth tuning: jobs to which no record of an application was near, together where user,
-    program (else the job's name) and number of nodes are the same, by the node-hours that a record may save."""
+    """List jobs without a similar record, by the node-hours that tuning them may save.
+
+    Jobs of the same user, program (or job name, if the program is unknown) and number of nodes form one class.
+    """
     from reprise.matcher.decision.decide import BY_THE_SITE
     from reprise.matcher.support.jobs import campaign_proposal, expected_gains
     from reprise.matcher.support.jobs import unmatched_classes as ranking
@@ -155,7 +168,7 @@ def unmatched(
     if directory:
         me.require_staff("may write campaigns for users' jobs")
         if component is None:
-            raise click.UsageError("--campaign goes with --component NAME: what is to be tuned")
+            raise click.UsageError("--campaign needs --component NAME: name the component to tune")
         described = campaign_proposal.described(component, config.tuner.components)
     with open_to_read(config) as database:
         known = expected_gains.read(database, component)
@@ -169,19 +182,21 @@ def unmatched(
         click.echo(expected.text())
         click.echo(plain(list(ranking.rows(classes, expected, me)), ranking.HEADINGS))
     else:
-        click.echo("no jobs that no record was near")
+        click.echo("every job had a similar record")
     for path, note in written.values():
         click.echo(f"{path}: written{note}")
 
 
 @jobs.command()
 @STARTED_SINCE
-@click.option("--limit", type=LIMIT_RANGE, default=SCRIPTS, show_default=True, help="At most so many scripts.")
+@click.option("--limit", type=LIMIT_RANGE, default=SCRIPTS, show_default=True, help="Number of scripts at most.")
 @AS_JSON
 @click.pass_obj
 def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None:
-    """Show the scripts whose program could not be told, most node-hours first: jobs of one user and script (where its
-    path is not known, job name) together."""
+    """List scripts in which no program could be recognised, most node-hours first.
+
+    Jobs of the same user and script (or job name, if the path is unknown) are counted together.
+    """
     from reprise.matcher.support.jobs import unread_scripts
     from reprise.matcher.support.staff import reader
 
@@ -204,12 +219,12 @@ def unknown(settings: Settings, since: float, limit: int, as_json: bool) -> None
     type=click.File(encoding="utf-8-sig", errors="replace"),
     required=True,
     metavar="FILE",
-    help="What `sacct --parsable2` printed with a header line, or `sacct --json`; - is standard input.",
+    help="Output of `sacct --parsable2` with a header line, or of `sacct --json`; - is standard input.",
 )
 @AS_JSON
 @click.pass_obj
 def import_(settings: Settings, file: TextIO, as_json: bool) -> None:
-    """Say what would have matched of the jobs of the past, with the records of today. Nothing is stored."""
+    """Report which past jobs today's records would match. Nothing is stored."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.errors import MatcherError
     from reprise.matcher.submission import sacct

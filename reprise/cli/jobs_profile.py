@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise jobs profile`: what a job that ran with --reprise=profile spent its time on, and whether it behaves as its
-record."""
+"""`reprise jobs profile`: show the profile of a job that ran with --reprise=profile, and compare it with its record."""
 
 from __future__ import annotations
 
@@ -30,14 +29,16 @@ if TYPE_CHECKING:
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The reports of the job's programs, if not in reprise-profile-JOB where it was submitted or here.",
+    help="Directory of the job's reports, if not reprise-profile-JOB in the submission directory or here.",
 )
-@click.option("-M", "--cluster", metavar="NAME", help="Where it ran, if not on the site's cluster.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("-M", "--cluster", metavar="NAME", help="Cluster of the job, if not the site's.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def profile(settings: Settings, job: str, directory: Path | None, cluster: str | None, as_json: bool) -> None:
-    """Show what JOB, submitted with --reprise=profile, spent its time on, which components could gain how much, and
-    whether it behaves as the record that it matched."""
+    """Show where JOB spent its time, how much each component could gain, and whether it behaves like its record.
+
+    JOB must have been submitted with --reprise=profile.
+    """
     from reprise.matcher.errors import MatcherError, NothingKnownError
     from reprise.matcher.support import behaviour, job_lookup
     from reprise.matcher.support.job_story import Story, check_name
@@ -53,7 +54,7 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
         story = job_lookup.known(config, job, cluster)
     except NothingKnownError as error:
         why = str(error)
-    except MatcherError as error:  # its profile can be shown all the same
+    except MatcherError as error:  # its profile can still be shown
         why = f"it cannot be compared with its record: {error}"
     place = directory or _found(job, cluster, story)
     found = job_profile.profile_of(place)
@@ -81,12 +82,12 @@ def profile(settings: Settings, job: str, directory: Path | None, cluster: str |
         click.echo(printable(line))
     click.echo("")
     if runs:
-        click.echo(f"note: job {job} has not reported its end: programs of it that still run are missing")
+        click.echo(f"note: job {job} has not reported its end: programs that still run are missing")
     click.echo(printable(behaviour.text(comparison) if comparison else why))
 
 
 def hint(job: str, story: Story) -> str:
-    """How a user reads the profile of their own job; empty where none was taken."""
+    """Return the command that shows the profile of the user's own job; empty if it has none."""
     import os
 
     from reprise.tuner.profile import job_reports
@@ -95,16 +96,16 @@ def hint(job: str, story: Story) -> str:
     places = _submitted_from(story) if own else ()
     names = [f"{job_reports.PREFIX}{number}" for number in _numbers(job, story)]
     if any(os.access(place / name, os.R_OK) for place in places for name in names):
-        return f"A profile was taken of it: `reprise jobs profile {job}` shows it, and compares it with its record's"
+        return f"The job has a profile: `reprise jobs profile {job}` shows it and compares it with its record"
     return ""
 
 
 def _numbers(job: str, story: Story) -> list[int]:
-    """Slurm's numbers of the job: tasks of arrays have their own."""
-    told: list[int | None] = [outcome.job_id for outcome in story.outcomes]
-    told = told or [one.decision.job_id for one in story.decisions]
-    own = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []
-    return [*dict.fromkeys([number for number in told if number is not None] + own)]
+    """Return Slurm's numbers of the job; each task of an array has a number."""
+    known: list[int | None] = [outcome.job_id for outcome in story.outcomes]
+    known = known or [one.decision.job_id for one in story.decisions]
+    named = [int(job)] if re.fullmatch("[0-9]{1,10}", job) else []
+    return [*dict.fromkeys([number for number in known if number is not None] + named)]
 
 
 def _submitted_from(story: Story) -> Iterator[Path]:
@@ -115,16 +116,16 @@ def _submitted_from(story: Story) -> Iterator[Path]:
 
 
 def _found(job: str, cluster: str | None, story: Story) -> Path:
-    """The job's reports. Raises TunerError, which says where they were looked for."""
+    """Find the directory of the job's reports. Raise TunerError, which names the searched directories, if none is."""
     from reprise.matcher.support.slurm_job import slurm_says
     from reprise.tuner.errors import TunerError
     from reprise.tuner.profile import job_reports
 
-    said = slurm_says(job, cluster)
+    shown = slurm_says(job, cluster)
     numbers = _numbers(job, story)
-    if said.get("JobId", "").isdecimal():
-        numbers.append(int(said["JobId"]))
-    places = [*_submitted_from(story), *([Path(said["WorkDir"])] if "WorkDir" in said else []), Path.cwd()]
+    if shown.get("JobId", "").isdecimal():
+        numbers.append(int(shown["JobId"]))
+    places = [*_submitted_from(story), *([Path(shown["WorkDir"])] if "WorkDir" in shown else []), Path.cwd()]
     places = list(dict.fromkeys(places))
     if found := job_reports.find(numbers, places):
         return found
@@ -136,7 +137,7 @@ def _found(job: str, cluster: str | None, story: Story) -> Path:
 
 
 def _compared(config: Config, job: str, cluster: str | None, found: Profile) -> Comparison:
-    """By the database or its snapshot; by the daemon for who may read neither. Raises MatcherError."""
+    """Compare by the database or its snapshot, or by the daemon if the user may read neither. Raise MatcherError."""
     from reprise.cli.reading import open_to_read
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.errors import NothingKnownError

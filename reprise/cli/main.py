@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `reprise`: the groups of all parts, put together. A group's module is imported when it is used."""
+"""The command `reprise` with all its groups. The module of a group is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from reprise.errors import RepriseError
 COMMANDS = {
     "status": ("reprise.cli.status", "status", "Show daemon, plugin, records, campaigns and savings."),
     "serve": ("reprise.cli.match", "serve", "Run the matcher daemon."),
-    "match": ("reprise.cli.match", "match", "Explain decisions, and look at the models that make them."),
-    "jobs": ("reprise.cli.jobs", "jobs", "Look for jobs, and for what to tune next."),
+    "match": ("reprise.cli.match", "match", "Explain decisions, and evaluate and calibrate models."),
+    "jobs": ("reprise.cli.jobs", "jobs", "Find jobs, their results, and candidates for tuning."),
     "tune": ("reprise.cli.tune", "tune", "Run campaigns that find the best settings."),
-    "rules": ("reprise.cli.rules", "rules", "Say what Open MPI makes of a rules file."),
-    "web": ("reprise.cli.web", "web", "Serve pages, and print tokens for them."),
-    "report": ("reprise.cli.report", "report", "Write down what settings gain in production."),
-    "db": ("reprise.cli.db", "db", "Create, check and look into the database."),
+    "rules": ("reprise.cli.rules", "rules", "Show how Open MPI reads a rules file."),
+    "web": ("reprise.cli.web", "web", "Serve the web pages, and print tokens for them."),
+    "report": ("reprise.cli.report", "report", "Report what settings gain in production."),
+    "db": ("reprise.cli.db", "db", "Create, check, copy and inspect the database."),
     "config": ("reprise.cli.config", "config", "Check and show the configuration."),
-    "doctor": ("reprise.cli.doctor", "doctor", "Say what is wrong with this installation, and what to do."),
+    "doctor": ("reprise.cli.doctor", "doctor", "Check this installation, and suggest remedies."),
 }
 
 
 class Settings:
-    """What every command shares (click's `obj`): the configuration, read when first asked for."""
+    """State that all commands share (click's `obj`): the configuration, read at its first use."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     @cached_property
     def config(self) -> Config:
+        """The configuration. Raise ConfigError if it is unusable."""
         return load(self.path)
 
 
@@ -48,9 +49,11 @@ class LazyGroup(click.Group):
     """A group that imports a command's module only when that command is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         module, attribute, _ = COMMANDS[cmd_name]
@@ -58,6 +61,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
@@ -71,25 +75,25 @@ class LazyGroup(click.Group):
     envvar="REPRISE_CONFIG",
     help="Configuration file (default: /etc/reprise/reprise.toml).",
 )
-@click.option("-v", "--verbose", count=True, help="More about what is done; twice for details and tracebacks.")
+@click.option("-v", "--verbose", count=True, help="Log more; -vv adds details and tracebacks.")
 @click.pass_context
 def reprise(ctx: click.Context, config_path: Path | None, verbose: int) -> None:
-    """Gives a Slurm job the best settings known for jobs like it."""
+    """Give each Slurm job the best settings known for jobs like it."""
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     ctx.obj = Settings(config_path)
 
 
 def main() -> None:
-    """Entry point: a failure is one line on standard error and an exit status (1, or what the exception says)."""
+    """Run the command line; print a failure in one line and exit with 1 or the exception's exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names in letters that the locale has not
+        sys.stdout.reconfigure(errors="backslashreplace")  # names with letters that the locale lacks
     try:
         reprise.main(standalone_mode=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except Exception as error:  # the last resort of a command line: no traceback for a user
+    except Exception as error:  # users get one line instead of a traceback
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             raise
         expected = isinstance(error, RepriseError)

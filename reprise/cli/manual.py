@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages and completions, made from the code: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
+"""Generate manual pages and completions: `python -m reprise.cli.manual DIRECTORY PLUGSTACK_FILE`.
 
-Sections: 1 for commands, 5 for files, 8 for what administrators run.
+Sections: 1 for commands, 5 for files, 8 for commands of administrators.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ COMPLETIONS: Mapping[str, type[ShellComplete]] = {
     "reprise.fish": FishComplete,
 }
 STATUSES = (
-    "0: what was asked is done or told; 1: it could not be, or something is wrong with what was checked; "
-    "2: the command line is wrong; 3: nothing is known of the job, the campaign was stopped or interrupted, "
-    "or the file would not be used; 4: no matcher answers; 130: interrupted. "
-    "What is wrong is said in one line on standard error."
+    "0: success; 1: the command failed, or a check found a problem; "
+    "2: the command line is wrong; 3: the job is unknown, the campaign was stopped or interrupted, "
+    "or Open MPI would not use the file; 4: no matcher answers; 130: interrupted. "
+    "An error is one line on standard error."
 )
-SEE = "The documentation that is installed with it, and https://slurm.schedmd.com/spank.html for plugins."
+SEE = "The installed documentation, and https://slurm.schedmd.com/spank.html for plugins."
 
 
 def pages(plugstack: str) -> dict[str, str]:
-    """All pages: file name to text in roff (man(7)). `plugstack`: the file that says how the plugin is loaded."""
+    """Return all pages: file name to text in roff (man(7)). `plugstack` is the text of the plugin's plugstack.conf."""
     found = {"reprise.1": _program()}
     for name in program.list_commands(click.Context(program)):
         section = 8 if name in FOR_ADMINISTRATORS else 1
         found[f"reprise-{name}.{section}"] = _command(name, section)
     found["reprise.toml.5"] = _file("reprise.toml", "configuration of Reprise", str(DEFAULT_PATH), Config, _toml)
-    about = "what a campaign of Reprise tunes"
+    about = "campaign file of Reprise"
     found["reprise-campaign.5"] = _file("reprise-campaign", about, "a file for `reprise tune run`", Definition, _yaml)
     found["spank_reprise.8"] = _plugin(plugstack)
     return found
 
 
 def completions() -> dict[str, str]:
-    """What shells read: file name to text."""
+    """Return the completions of each shell: file name to text."""
     made = {}
     for name, kind in COMPLETIONS.items():
         text = kind(program, {}, "reprise", "_REPRISE_COMPLETE").source()
@@ -60,7 +60,7 @@ def completions() -> dict[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Text as roff takes it: nothing in it is a request, and what is typed has a plain hyphen and quotes."""
+    """Escape text for roff: no line is a request, and hyphens and quotes stay plain so that they can be copied."""
     text = (
         text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
     )
@@ -69,7 +69,7 @@ def escaped(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """A docstring: paragraphs, with what stands in backticks in bold."""
+    """Format the paragraphs of a docstring, with text in backticks in bold."""
     shown = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         words = " ".join(paragraph.split())
@@ -122,7 +122,7 @@ def _command(name: str, section: int) -> str:
 
 
 def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """The commands that do something, below this one."""
+    """Yield the commands below this one that are not groups."""
     if not isinstance(command, click.Group):
         yield command, context
         return
@@ -155,7 +155,7 @@ def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) 
     lines = [_head(name, 5, about), ".SH SYNOPSIS", escaped(where), ".SH DESCRIPTION"]
     kind = "TOML" if line is _toml else "YAML"
     lines += [
-        escaped(f"A file in {kind}. Settings that are absent have their defaults; one that is not known is refused."),
+        escaped(f"A file in {kind}. Absent settings have their defaults; unknown settings are refused."),
         ".SH SETTINGS",
     ]
     lines += _settings(model, (), line)
@@ -164,7 +164,7 @@ def _file(name: str, about: str, where: str, model: type[BaseModel], line: Any) 
 
 
 def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iterator[str]:
-    """Those of a table, and then of the tables in it."""
+    """Yield the settings of a table, then those of the tables in it."""
     if above:
         yield f".SS {escaped(line(above))}"
         yield _prose(model.__doc__ or "")
@@ -176,9 +176,9 @@ def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iter
             inner.append((name, table))
             continue
         default = field.get_default(call_default_factory=True)
-        value = "needed" if default is PydanticUndefined else f"default {_shown(default)}"
+        value = "required" if default is PydanticUndefined else f"default {_shown(default)}"
         allowed = ", ".join(_words(schema["properties"][name], schema))
-        value += f"; of {allowed}" if allowed else ""
+        value += f"; one of {allowed}" if allowed else ""
         yield ".TP"
         yield f"\\fB{escaped(name)}\\fR ({escaped(value)})"
         yield escaped((field.description or "").strip()) or "\\&"
@@ -187,7 +187,10 @@ def _settings(model: type[BaseModel], above: tuple[str, ...], line: Any) -> Iter
 
 
 def _words(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    """Those that a setting takes, or a list takes as its elements, where it takes no others. `schema`: of the table."""
+    """Yield the words that a setting, or an element of its list, may be, if its type is an enumeration.
+
+    `schema` is the schema of the table.
+    """
     if "$ref" in part:
         yield from _words(schema["$defs"][part["$ref"].rsplit("/", 1)[1]], schema)
     yield from part.get("enum", ())
@@ -218,7 +221,7 @@ def _yaml(above: tuple[str, ...]) -> str:
 
 
 def _plugin(plugstack: str) -> str:
-    """From the comments of the file that a site copies."""
+    """Make the plugin's page from the comments of the plugstack.conf that a site copies."""
     text = [one.removeprefix("#").removeprefix(" ") for one in plugstack.splitlines()[1:]]
     lines = [_head("spank_reprise", 8, "Slurm plugin that gives jobs the best settings known for jobs like them")]
     lines += [
@@ -232,15 +235,16 @@ def _plugin(plugstack: str) -> str:
     lines += [
         ".SH OPTIONS OF sbatch, salloc AND srun", ".TP",
         f"\\fB{escaped('--reprise=on|off|observe|explain|profile')}\\fR",
-        "For one job: give settings; do not ask; ask and give nothing; give them, and say why; give them, and profile",
-        "the job, for \\fBreprise jobs profile\\fR.",
+        "For one job: on applies settings; off does not ask the matcher; observe asks, but applies nothing; explain",
+        "applies settings and prints the reason; profile applies settings and profiles the job for",
+        "\\fBreprise jobs profile\\fR.",
         ".SH SEE ALSO", ".BR reprise (1),", ".BR reprise\\-doctor (8),", ".BR sbatch (1)",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Write all into a directory: `man` and `completions`."""
+    """Write the pages and completions to `man` and `completions` in a directory."""
     directory, plugstack = Path(sys.argv[1]), Path(sys.argv[2])
     for name, made in (("man", pages(plugstack.read_text())), ("completions", completions())):
         below = directory / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise serve`, and the group `reprise match`."""
+"""The command `reprise serve` and the group `reprise match`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.pass_obj
 def serve(settings: Settings) -> None:
-    """Run the matcher daemon in the foreground until SIGTERM; SIGHUP reads configuration, model and records again
-    (where it listens and the database is, the limits and the retention take a restart).
+    """Run the matcher daemon in the foreground until SIGTERM.
 
-    It logs to standard error, takes its socket from systemd where one is passed, and tells systemd when it is ready.
+    SIGHUP reloads configuration, model and records. Changes of the addresses, the database path, the limits and the
+    retention need a restart. The daemon logs to standard error, uses the socket that systemd passes, if any, and
+    notifies systemd when it is ready.
     """
     from reprise.config import load
     from reprise.matcher.daemon import daemon
@@ -31,7 +32,7 @@ def serve(settings: Settings) -> None:
 
 @click.group()
 def match() -> None:
-    """Explain decisions, and look at the models that make them."""
+    """Explain decisions, and evaluate and calibrate the models that make them."""
 
 
 match.add_command(match_explain.explain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match calibrate`: a linkage model for this site."""
+"""`reprise match calibrate`: fit a linkage model to this site."""
 
 from __future__ import annotations
 
@@ -27,33 +27,34 @@ if TYPE_CHECKING:
     "accounting",
     type=click.File(encoding="utf-8-sig", errors="replace"),
     metavar="FILE",
-    help="Take the jobs that sacct printed, in place of the tuned ones; - is standard input.",
+    help="Use the jobs in this output of sacct instead of the tuned jobs; - is standard input.",
 )
 @click.option(
     "--scripts",
     type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Fit weights to batch scripts too. Each half of their owners judges what is fitted to those of the other. "
-    "DIR has them as OWNER/PROJECT/PATH, or as sacct printed them (docs/admin.md).",
+    help="Also fit weights to the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output "
+    "(docs/admin.md). The model is validated across two halves of the owners.",
 )
-@click.option("--made-up", is_flag=True, help="Take no jobs of this site: what made the model `site` that comes along.")
-@click.option("--name", help="What the model calls itself, in every logged decision.  [default: as OUTPUT]")
+@click.option("--made-up", is_flag=True, help="Use only made-up jobs, none of this site; this made the preset `site`.")
+@click.option("--name", help="Name of the model, which every logged decision contains.  [default: stem of OUTPUT]")
 @click.option(
     "--false-matches",
     type=click.FloatRange(0, 0.5),
     default=0.01,
     show_default=True,
-    help="Share of jobs whose application nobody tuned that may be matched; the threshold is chosen for it.",
+    help="Share of jobs of untuned applications that may be matched; determines the threshold.",
 )
 @click.option(
     "--weights",
     type=click.Choice(["logistic", "ecm"]),
     default="logistic",
     show_default=True,
-    help="How much likeness is worth: fitted to made-up jobs of known applications, all parts together; or estimated "
-    "from this site's jobs, each part on its own (Fellegi and Sunter), which is right less often (docs/linkage.md).",
+    help="How weights are estimated. logistic: fit all parts together to made-up jobs of known applications. ecm: "
+    "estimate each part separately from this site's jobs (Fellegi and Sunter), which is less accurate "
+    "(docs/linkage.md).",
 )
-@click.option("--force", is_flag=True, help="Write over OUTPUT, as its next version.")
+@click.option("--force", is_flag=True, help="Overwrite OUTPUT and increment its version.")
 @click.pass_obj
 def calibrate(
     settings: Settings,
@@ -66,12 +67,14 @@ def calibrate(
     weights: str,
     force: bool,
 ) -> None:
-    """Write a model file for this site to OUTPUT: how much likeness is worth, the threshold for a stated rate of false
-    matches, how rare jobs of one application are among this site's, and where all that comes from. Takes half a minute.
+    """Calibrate a model for this site and write it to OUTPUT.
 
-    With --scripts, nothing is learned of how rare they are; it takes five minutes for ten thousand scripts.
+    The model file contains the weights of similarities, the threshold for a stated rate of false matches, how rare
+    pairs of jobs of one application are at this site, and the source of each of these. Calibration takes half a minute.
 
-    To use it, name it in reprise.toml (`[matcher] model`) and reload the matcher.
+    With --scripts, how rare such pairs are is not estimated; ten thousand scripts take five minutes.
+
+    To use the model, name it in reprise.toml (`[matcher] model`) and reload the matcher.
     """
     from reprise.matcher.calibration import model_file
     from reprise.matcher.calibration.calibrate import calibrate as made
@@ -80,24 +83,26 @@ def calibrate(
     sources = {"--from-sacct": accounting, "--scripts": scripts, "--made-up": made_up}
     given = [option for option, value in sources.items() if value]
     if len(given) > 1:
-        raise MatcherError(f"{' and '.join(given)} exclude each other: give one")
+        raise MatcherError(f"{' and '.join(given)} exclude each other: give one of them")
     if scripts and weights == "ecm":
-        raise MatcherError("--weights ecm learns from jobs of which nobody knows what they run: not from --scripts")
+        raise MatcherError(
+            "--weights ecm learns from jobs of unknown applications, not from --scripts: leave out one of the two"
+        )
     name = name or output.stem
     if not name.isprintable():
-        raise MatcherError(f"the name {name!r} cannot be printed: give another (--name)")
+        raise MatcherError(f"the name {name!r} cannot be printed: choose another one with --name")
     with model_file.written(output, force=force) as write:
         version = model_file.next_version(output, name)
         if scripts:
             by_scripts = _fitted_to(scripts, false_matches, name, version)
             write(by_scripts.made.model)
-            _tell(by_scripts.made, output)
-            _tell_of_scripts(by_scripts)
+            _print(by_scripts.made, output)
+            _print_scripts(by_scripts)
             return
         site = None if made_up else _site(settings.config, accounting)
         found = made(site, weights=weights, false_matches=false_matches, name=name, version=version)
         write(found.model)
-    _tell(found, output)
+    _print(found, output)
 
 
 def _fitted_to(folder: Path, false_matches: float, name: str, version: int) -> ScriptCalibration:
@@ -131,11 +136,11 @@ def _accounted(file: TextIO) -> Sequence[JobMetadata]:
     except sacct.SacctError as error:
         raise MatcherError(f"{getattr(file, 'name', '<stdin>')}: {error}") from error
     if found.unreadable:
-        click.echo(f"left out, without a user or cut short: {found.unreadable} of the jobs", err=True)
+        click.echo(f"left out {found.unreadable} jobs without a user or with a truncated line", err=True)
     return found.jobs
 
 
-def _tell(found: Calibration, output: Path) -> None:
+def _print(found: Calibration, output: Path) -> None:
     model = found.model
     click.echo(f"{output}: model {model.label}, threshold {model.threshold}")
     for scenario, measures in found.measures.items():
@@ -148,9 +153,9 @@ def _tell(found: Calibration, output: Path) -> None:
         click.echo(f"  this site: {_words(found.expected)}")
 
 
-def _tell_of_scripts(found: ScriptCalibration) -> None:
-    """Each half of the owners, by the model that comes along and by one that was fitted to the other half."""
-    click.echo("  each half of the owners, by `site` and by a model that was fitted to the other half:\n")
+def _print_scripts(found: ScriptCalibration) -> None:
+    """Print the results on each half of the owners, for the preset and for a model fitted to the other half."""
+    click.echo("  on each half of the owners, the preset `site` and a model fitted to the other half:\n")
     for report in (found.shipped, found.judged):
         show_tables(report.headline, report.tables()[:1])
 
@@ -158,10 +163,10 @@ def _tell_of_scripts(found: ScriptCalibration) -> None:
 def _words(expected: Expected) -> str:
     share = f"{100 * expected.share:.2g} % of all pairs of jobs match"
     if expected.lacking:
-        return f"{share}; too little is known of these jobs to say more ({', '.join(expected.lacking)})"
+        return f"{share}; no more can be estimated, since these jobs lack {', '.join(expected.lacking)}"
     return (
-        f"{share}; {_percent(expected.matched)} of its jobs have a match among the others, and "
-        f"{_percent(expected.wrong, 2)} of these with the wrong one"
+        f"{share}; {_percent(expected.matched)} of the jobs match another job, "
+        f"{_percent(expected.wrong, 2)} of these matches are wrong"
     )
 
 

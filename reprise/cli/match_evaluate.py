@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match evaluate`: how often a model is right, where the right answers are known."""
+"""`reprise match evaluate`: measure how often a model is right on jobs with known answers."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ if TYPE_CHECKING:
 SEEDS = 10
 ALL = "all"
 NAMES = ("thesis", "thesis-256", "hard")
-"""Those of `catalogue.SCENARIOS`, which takes long to import; a test compares them."""
+"""Names in `catalogue.SCENARIOS`, repeated because its import takes long; a test compares them."""
 
 
 @click.command()
-@click.option("--model", "name", metavar="NAME|PATH", help="A preset or a model file (default: the configured one).")
-@click.option("--scenario", type=click.Choice([*NAMES, ALL]), default=ALL, show_default=True, help="Which jobs.")
+@click.option("--model", "name", metavar="NAME|PATH", help="Preset or model file (default: the configured model).")
+@click.option(
+    "--scenario", type=click.Choice([*NAMES, ALL]), default=ALL, show_default=True, help="Scenario of made-up jobs."
+)
 @click.option(
     "--scripts",
     type=SCRIPT_FOLDER,
     metavar="DIR",
-    help="Take the batch scripts in DIR, as OWNER/PROJECT/PATH or as sacct printed them, in place of made-up jobs.",
+    help="Use the batch scripts in DIR, named OWNER/PROJECT/PATH or in sacct's output, instead of made-up jobs.",
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=SEEDS, show_default=True, help="Random sites of each.")
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Instead of the model's.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="For docs/evaluation.md.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=SEEDS, show_default=True, help="Random sites per scenario."
+)
+@click.option("--threshold", type=click.FloatRange(0, 1), help="Use this threshold instead of the model's.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for docs/evaluation.md.")
 @click.pass_obj
 def evaluate(
     settings: Settings,
@@ -48,14 +52,14 @@ def evaluate(
     as_json: bool,
     as_markdown: bool,
 ) -> None:
-    """Say how often a model matches jobs with the right tuned application, and unknown jobs with any.
+    """Measure how often a model matches jobs to the right application, and unknown jobs to any.
 
-    The jobs are made up, the same ones for a seed every time: `thesis` is the scenario of Robert 2021, chapter 7, with
-    jobs of applications that nobody tuned (`thesis-256`: on a larger cluster), `hard` a site with wrapper scripts,
-    sweeps, shared logins and the like. About a second per seed.
+    The jobs are made up; each seed always gives the same jobs. `thesis` is the scenario of Robert 2021, chapter 7, with
+    additional jobs of untuned applications (`thesis-256`: on a larger cluster). `hard` is a site with wrapper scripts,
+    sweeps, shared logins and the like. A seed takes about a second.
 
-    With --scripts, the jobs are those of a folder of real scripts: docs/evaluation.md says which of them count as one
-    application. About ten seconds per seed for ten thousand scripts.
+    With --scripts, the jobs come from a folder of real scripts; docs/evaluation.md defines which of them count as one
+    application. A seed takes about ten seconds for ten thousand scripts.
     """
     from reprise.matcher.evaluation import evaluation_report as report
     from reprise.matcher.evaluation import scenario_catalogue

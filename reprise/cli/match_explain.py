@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match explain` and `reprise match top`: for the people who are asked why."""
+"""`reprise match explain` and `reprise match top`: explain a decision, and list the nearest records."""
 
 from __future__ import annotations
 
@@ -22,43 +22,44 @@ if TYPE_CHECKING:
     from reprise.matcher.support.job_story import Story
     from reprise.matcher.support.understood_script import Understood
 
-TOP = 10  # records, unless said otherwise
+TOP = 10  # records, by default
 TOP_LIMIT = 1000
 
 
 class _WithScript(click.Command):
-    """A command that may be asked about a script: an option that it does not know may have been meant for sbatch."""
+    """A command that also takes a script; its error for an unknown option mentions the options of sbatch."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; mention `--` in the error for an unknown option."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise click.UsageError(f"{error.format_message()} (Options for sbatch follow after `--`.)", ctx) from error
+            raise click.UsageError(f"{error.format_message()} (Give options of sbatch after `--`.)", ctx) from error
 
 
 def _asks(command: Callable[..., None]) -> Callable[..., None]:
-    """What both commands take."""
+    """Add the arguments of both commands."""
     for option in (
         click.argument("words", nargs=-1, metavar="[JOB | --script FILE [-- SBATCH OPTIONS]]"),
-        click.option("--json", "as_json", is_flag=True, help="For programs."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
         click.option(
             "-M",
             "--cluster",
             metavar="NAME",
             callback=lambda _context, _option, name: name and name.lower(),
-            help="With JOB: where it ran, if not on the site's cluster.",
+            help="With JOB: cluster of the job, if not the site's.",
         ),
         click.option(
             "--directory",
             type=click.Path(path_type=Path, file_okay=False),
-            help="With --script: as if submitted from there.",
+            help="With --script: directory to assume for the submission.",
         ),
-        click.option("--user", help="With --script: as if this user submitted it; you, unless given."),
+        click.option("--user", help="With --script: user to assume for the submission (default: you)."),
         click.option(
             "--script",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="A batch script that nobody has submitted, instead of JOB. Options for sbatch, and then the script's "
-            "own arguments, follow after `--`.",
+            help="Take this batch script, which is not submitted, instead of JOB. Give options of sbatch, then the "
+            "script's arguments, after `--`.",
         ),
     ):
         command = option(command)
@@ -71,14 +72,14 @@ def _checked(
     if script is None and len(words) != 1:
         raise click.UsageError("give one JOB, or --script FILE")
     if script is None and (user or directory):
-        raise click.UsageError("--user and --directory go with --script FILE")
+        raise click.UsageError("--user and --directory need --script FILE")
     if script and cluster:
-        raise click.UsageError("--cluster goes with JOB; for a script, -M follows after `--`")
+        raise click.UsageError("--cluster needs JOB; for a script, give -M after `--`")
 
 
 @click.command(cls=_WithScript)
 @_asks
-@click.option("--hide-others", is_flag=True, help="Without other users' words, to be passed on to the job's user.")
+@click.option("--hide-others", is_flag=True, help="Hide other users' data, so that the job's user may see the output.")
 @click.pass_obj
 def explain(
     settings: Settings,
@@ -90,12 +91,15 @@ def explain(
     as_json: bool,
     hide_others: bool,
 ) -> None:
-    """Say why JOB got what it got, or what a script would be given now.
+    """Explain why JOB got its settings or none, or what a script would get now.
 
-    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id; exit status 3: nothing is known of it. With
-    --script FILE, it also says what was understood of the script, with the line of each thing, and nothing is submitted
-    or logged. Who may not read the database, or is not on its host, is told of their own jobs and scripts, by the
-    daemon, without other users' words.
+    JOB is a job id (4711, or 4711_3 for an array task) or a decision's id. Exit status 3: the job is unknown.
+
+    With --script FILE, also show what Reprise understood of the script, with line numbers. Nothing is submitted or
+    logged.
+
+    Users who cannot read the database here get answers from the daemon, about their own jobs and scripts only and
+    without other users' data.
     """
     from reprise.matcher.support import explanation_console, job_lookup
     from reprise.matcher.support.hidden_words import hide
@@ -129,7 +133,7 @@ def explain(
 
 
 def _of_script(config: Config, asked: Question) -> Story:
-    """What the script would be given: out of the database or its snapshot; by the daemon for who may read neither."""
+    """Decide about a script by the database or its snapshot, or by the daemon if the user may read neither."""
     from reprise.database.errors import AccessError, MissingError
     from reprise.matcher.support import job_lookup
     from reprise.matcher.support.hidden_words import hide
@@ -142,7 +146,7 @@ def _of_script(config: Config, asked: Question) -> Story:
     with database:
         me = reader(config.access.staff)
         if not me.sees(asked.uid):
-            me.require_staff("may ask what other users would be given")
+            me.require_staff("may ask what other users would get")
         story = job_lookup.of_script(database, config, asked)
     return story if me.staff else hide(story, me.uid)
 
@@ -150,7 +154,13 @@ def _of_script(config: Config, asked: Question) -> Story:
 @click.command(cls=_WithScript)
 @_asks
 @click.option(
-    "-n", "count", metavar="N", type=click.IntRange(1, TOP_LIMIT), default=TOP, show_default=True, help="How many."
+    "-n",
+    "count",
+    metavar="N",
+    type=click.IntRange(1, TOP_LIMIT),
+    default=TOP,
+    show_default=True,
+    help="Number of records to show.",
 )
 @click.pass_obj
 def top(
@@ -163,7 +173,7 @@ def top(
     count: int,
     as_json: bool,
 ) -> None:
-    """Show the records nearest to JOB, or to a script, as they are now, and what makes the difference."""
+    """Show the current records most similar to JOB or to a script, and where they differ from it."""
     from reprise.matcher.decision.configured import policy_of
     from reprise.matcher.submission import parse
     from reprise.matcher.submission.masked_metadata import masked
@@ -174,7 +184,7 @@ def top(
 
     _checked(words, script, user, directory, cluster)
     config = settings.config
-    reader(config.access.staff).require_staff("may be shown whose jobs are near")
+    reader(config.access.staff).require_staff("may see other users' similar jobs")
     with _open(config) as database:
         if script:
             asked = question(script, words, user, directory)
@@ -182,7 +192,7 @@ def top(
         else:
             decisions = job_lookup.of_job(database, config, words[0], cluster).decisions
             if not decisions:
-                raise NothingKnownError(f"no decision was made for job {words[0]}: there is nothing to compare")
+                raise NothingKnownError(f"no decision was made about job {words[0]}: there is nothing to compare")
             job = JobMetadata.from_json(decisions[0].decision.metadata)
         found = nearest_records.top(job, job_lookup.knowledge(database, config), policy_of(config), count)
     if as_json:
@@ -198,7 +208,7 @@ def _open(config: Config) -> Database:
         return open_to_read(config)
     except AccessError as error:
         raise AccessError(
-            f"{error}; what a script would be given, `reprise match explain --script` tells its user"
+            f"{error}; users can ask `reprise match explain --script` what their scripts would get"
         ) from error
 
 

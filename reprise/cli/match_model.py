@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise match model`: what a model compares, and whether a model file can be used."""
+"""`reprise match model`: show a model, and check whether a model file is usable."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @click.group()
 def model() -> None:
-    """Show and check models: how jobs are compared."""
+    """Show and check the models that compare jobs."""
 
 
 @model.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Show the model NAME (a preset, or the path of a model file); without NAME, the one that is configured."""
+    """Show the model NAME: a preset, or the path of a model file (default: the configured model)."""
     from reprise.matcher.linkage import load
 
     configured = settings.config.matcher
@@ -38,15 +38,15 @@ def show(settings: Settings, name: str | None, as_json: bool) -> None:
 
 @model.command()
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(file: str, as_json: bool) -> None:
-    """Check the model file FILE; exit status 1, and one line, if it cannot be used."""
+    """Check the model file FILE. Exit status 1 and one line of error if it is unusable."""
     from reprise.matcher.linkage import load
 
     found = load(file)
     if as_json:
-        told = {"file": file, "model": found.label, "fields": len(found.fields), "threshold": found.threshold}
-        click.echo(json.dumps(versioned(told), indent=2))
+        summary = {"file": file, "model": found.label, "fields": len(found.fields), "threshold": found.threshold}
+        click.echo(json.dumps(versioned(summary), indent=2))
         return
     click.echo(f"{file}: model {found.label}, {len(found.fields)} fields, threshold {found.threshold:g}")
 
@@ -56,7 +56,7 @@ def _print(model: Model) -> None:
 
     click.echo(f"Model {model.label}: threshold {model.threshold:g}, scoring by {model.scoring}")
     if model.prior is not None:
-        click.echo(f"Before anything is compared: {model.prior:+.2f} bits")
+        click.echo(f"Prior, before any comparison: {model.prior:+.2f} bits")
     out = explanation_console.console()
     table = explanation_console.plain_table(out)
     for heading in ("field", "feature", "comparer", "settings", "adds"):
@@ -77,4 +77,4 @@ def _words(model: Model, curve: Curve) -> str:
     if model.scoring == "mean":
         return f"{curve.most:.4f}"
     points = ", ".join(f"{y:+.2f} at {x:g}" for x, y in zip(curve.similarities, curve.values, strict=True))
-    return f"{points}; {curve.unknown or 0:+.2f} where unknown"
+    return f"{points}; {curve.unknown or 0:+.2f} if unknown"

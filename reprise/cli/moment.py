@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A moment, as it is given on a command line: a date, or how long ago."""
+"""Points in time on a command line: a date, or an age."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = {"min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def moment(_context: click.Context, _option: click.Parameter, given: str | None) -> float | None:
-    """Unix seconds of `30d`, `12h`, `45min` ago, of `2026-11-21` or `2026-11-21T14:30` in this host's zone."""
+    """Parse an age (`30d`, `12h`, `45min`) or a date in this host's zone (`2026-11-21T14:30`) into Unix seconds."""
     if given is None:
         return None
     if ago := _AGE.fullmatch(given):
@@ -23,5 +23,5 @@ def moment(_context: click.Context, _option: click.Parameter, given: str | None)
         return datetime.fromisoformat(given).timestamp()
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(
-            f"{given!r} is no moment: give a date (2026-11-21, 2026-11-21T14:30) or an age (45min, 12h, 30d)"
+            f"{given!r} is not a point in time: give a date (2026-11-21, 2026-11-21T14:30) or an age (45min, 12h, 30d)"
         ) from error

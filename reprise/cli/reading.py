@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as commands read it: itself, or its snapshot where this user may not open it."""
+"""Read access of commands to the database, or to its snapshot if the user may not open the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def open_to_read(config: Config) -> Database:
-    """Open it, and say on standard error of when a snapshot is. Raises a DatabaseError where it cannot be read."""
+    """Open the database or its snapshot; print the time of a snapshot on standard error.
+
+    Raise DatabaseError if neither can be read.
+    """
     from reprise.database import Database
 
     database = Database.open_to_read(config.database.path, config.database.snapshot)

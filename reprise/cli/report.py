@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise report`: what to show those who pay for the machine."""
+"""`reprise report`: report the benefit to those who pay for the machine."""
 
 from __future__ import annotations
 
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 @click.group()
 def report() -> None:
-    """Write down what settings gain in production."""
+    """Report what settings gain in production."""
 
 
 @report.command()
-@click.option("--output", type=click.Path(path_type=Path), help="A file, or a directory; - is standard output.")
-@click.option("--png", "kind", flag_value="png", help="Its pictures, each a file in a directory.")
-@click.option("--json", "kind", flag_value="json", help="For programs, to standard output unless --output is given.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write to this file or directory; - is standard output."
+)
+@click.option("--png", "kind", flag_value="png", help="Write the pictures, each to a file in a directory.")
+@click.option("--json", "kind", flag_value="json", help="Print JSON, to standard output unless --output is given.")
 @click.pass_obj
 def benefit(settings: Settings, output: Path | None, kind: str | None) -> None:
-    """Write down what was decided in the last 30 days, what that saved, and what to tune next: a page benefit.html that
-    needs nothing else."""
+    """Write a report of the last 30 days: decisions, savings, and candidates for tuning.
+
+    The report is a self-contained page, benefit.html.
+    """
     from reprise.matcher.support.jobs import site_summary
     from reprise.matcher.support.staff import reader
     from reprise.web import benefit_page as page
@@ -60,5 +64,5 @@ def _write(path: Path, content: bytes) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise click.ClickException(
-            f"{path}: cannot be written ({error.strerror}): name a file or directory of yours with --output"
+            f"{path}: cannot be written ({error.strerror}): name a file or directory that you may write with --output"
         ) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise rules`: what each release of Open MPI makes of a rules file, wherever the file came from."""
+"""`reprise rules`: show how each release of Open MPI reads a rules file, whatever its origin."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _RELEASES = (
-    "A release (5.0.7), a family of releases as it is printed (5.0.7+), or `nodes`, a build with a level of nodes."
+    "A release (5.0.7), a family of releases in printed form (5.0.7+), or `nodes` for a build with a level of nodes."
 )
 
 
 @click.group()
 def rules() -> None:
-    """Say what Open MPI makes of a rules file, which it never says itself.
+    """Show how Open MPI reads a rules file; Open MPI itself does not report it.
 
-    FILE is what OMPI_MCA_coll_tuned_dynamic_rules_filename names, in any form; with --han it is what
-    OMPI_MCA_coll_han_dynamic_rules_filename names. Nothing is run: how the releases from 4.1.0 on read files is known.
+    FILE is the file that OMPI_MCA_coll_tuned_dynamic_rules_filename names, in any form; with --han, the file that
+    OMPI_MCA_coll_han_dynamic_rules_filename names. Nothing is run: Reprise knows how all releases since 4.1.0 read
+    these files.
     """
 
 
 def _common(command: F) -> F:
     for option in (
         click.argument("file", type=click.Path(path_type=Path)),
-        click.option("--release", "releases", multiple=True, help=f"{_RELEASES} Again for more; default: all."),
-        click.option("--han", is_flag=True, help="FILE is the one of the component han."),
-        click.option("--json", "as_json", is_flag=True, help="For programs."),
+        click.option("--release", "releases", multiple=True, help=f"{_RELEASES} May be repeated; default: all."),
+        click.option("--han", is_flag=True, help="FILE is a rules file of the component han."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     ):
         command = option(command)
     return command
@@ -45,11 +46,11 @@ def _common(command: F) -> F:
 
 @rules.command()
 @_common
-@click.option("--collective", help="Only this one's rules.")
+@click.option("--collective", help="Print rules of this collective only.")
 def show(file: Path, releases: Sequence[str], han: bool, as_json: bool, collective: str | None) -> None:
-    """Print the rules that FILE holds, as each release reads them.
+    """Print the rules in FILE as each release reads them.
 
-    Releases that read it alike are shown together. Sizes are in the unit that Open MPI compares.
+    Releases that read the file in the same way are shown together. Sizes are in the unit that Open MPI compares.
     """
     from reprise.tuner.openmpi.rules import showing
 
@@ -60,9 +61,10 @@ def show(file: Path, releases: Sequence[str], han: bool, as_json: bool, collecti
 @rules.command()
 @_common
 def check(file: Path, releases: Sequence[str], han: bool, as_json: bool) -> None:
-    """Say what each release would do with FILE, and what is wrong or surprising in it.
+    """Report what each release would do with FILE, and what is wrong or surprising in it.
 
-    Any bytes will do. Exit status: 0 if all releases read it and no job would fail, 3 if not, 1 if it cannot be read.
+    FILE may contain any bytes. Exit status: 0 if all releases read it and no job would fail, 3 if not, 1 if it cannot
+    be read.
     """
     from reprise.tuner.openmpi.rules import showing
 
@@ -74,16 +76,16 @@ def check(file: Path, releases: Sequence[str], han: bool, as_json: bool) -> None
 
 @rules.command()
 @_common
-@click.option("--collective", required=True, help="As MPI names it, in small letters: bcast.")
+@click.option("--collective", required=True, help="MPI's name of the collective in lower case, e.g. bcast.")
 @click.option("--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks of the communicator.")
-@click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes that they lie on.")
+@click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes of the communicator.")
 @click.option(
     "--size",
     type=click.IntRange(0, 2**63 - 1),
     default=0,
     show_default=True,
-    help="Bytes, as benchmarks state them: one rank's part for gather, scatter, allgather, alltoall and "
-    "reduce_scatter_block, one element for scan and exscan, the whole message for others.",
+    help="Bytes in the manner of benchmarks: one rank's part for gather, scatter, allgather, alltoall and "
+    "reduce_scatter_block, one element for scan and exscan, the whole message for the others.",
 )
 def explain(
     file: Path,
@@ -95,9 +97,9 @@ def explain(
     nodes: int,
     size: int,
 ) -> None:
-    """Say which rule of FILE decides a call, in which line it stands, and why no other does.
+    """Show which rule of FILE decides a call, its line, and why no other rule does.
 
-    With --han, RANKS are those of the communicator of each level, and SIZE is one rank's bytes.
+    With --han, RANKS is the number of ranks of each level's communicator, and SIZE is one rank's bytes.
     """
     from reprise.tuner.openmpi.rules import showing
     from reprise.tuner.openmpi.rules.explaining import Call

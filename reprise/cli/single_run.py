@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a batch script by itself, as a job or without Slurm, for the commands that profile and record."""
+"""A single run of a batch script, as a job or without Slurm, for the commands that profile and record."""
 
 from __future__ import annotations
 
@@ -20,31 +20,43 @@ EXECUTORS = ("slurm", "local")
 
 SCRIPT = click.argument("script", type=click.Path(path_type=Path, dir_okay=False))
 DIRECTORY = click.option(
-    "--directory", type=click.Path(path_type=Path, file_okay=False), help="Submit from here; SCRIPT's own."
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory to submit from (default: SCRIPT's directory).",
 )
 OPTIONS = click.option(
-    "--option", "options", multiple=True, metavar="WORD", help="Option of sbatch, e.g. --partition=short."
+    "--option",
+    "options",
+    multiple=True,
+    metavar="WORD",
+    help="Option of sbatch, e.g. --option=--partition=short; may be repeated.",
 )
 EXECUTOR = click.option(
-    "--executor", type=click.Choice(EXECUTORS), default="slurm", show_default=True, help="local: no Slurm."
+    "--executor",
+    type=click.Choice(EXECUTORS),
+    default="slurm",
+    show_default=True,
+    help="Run as a job of Slurm, or on this host.",
 )
 TIMEOUT = click.option(
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=0, min_open=True),
     default=math.inf,
-    help="Seconds after which the run is stopped; Slurm's limit for the job, if absent.",
+    help="Seconds after which the run is stopped (default: Slurm's limit for the job).",
 )
 
 
 def name_of(what: str) -> str:
-    """A name for such a run and its directory, a new one at each call."""
+    """Return a new name for such a run and its directory at each call."""
     return f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
 
 
 def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) -> Executor:
-    """Where it runs: `kind` is one of EXECUTORS, `options` are sbatch's, beside the script's. Raises TunerError for
-    root, who runs no script of a user."""
+    """Return an executor: `kind` is one of EXECUTORS, `options` are passed to sbatch in addition to the script's.
+
+    Raise TunerError for root, who must not run users' scripts.
+    """
     from reprise.tuner.campaign.campaign_account import refuse_root
     from reprise.tuner.executors.job_executor import JobExecutor
     from reprise.tuner.executors.launch_lines import Launcher
@@ -58,15 +70,15 @@ def executor(config: Config, kind: str, name: str, options: Sequence[str] = ()) 
 
 
 def writable(path: Path) -> None:
-    """Raise TunerError, before anything runs, for a file that could not be written at its end."""
+    """Raise TunerError, before anything runs, if the file cannot be written."""
     from reprise.tuner.errors import TunerError
 
     if not path.absolute().parent.is_dir():
-        raise TunerError(f"{path}: cannot be written (there is no such directory): name another file")
+        raise TunerError(f"{path}: cannot be written (no such directory): name another file")
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise TunerError(f"{path}: cannot be written (Permission denied): name another file")
 
 
 def warn(line: str) -> None:
-    """Say what a person who waits should know."""
+    """Print a line on standard error."""
     click.echo(line, err=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune`: run campaigns, resume them, and look at what they found."""
+"""`reprise tune`: run campaigns, resume them, and show their results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXECUTORS = (
     "slurm",
     "local",
     "replay",
-)  # tuner.definition.campaign_definition's, which is read only when it is needed
+)  # the kinds in tuner.definition.campaign_definition, which is imported only when needed
 
 
 @click.group()
@@ -45,18 +45,21 @@ def tune() -> None:
 
 @tune.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Run trials with this executor instead of FILE's.")
 @click.option(
-    "--component", "components", metavar="A,B,...", help="Instead of the file's: a campaign of each, in order."
+    "--component",
+    "components",
+    metavar="A,B,...",
+    help="Tune these components instead of FILE's, a campaign each, in this order.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, of each campaign a line.")
+@click.option("--yes", is_flag=True, help="Start without asking for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, one line per campaign.")
 @shaman.options
 @click.pass_obj
 def run(
     settings: Settings, file: Path, executor: str | None, components: str | None, yes: bool, as_json: bool, said: Any
 ) -> None:
-    """Run the campaign that FILE describes, to its end; FILE may be an experiment of SHAMan's."""
+    """Run the campaign that FILE describes. FILE may also be an experiment of SHAMan."""
     from reprise.tuner.campaign import session
 
     definitions = _definitions(file, executor, components, said, settings.config)
@@ -69,7 +72,7 @@ def run(
             foreground.go(database, campaign, settings.config, as_json)
         return
     with _open(settings) as database:
-        for definition in definitions:  # what is wrong with a later one is said before the first one runs
+        for definition in definitions:  # report errors of a later one before the first one runs
             session.cost(definition, settings.config, database)
     failed = [one.component for one in definitions if not _went_well(settings, one, as_json)]
     if failed:
@@ -78,7 +81,7 @@ def run(
 
 
 def _went_well(settings: Settings, definition: Definition, as_json: bool) -> bool:
-    """Run one of several campaigns; what ends it is printed, and does not keep the others from running."""
+    """Run one of several campaigns and return whether it succeeded; print its error, so that the others still run."""
     from reprise.errors import RepriseError
     from reprise.tuner.campaign import session
 
@@ -94,20 +97,24 @@ def _went_well(settings: Settings, definition: Definition, as_json: bool) -> boo
 
 @tune.command()
 @click.argument("campaign", type=int)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def resume(settings: Settings, campaign: int, as_json: bool) -> None:
-    """Go on with a campaign that was stopped, killed or cut off from Slurm. No finished trial is run again."""
+    """Resume a campaign that was stopped, killed or cut off from Slurm. Finished trials are not repeated."""
     with _open(settings) as database:
         foreground.go(database, database.campaign(campaign), settings.config, as_json)
 
 
 @tune.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--executor", type=click.Choice(EXECUTORS), help="Instead of the file's.")
-@click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="How many scripts are shown.")
-@click.option("--trial-seconds", type=click.FloatRange(min=0, min_open=True), help="What a run of the default takes.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--executor", type=click.Choice(EXECUTORS), help="Plan for this executor instead of FILE's.")
+@click.option("--trials", type=click.IntRange(min=1), default=3, show_default=True, help="Number of scripts to show.")
+@click.option(
+    "--trial-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds that a run with default settings takes, for the estimate.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @shaman.options
 @click.pass_obj
 def plan(
@@ -119,7 +126,7 @@ def plan(
     as_json: bool,
     said: Any,
 ) -> None:
-    """Show the scripts that the campaign of FILE would submit first, and what it would cost. Submits nothing."""
+    """Show the first scripts of the campaign in FILE and estimate its cost. Nothing is submitted."""
     from reprise.tuner.campaign import session
 
     (definition,) = _definitions(file, executor, None, said, settings.config)
@@ -131,10 +138,10 @@ def plan(
 
 @tune.command()
 @click.argument("campaign", type=int)
-@click.option("--for-good", is_flag=True, help="It cannot be resumed, and counts as failed.")
+@click.option("--for-good", is_flag=True, help="Stop it permanently: it cannot be resumed and counts as failed.")
 @click.pass_obj
 def stop(settings: Settings, campaign: int, for_good: bool) -> None:
-    """Stop a campaign that runs on this host, in order: its jobs are cancelled, and it can be resumed."""
+    """Stop a campaign that runs on this host. Its jobs are cancelled; it can be resumed."""
     import getpass
 
     from reprise.tuner.campaign import session
@@ -142,17 +149,17 @@ def stop(settings: Settings, campaign: int, for_good: bool) -> None:
     with _open(settings) as database:
         if for_good:
             session.abandon(database, database.campaign(campaign), settings.config, getpass.getuser())
-            click.echo(f"campaign {campaign} is stopped for good", err=True)
+            click.echo(f"campaign {campaign} is stopped permanently", err=True)
             return
         session.stop(database, database.campaign(campaign), settings.config)
-    click.echo(f"campaign {campaign} is stopped: go on with `reprise tune resume {campaign}`", err=True)
+    click.echo(f"campaign {campaign} is stopped: continue with `reprise tune resume {campaign}`", err=True)
 
 
 @tune.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def list_(settings: Settings, as_json: bool) -> None:
-    """Show all campaigns, newest first."""
+    """List all campaigns, newest first."""
     from rich.console import Console
     from rich.table import Table
 
@@ -183,23 +190,28 @@ def list_(settings: Settings, as_json: bool) -> None:
 
 @tune.command()
 @click.argument("campaign", type=int)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def status(settings: Settings, campaign: int, as_json: bool) -> None:
-    """Show one campaign: its state, what it found, and its record."""
+    """Show a campaign's state, results and record."""
     with _open(settings, read_only=True) as database:
         foreground.show(database, campaign, settings.config, as_json)
 
 
 @tune.command()
 @click.argument("campaign", type=int)
-@click.option("--output", type=click.Path(path_type=Path), help="A file, or a directory; - is standard output.")
-@click.option("--text", "kind", flag_value="txt", help="As plain text, to standard output unless --output is given.")
-@click.option("--json", "kind", flag_value="json", help="For programs, likewise.")
-@click.option("--png", "kind", flag_value="png", help="Its pictures, each a file in a directory.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write to this file or directory; - is standard output."
+)
+@click.option("--text", "kind", flag_value="txt", help="Print plain text, to standard output unless --output is given.")
+@click.option("--json", "kind", flag_value="json", help="Print JSON, to standard output unless --output is given.")
+@click.option("--png", "kind", flag_value="png", help="Write the pictures, each to a file in a directory.")
 @click.pass_obj
 def report(settings: Settings, campaign: int, output: Path | None, kind: str | None) -> None:
-    """Write down what a campaign found, did and cost: a page campaign-ID.html that needs nothing else."""
+    """Write a report of a campaign: results, trials and cost.
+
+    The report is a self-contained page, campaign-ID.html.
+    """
     from reprise.tuner.report import report_files
 
     with _open(settings, read_only=True) as database:
@@ -215,11 +227,11 @@ def report(settings: Settings, campaign: int, output: Path | None, kind: str | N
 @tune.command()
 @click.argument("campaign", type=int)
 @click.option(
-    "--interval", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds between looks."
+    "--interval", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds between updates."
 )
 @click.pass_obj
 def watch(settings: Settings, campaign: int, interval: float) -> None:
-    """Look on until a campaign ends; Ctrl-C ends the looking only.
+    """Follow a campaign until it ends. Ctrl-C only stops following.
 
     Exit status: 0 complete, 1 failed, 3 stopped or interrupted.
     """
@@ -229,7 +241,7 @@ def watch(settings: Settings, campaign: int, interval: float) -> None:
         try:
             sys.exit(following.watch(database, campaign, settings.config, interval))
         except KeyboardInterrupt:
-            click.echo(f"campaign {campaign} goes on: look again with `reprise tune watch {campaign}`", err=True)
+            click.echo(f"campaign {campaign} continues: follow it with `reprise tune watch {campaign}`", err=True)
             sys.exit(foreground.INTERRUPTED_STATUS)
 
 
@@ -246,8 +258,10 @@ tune.add_command(profile)
 def _definitions(
     file: Path, executor: str | None, components: str | None, said: Any, config: Config
 ) -> list[Definition]:
-    """The file's campaign, or one of each of `components`. `settings` are for the component that the file names, and
-    for all where it names none."""
+    """Return the file's campaign, or one campaign for each of `components`.
+
+    The file's `settings` apply to the component that the file names, or to all if it names none.
+    """
     from reprise.tuner.definition import campaign_definition as campaign
 
     data = shaman.as_campaign(campaign.read_mapping(file), file, said, config)
@@ -255,7 +269,7 @@ def _definitions(
         return [_checked(data, executor, file)]
     names = [name.strip() for name in components.split(",")]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise campaign.CampaignError(f"--component: {twice[0]!r} is named twice: name each once")
+        raise campaign.CampaignError(f"--component: {twice[0]!r} is repeated: name each component once")
     found = []
     for name in names:
         one = {**data, "component": name}

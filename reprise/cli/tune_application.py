@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune application`: from a batch script to a record, in one command."""
+"""`reprise tune application`: tune a batch script, from its profile to a record, in one command."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @single_run.SCRIPT
-@click.option("--user", help="Who submits it; the script's owner.")
+@click.option("--user", help="User who submits SCRIPT (default: its owner).")
 @single_run.DIRECTORY
 @single_run.OPTIONS
 @click.option(
-    "--profile", "profile_file", type=click.Path(path_type=Path, dir_okay=False), help="A profile made before."
+    "--profile",
+    "profile_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Use this profile instead of taking one.",
 )
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of the application that the search has at most.")
+@click.option("--runs", type=click.IntRange(min=1), help="Maximum number of application runs of the search.")
 @click.option(
-    "--pairs", type=click.IntRange(min=2), help="Pairs of runs, with all settings and without, in the first session."
+    "--pairs", type=click.IntRange(min=2), help="Pairs of runs, with and without the settings, in the first session."
 )
 @click.option(
     "--later",
     "later_s",
     type=click.FloatRange(min=0),
-    help="Seconds after which a second session, of 3 pairs, begins; 600 unless given.",
+    help="Seconds until a second session, of 3 pairs, begins (default: 600).",
 )
-@click.option("--warm", is_flag=True, help="Let runs find in memory what earlier ones have read.")
-@click.option("--proxy/--no-proxy", default=True, help="Rank MPI's settings on a replay of what the program sends.")
+@click.option("--warm", is_flag=True, help="Keep files in the page cache between runs.")
+@click.option("--proxy/--no-proxy", default=True, help="Rank MPI settings on a replay of the program's communication.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -54,19 +57,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seconds after which a run of the application is stopped.",
 )
-@click.option("--partition", help="Of Slurm, for the trials.")
-@click.option("--account", help="Of Slurm, for the trials.")
-@click.option("--reservation", help="Of Slurm, for the trials.")
-@click.option(
-    "--write", "only_write", is_flag=True, help="Print the campaign file after the profile; run nothing more."
-)
-@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--partition", help="Slurm partition to submit trials to.")
+@click.option("--account", help="Slurm account to submit trials under.")
+@click.option("--reservation", help="Slurm reservation to submit trials to.")
+@click.option("--write", "only_write", is_flag=True, help="Print the campaign file after the profile, and exit.")
+@click.option("--yes", is_flag=True, help="Start without asking for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def application(settings: Settings, /, script: Path, **given: Any) -> None:
-    """Profile the batch script SCRIPT, try what its profile shows something for, and measure all of that together.
+    """Profile the batch script SCRIPT, search settings that its profile suggests, and measure them together.
 
-    What is found is one record, with the gain of the application's own runs; without a gain beyond noise there is none.
+    The result is one record with the gain measured in runs of the application; without a gain beyond noise, there is
+    no record.
     """
     import yaml
 
@@ -82,7 +84,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
     asked = _asked(script, given)
-    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # what is wrong with it, before it runs
+    campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # report errors before anything runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
     judged = verdicts(profile, profiled_run.touched(settings.config, single_run.warn))
     for line in (*profile_text.head(profile), *(f"{one.component}: {one.words}" for one in judged if one.worth)):
@@ -123,23 +125,22 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         if ranked and proxy is not None:
             click.echo(proxy["reason"], err=True)
         if answer and answer["verdict"] != "apply":
-            click.echo(f"jobs of {asked.script} are not given the record at submission: {answer['reason']}", err=True)
+            click.echo(f"jobs of {asked.script} do not get the record at submission: {answer['reason']}", err=True)
 
 
 def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
-    """What the matcher would say now if the user submitted the script: a record that no job of it is given is a promise
-    that nobody keeps."""
+    """Return the matcher's decision if the user submitted the script now, since its jobs may not get the record."""
     from reprise.cli.reading import open_to_read
     from reprise.matcher.support import job_lookup, unsubmitted_script
 
     question = unsubmitted_script.question(asked.script, asked.options, asked.user, asked.directory)
     with open_to_read(config) as database:
-        (told,) = job_lookup.of_script(database, config, question).decisions
-    return {"verdict": told.decision.verdict, "reason": told.decision.reason}
+        (decided,) = job_lookup.of_script(database, config, question).decisions
+    return {"verdict": decided.decision.verdict, "reason": decided.decision.reason}
 
 
 def _is_worth_a_proxy(profile: Profile, given: dict[str, Any]) -> bool:
-    """A replay does again what an application sends, and only that."""
+    """Return whether communication takes enough of the time; a replay repeats only the communication."""
     from reprise.tuner.application import planned
 
     return bool(given["proxy"]) and profile.share("mpi.collective") + profile.share("mpi.p2p") >= planned.WORTH_A_PROXY
@@ -148,7 +149,7 @@ def _is_worth_a_proxy(profile: Profile, given: dict[str, Any]) -> bool:
 def _ranked_on_proxy(
     database: Database, asked: Asked, choice: Choice, config: Config
 ) -> tuple[Ranked | None, dict[str, Any]]:
-    """What a campaign on the application's replay ranks first, and its cost; None, and why, without a replay."""
+    """Return the ranking of a campaign on the application's replay, and its cost; without a replay, None and why."""
     from reprise.tuner.application import planned, proxy_campaign, proxy_ranking
     from reprise.tuner.campaign import session
     from reprise.tuner.definition import campaign_definition
@@ -168,16 +169,16 @@ def _ranked_on_proxy(
         begun = session.begin(database, definition, config, time.time())
         foreground.run(database, begun, config)
     except TunerError as error:
-        click.echo(f"no proxy: {error}: the application itself is searched", err=True)
+        click.echo(f"no proxy: {error}: searching with the application itself", err=True)
         return None, {"made": False, "reason": str(error)}
     (problem,) = database.campaign(begun.id).spec["problems"]
     trials = database.trials(begun.id)
-    told = {"made": True, "trials": len(trials), "node_hours": node_seconds(trials) / 3600}
-    return proxy_ranking.Ranked.of(trials, problem["default"], planned.FROM_PROXY), told
+    cost = {"made": True, "trials": len(trials), "node_hours": node_seconds(trials) / 3600}
+    return proxy_ranking.Ranked.of(trials, problem["default"], planned.FROM_PROXY), cost
 
 
 def _asked(script: Path, given: dict[str, Any]) -> Asked:
-    """What is to be tuned. Raises TunerError for a script that is not there."""
+    """Return the request from the command line. Raise TunerError if the script does not exist or has no owner."""
     from reprise.tuner.application import planned
     from reprise.tuner.errors import TunerError
 
@@ -186,7 +187,9 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
         owner = path.owner()
     except (OSError, KeyError) as error:
         if not given["user"] or not path.exists():
-            raise TunerError(f"{path}: cannot be read, or has no owner by name: name the script, and --user") from error
+            raise TunerError(
+                f"{path}: cannot be read, or its owner has no name: check the path, or give --user"
+            ) from error
         owner = ""
     named = (("searched", "runs"), ("pairs", "pairs"), ("later_s", "later_s"))
     counts = {name: given[key] for name, key in named if given[key] is not None}
@@ -198,10 +201,10 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
 
 
 def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:
-    """Read the profile from a file, or run the application for it; with the number of these runs.
+    """Read the profile from a file, or run the application to take it; return it with the number of runs.
 
-    If it reads much from files, it runs once more without them in memory, which a job on another node has not, either;
-    not if it may be `warm`.
+    If the application reads much from files, it runs once more with these files out of the page cache, as for a job on
+    another node, unless `warm`.
     """
     from reprise.tuner.application.choice import cold
     from reprise.tuner.errors import TunerError
@@ -220,7 +223,8 @@ def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tup
         if not warm and (reads := cold(profile)):
             size = sum(one.bytes for one in profile.inputs) / 1e9
             click.echo(
-                f"it reads {len(reads)} files of {size:.2g} GB: no run finds them in memory from now on", err=True
+                f"the application reads {len(reads)} files, {size:.2g} GB: further runs start without them in memory",
+                err=True,
             )
             profile, runs = _profiled(asked, config, reads), 2
     return profile.model_copy(update={"inputs": ()}) if warm else profile, runs

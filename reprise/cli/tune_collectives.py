@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune collectives`: a campaign for Open MPI's collectives without a campaign file."""
+"""`reprise tune collectives`: tune Open MPI's collectives without a campaign file."""
 
 from __future__ import annotations
 
@@ -16,59 +16,68 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--nodes", required=True, help="Where it is measured, and given to jobs: one or more numbers, 2,4,8.")
-@click.option("--tasks-per-node", default="1", show_default=True, help="Likewise, each with each number of nodes.")
+@click.option("--nodes", required=True, help="Numbers of nodes to tune for, separated by commas: 2,4,8.")
+@click.option(
+    "--tasks-per-node",
+    default="1",
+    show_default=True,
+    help="Numbers of tasks per node, each combined with each number of nodes.",
+)
 @click.option(
     "--placement",
     type=click.Choice(("core", "node")),
     default="core",
     show_default=True,
-    help="core: a node is filled before the next; node: tasks are dealt round the nodes.",
+    help="core: fill one node after the other; node: distribute tasks round-robin over the nodes.",
 )
 @click.option(
     "--collectives",
     default=",".join(collectives_campaign.COLLECTIVES),
     show_default=True,
-    help="Names, separated by commas.",
+    help="Collectives to tune, separated by commas.",
 )
 @click.option(
     "--sizes",
     default=collectives_campaign.SIZES,
     show_default=True,
-    help="Bytes: a range that doubles, or a list: 8,64K,1M.",
+    help="Message sizes in bytes: a range that doubles, or a list: 8,64K,1M.",
 )
 @click.option(
     "--strategy",
     type=click.Choice(list(collectives_campaign.STRATEGIES)),
     default="shared",
     show_default=True,
-    help="shared: all sizes in one run, and one model for them; per-size: each by itself, as published.",
+    help="shared: measure all sizes in one run, with one model; per-size: each size separately, as published.",
 )
-@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="What measures; own unless given.")
+@click.option("--benchmark", type=click.Choice(("own", "osu", "imb")), help="Benchmark that measures (default: own).")
 @click.option(
     "--benchmark-path",
     type=click.Path(resolve_path=True),
-    help="Of osu a directory above its programs, of imb IMB-MPI1; every node sees it.",
+    help="Shared path of the benchmark: for osu a directory above its programs, for imb the program IMB-MPI1.",
 )
-@click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="What it may cost.")
-@click.option("--name", default="", help="Of the campaign.")
-@click.option("--executor", "kind", type=click.Choice(("allocation", "slurm", "local")), help="Where trials run.")
-@click.option("--launcher", type=click.Choice(("srun", "mpirun")), help="What starts them.")
-@click.option("--partition", help="Of Slurm.")
-@click.option("--account", help="Of Slurm.")
-@click.option("--reservation", help="Of Slurm.")
-@click.option("--time-limit", help="Of the allocation, e.g. 2:00:00.")
-@click.option("--plan", "only_plan", is_flag=True, help="Show the first runs and the cost; submit nothing.")
+@click.option("--node-hours", type=click.FloatRange(min=0, min_open=True), help="Node-hours to spend at most.")
+@click.option("--name", default="", help="Name of the campaign.")
 @click.option(
-    "--write", "only_write", is_flag=True, help="Print the campaign file, to be changed and run by `tune run`."
+    "--executor",
+    "kind",
+    type=click.Choice(("allocation", "slurm", "local")),
+    help="Run trials in one allocation, as jobs of Slurm, or on this host.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before it begins (on a terminal).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--launcher", type=click.Choice(("srun", "mpirun")), help="Command that launches trials.")
+@click.option("--partition", help="Slurm partition to submit trials to.")
+@click.option("--account", help="Slurm account to submit trials under.")
+@click.option("--reservation", help="Slurm reservation to submit trials to.")
+@click.option("--time-limit", help="Time limit of the allocation, e.g. 2:00:00.")
+@click.option("--plan", "only_plan", is_flag=True, help="Show the first runs and the estimated cost; submit nothing.")
+@click.option("--write", "only_write", is_flag=True, help="Print the campaign file, to edit and pass to `tune run`.")
+@click.option("--yes", is_flag=True, help="Start without asking for confirmation.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def collectives(settings: Settings, /, **given: Any) -> None:
-    """Tune Open MPI's collectives for all jobs on so many nodes of this cluster.
+    """Tune Open MPI's collectives for all jobs with given numbers of nodes and tasks.
 
-    Jobs on as many nodes, with as many tasks on each, get a rules file with what was better beyond noise.
+    Jobs with such a number of nodes and tasks per node get a rules file with the algorithms that are faster beyond
+    noise.
     """
     import yaml
 
@@ -98,10 +107,10 @@ def collectives(settings: Settings, /, **given: Any) -> None:
         click.echo(session.plan(definition, settings.config, 2, None, None))
         return
     with Database.open(settings.config.database.path) as database:
-        told = session.cost(definition, settings.config, database)
+        cost = session.cost(definition, settings.config, database)
         if not given["yes"] and sys.stdin.isatty():
-            click.confirm(f"Run it ({told})?", err=True, abort=True)
+            click.confirm(f"Run it ({cost})?", err=True, abort=True)
         else:
-            click.echo(told, err=True)
+            click.echo(cost, err=True)
         begun = session.begin(database, definition, settings.config, time.time())
         foreground.go(database, begun, settings.config, given["as_json"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune mca`: what the installed Open MPI lets one set, and which values make sense."""
+"""`reprise tune mca`: list the MCA parameters of the installed Open MPI, and the values worth trying."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def mca() -> None:
-    """Look at the MCA parameters of the installed Open MPI ([openmpi] ompi_info).
+    """List and show the MCA parameters of the installed Open MPI.
 
-    They are read from `ompi_info --all --parsable`. What the environment or a parameter file sets is shown as it is.
+    They are read from `ompi_info --all --parsable` ([openmpi] ompi_info in the configuration), and include values that
+    the environment or a parameter file sets.
     """
 
 
@@ -30,22 +31,24 @@ _FROM = click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Read this file, the output of `ompi_info --all --parsable`, as of another machine.",
+    help="Read this output of `ompi_info --all --parsable`, for instance from another machine.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 @mca.command(name="list")
 @click.argument("words", nargs=-1)
-@click.option("--tunable", is_flag=True, help="Only those whose values are worth trying.")
-@click.option("--level", type=click.IntRange(1, 9), default=9, show_default=True, help="Up to this level of detail.")
+@click.option("--tunable", is_flag=True, help="List only parameters that are worth tuning.")
+@click.option(
+    "--level", type=click.IntRange(1, 9), default=9, show_default=True, help="List parameters up to this level."
+)
 @_FROM
 @_JSON
 @click.pass_obj
 def list_(
     settings: Settings, words: Sequence[str], tunable: bool, level: int, source: Path | None, as_json: bool
 ) -> None:
-    """List the parameters that hold all WORDS in their names or descriptions."""
+    """List the parameters with all WORDS in their name or description."""
     from reprise.tuner.openmpi import mca as core
 
     found = list(core.chosen(_parameters(settings, source), words, tunable, level))
@@ -72,15 +75,15 @@ def show(settings: Settings, name: str, source: Path | None, as_json: bool) -> N
         return
     click.echo(f"{parameter.name} ({parameter.kind}, level {parameter.level}), set by {parameter.variable}")
     click.echo(f"  {parameter.help or 'no description'}")
-    click.echo(f"  now {parameter.value or 'empty'}, from: {parameter.source}")
+    click.echo(f"  value {parameter.value or 'empty'}, from: {parameter.source}")
     if parameter.synonym_of:
-        click.echo(f"  another name of {parameter.synonym_of}")
+        click.echo(f"  synonym of {parameter.synonym_of}")
     for number, label in sorted(parameter.choices.items()):
         click.echo(f"  {number:4}  {label}")
     if not parameter.tunable:
-        click.echo("  not worth trying values of")
+        click.echo("  not worth tuning")
     elif not parameter.choices:
-        click.echo(f"  to try: {', '.join(map(str, parameter.values())) or 'a list of your own'}")
+        click.echo(f"  values to try: {', '.join(map(str, parameter.values())) or 'none known, choose a list'}")
 
 
 def _parameters(settings: Settings, source: Path | None) -> list[MCAParameter]:
@@ -93,7 +96,7 @@ def _parameters(settings: Settings, source: Path | None) -> list[MCAParameter]:
     try:
         return core.parse(source.read_text(errors="replace"))
     except OSError as error:
-        raise TunerError(f"{source}: cannot be read ({error.strerror}): give the output of ompi_info") from error
+        raise TunerError(f"{source}: cannot be read ({error.strerror}): name a file with ompi_info's output") from error
 
 
 def _document(parameter: MCAParameter) -> dict[str, Any]:

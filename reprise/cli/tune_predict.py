@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune predict`: train models, look at them, and let them choose settings for sizes that were never run."""
+"""`reprise tune predict`: train models, show them, and predict settings for sizes that were never run."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @click.group()
 def predict() -> None:
-    """Predict what settings would take, from the trials of campaigns."""
+    """Predict run times of settings from the trials of campaigns."""
 
 
 @predict.command()
 @click.argument("family")
-@click.option("--component", help="Where campaigns of several have tuned the family; the newest campaign's if absent.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--component", help="Component, if the family has several (default: that of the newest campaign).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def train(settings: Settings, family: str, component: str | None, as_json: bool) -> None:
-    """Train a model for each part of the objective, from all trials of FAMILY's campaigns."""
+    """Train a model for each part of the objective from all trials of FAMILY's campaigns."""
     from reprise.database.facade import Database
     from reprise.tuner.predict import train as training
 
@@ -41,11 +41,10 @@ def train(settings: Settings, family: str, component: str | None, as_json: bool)
 
 @predict.command()
 @click.argument("which", required=False, default="")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def show(settings: Settings, which: str, as_json: bool) -> None:
-    """Show the models of a family, or one by its id, newest first."""
-
+    """Show the models of a family, newest first, or one model by its id."""
     with open_to_read(settings.config) as database:
         found = [database.prediction(int(which))] if which.isdecimal() else list(database.predictions(which or None))
     _print(found, as_json)
@@ -53,11 +52,11 @@ def show(settings: Settings, which: str, as_json: bool) -> None:
 
 @predict.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--verify", is_flag=True, help="Then compare it with the default in real runs; a record if it gains.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--verify", is_flag=True, help="Compare it with the default in real runs; make a record if it gains.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
-    """Choose a setting for the application of the campaign FILE, which names its family and features."""
+    """Predict the best setting for the application of the campaign FILE, which names its family and features."""
     from reprise.cli import foreground
     from reprise.database.facade import Database
     from reprise.tuner.campaign import session
@@ -65,7 +64,7 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
     from reprise.tuner.predict import boosted_model, practice
 
     definition = campaign_definition.load(file)
-    boosted_model.version(boosted_model.engine())  # which takes a second or two to load, whatever is asked
+    boosted_model.version(boosted_model.engine())  # loads the engine, a second or two, before the search is timed
     with Database.open(settings.config.database.path) if verify else open_to_read(settings.config) as database:
         begun = time.monotonic()
         chosen = practice.choose(database, definition, settings.config)
@@ -89,7 +88,7 @@ def search(settings: Settings, file: Path, verify: bool, as_json: bool) -> None:
 
 def _in_words(told: dict[str, Any]) -> str:
     if told["gain"] <= 0:
-        return "no setting is predicted to be better than the default"
+        return "no setting is predicted to be faster than the default"
     values = ", ".join(f"{name}={value}" for name, value in told["parametrization"].items())
     return (
         f"{values}: {told['seconds']:.3g} s predicted, the default {told['default_seconds']:.3g} s (gain "
@@ -104,7 +103,7 @@ def _print(models: list[Prediction], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(versioned({"models": [_about(one) for one in models]})))
         return
-    rows = Table("id", "family", "component", "part", "trained", "sizes", "trials", "MdAPE", "R²", "asked", box=None)
+    rows = Table("id", "family", "component", "part", "trained", "sizes", "trials", "MdAPE", "R²", "used", box=None)
     for one in models:
         trained = datetime.fromtimestamp(one.created_at).astimezone()
         rows.add_row(
@@ -122,7 +121,7 @@ def _print(models: list[Prediction], as_json: bool) -> None:
     Console(highlight=False).print(rows)
     for one in models:
         if one.refused:
-            click.echo(f"model {one.id} is not asked: {one.refused}")
+            click.echo(f"model {one.id} is not used: {one.refused}")
 
 
 def _about(one: Prediction) -> dict[str, Any]:

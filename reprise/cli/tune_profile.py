@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune profile`: what an application spends its time on, and what could be gained there."""
+"""`reprise tune profile`: show where an application spends its time, and what tuning could gain."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the profile to this file as JSON."
 )
-@click.option("--record", type=int, metavar="ID", help="Keep the profile with this record, in place of its old one.")
-@click.option("--json", "as_json", is_flag=True, help="Print profile and verdicts as one JSON object.")
+@click.option("--record", type=int, metavar="ID", help="Store the profile with this record, replacing its old one.")
+@click.option("--json", "as_json", is_flag=True, help="Print profile and verdicts as JSON.")
 @click.pass_obj
 def profile(
     settings: Settings,
@@ -42,7 +42,7 @@ def profile(
     record: int | None,
     as_json: bool,
 ) -> None:
-    """Run the batch script SCRIPT once; show what it spends its time on, and which components could gain how much."""
+    """Run the batch script SCRIPT once, and show where it spends its time and how much each component could gain."""
     from reprise.database.facade import Database
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import overall, verdicts
@@ -72,7 +72,7 @@ def profile(
 
 
 def _check(settings: Settings, record: int) -> None:
-    """Raise NotFoundError for a record that is not there, before anything runs."""
+    """Raise NotFoundError, before anything runs, if the record does not exist."""
     from reprise.cli.reading import open_to_read
 
     with open_to_read(settings.config) as database:

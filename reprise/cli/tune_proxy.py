@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune record` and `replay`: an application's communication, recorded once and then done again cheaply."""
+"""`reprise tune record` and `replay`: record an application's communication once, and replay it cheaply."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @single_run.SCRIPT
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="The mix's file; SCRIPT.mix if absent.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the mix to this file (default: SCRIPT.mix).",
+)
 @single_run.DIRECTORY
 @single_run.OPTIONS
 @single_run.EXECUTOR
 @single_run.TIMEOUT
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def record(
     settings: Settings,
@@ -36,7 +40,7 @@ def record(
     timeout_s: float,
     as_json: bool,
 ) -> None:
-    """Run the batch script SCRIPT once, and write down what its MPI program communicates: its mix."""
+    """Run the batch script SCRIPT once, and record the communication of its MPI program: its mix."""
     from reprise.tuner.definition.campaign_place import claim
     from reprise.tuner.profile import profiled_run
     from reprise.tuner.proxy import mix_file, recorded_run
@@ -59,18 +63,22 @@ def record(
 @click.argument("mix", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.argument("script", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="The replay's script; MIX.replay.sh if absent."
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the replay's script to this file (default: MIX.replay.sh).",
 )
 @click.option(
     "--share",
     type=click.FloatRange(min=0, max=1, min_open=True),
     default=1.0,
     show_default=True,
-    help="Of the repetitions of each loop, this share.",
+    help="Share of the repetitions of each loop to replay.",
 )
-@click.option("--compute", default="full", show_default=True, help="Wait for computation: full, none or a factor.")
-@click.option("--launch", default="", help="The launcher and its options, instead of SCRIPT's.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option(
+    "--compute", default="full", show_default=True, help="Time to wait in place of computation: full, none or a factor."
+)
+@click.option("--launch", default="", help="Launcher and its options, instead of those in SCRIPT.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def replay(
     settings: Settings,
@@ -82,10 +90,10 @@ def replay(
     launch: str,
     as_json: bool,
 ) -> None:
-    """Write a batch script that replays MIX, which was recorded of the batch script SCRIPT.
+    """Write a batch script that replays MIX, a recording of the batch script SCRIPT.
 
-    A campaign with this script as its application runs the replay in its trials. A cheaper mix (--share) is written
-    beside the script.
+    A campaign with this script as its application runs the replay in its trials. With --share, the shorter mix is
+    written next to the script.
     """
     from reprise.tuner.definition.component_registry import read_script
     from reprise.tuner.errors import ProxyError
@@ -101,7 +109,7 @@ def replay(
         played = path.with_suffix(".mix")
     written = {path} if part is whole else {path, played}
     if written & {mix.absolute(), script.absolute()}:
-        raise ProxyError(f"{path}: would overwrite what it is made of: name another file with --output")
+        raise ProxyError(f"{path}: would overwrite MIX or SCRIPT: name another file with --output")
     if part is not whole:
         mix_file.write(part, played)
     command = [str(settings.config.tuner.libexec / PROGRAM), "--compute", compute, str(played)]
@@ -115,18 +123,18 @@ def replay(
 
 def _say(mix: Mix, path: Path, as_json: bool) -> None:
     if as_json:
-        told = {
+        summary = {
             "mix": str(path),
             "ranks": mix.ranks,
             "calls": mix.calls,
             "seconds": mix.seconds,
             "left_out": mix.left_out,
         }
-        click.echo(json.dumps(versioned(told)))
+        click.echo(json.dumps(versioned(summary)))
         return
     click.echo(f"{path}: {mix.calls} calls of {mix.ranks} ranks in {mix.seconds:.1f} s", err=True)
     for kind, count in sorted(mix.left_out.items()):
-        click.echo(f"left out: {count} x {kind}, which a replay does not do", err=True)
+        click.echo(f"left out: {count} x {kind}, which a replay does not support", err=True)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise tune import`, and the options by which `reprise tune run` takes an experiment of SHAMan's as it is."""
+"""`reprise tune import`, and the options with which `reprise tune run` accepts an experiment of SHAMan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_NEEDED = {
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SHAMan's options to a command, which gets them together as `said`."""
+    """Add SHAMan's options to a command, which gets them as one argument, `said`."""
 
     @functools.wraps(command)
     def with_said(*args: Any, **kwargs: Any) -> Any:
@@ -39,28 +39,29 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name in NOT_NEEDED:
         found = click.option(f"--{name.replace('_', '-')}", type=PATH, hidden=True)(found)
     for option in (
-        click.option("--user", help="Whose job it is; the owner of the script if absent."),
-        click.option("--experiment-name", help="The campaign's name."),
-        click.option("--nbr-iteration", type=click.IntRange(min=1), help="The budget: trials of the search at most."),
-        click.option("--sbatch-file", type=PATH, help="The batch script that is tuned, for SHAMan's experiments."),
-        click.option("--component-name", help="Which component, for SHAMan's experiments."),
+        click.option("--user", help="SHAMan: user of the job (default: the owner of the script)."),
+        click.option("--experiment-name", help="SHAMan: name of the campaign."),
+        click.option("--nbr-iteration", type=click.IntRange(min=1), help="SHAMan: maximum number of trials."),
+        click.option("--sbatch-file", type=PATH, help="SHAMan: batch script to tune."),
+        click.option("--component-name", help="SHAMan: component to tune."),
     ):
         found = option(found)
     return found
 
 
 def say(notes: Sequence[str]) -> None:
+    """Print notes on standard error."""
     for note in notes:
         click.echo(note, err=True)
 
 
 def as_campaign(data: Mapping[str, Any], file: Path, said: Any, config: Config) -> Mapping[str, Any]:
-    """A campaign file's content as it is; for an experiment of SHAMan's the campaign that it describes."""
+    """Return the content of a campaign file unchanged, or convert an experiment of SHAMan to a campaign."""
     from reprise.tuner.errors import TunerError
     from reprise.tuner.shaman import shaman_component, shaman_experiment, shaman_files
 
     if shaman_component.is_component_file(data):
-        raise TunerError(f"{file}: is a file of SHAMan's components: `reprise tune import {file}` takes it over")
+        raise TunerError(f"{file}: is a component file of SHAMan: convert it with `reprise tune import {file}`")
     if not shaman_experiment.is_experiment(data):
         return data
     converted = shaman_files.campaign(data, str(file), said, config)
@@ -71,11 +72,11 @@ def as_campaign(data: Mapping[str, Any], file: Path, said: Any, config: Config) 
 @click.command("import")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @options
-@click.option("--components", type=PATH, help="Where component files go; [tuner] components if absent.")
-@click.option("--output", type=PATH, help="The campaign file to write; NAME.yaml here if absent.")
+@click.option("--components", type=PATH, help="Directory for component files (default: [tuner] components).")
+@click.option("--output", type=PATH, help="Campaign file to write (default: NAME.yaml here).")
 @click.pass_obj
 def import_(settings: Settings, paths: Sequence[Path], said: Any, components: Path | None, output: Path | None) -> None:
-    """Take over SHAMan's files: components, several in one, and experiments. What has no counterpart is said."""
+    """Convert SHAMan's component files and experiments. Entries without a counterpart are reported."""
     from reprise.tuner.definition.campaign_definition import read_mapping
     from reprise.tuner.errors import TunerError
     from reprise.tuner.shaman import shaman_component, shaman_experiment, shaman_files
@@ -86,9 +87,7 @@ def import_(settings: Settings, paths: Sequence[Path], said: Any, components: Pa
     kinds = {path: shaman_component.is_component_file(data) for path, data in contents.items()}
     for path, data in contents.items():
         if not kinds[path] and not shaman_experiment.is_experiment(data):
-            raise TunerError(
-                f"{path}: is neither a component file nor an experiment of SHAMan's: see docs/components.md"
-            )
+            raise TunerError(f"{path}: is neither a component file nor an experiment of SHAMan: see docs/components.md")
     for path in sorted(paths, key=lambda path: not kinds[path]):  # an experiment needs its component
         if kinds[path]:
             written, notes = shaman_files.components(path, tuner.components)

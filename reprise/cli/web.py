@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reprise web`: the pages, and tokens for them."""
+"""`reprise web`: serve the web pages, and print tokens for them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ log = logging.getLogger(__name__)
 
 DAEMON_TIMEOUT_S = 5.0
 KEEP_ALIVE_S = 5
-MOST_REQUESTS = 200  # at once; more are told to come again
+MOST_REQUESTS = 200  # at once; further ones get status 503
 MISSING = "the pages need Python packages that are not installed ({}): install `reprise[web]`"
 
 
 @click.group()
 def web() -> None:
-    """Pages for staff, for those who tune, and for users who look up their own jobs."""
+    """Serve the web pages, and print tokens for them."""
 
 
 @web.command()
 @click.pass_obj
 def serve(settings: Settings) -> None:
-    """Serve the pages in the foreground until SIGTERM: at the socket that systemd passes, which keeps their port while
-    they restart; or at web.listen, where any user of this host can take the port meanwhile."""
+    """Serve the pages in the foreground until SIGTERM.
+
+    They use the socket that systemd passes, which keeps the port while they restart. Without one they listen at
+    `web.listen`, and any user of this host can take the port during a restart.
+    """
     try:
         import uvicorn
 
@@ -70,9 +73,10 @@ def serve(settings: Settings) -> None:
 @web.command()
 @click.pass_obj
 def token(settings: Settings) -> None:
-    """Print a token that says who you are, to sign in with, or for programs (`Authorization: Bearer TOKEN`).
+    """Print a token that proves your identity, to sign in to the pages.
 
-    The matcher makes it, for the user that the kernel or munge says you are; it holds for web.token_hours.
+    Programs send it as `Authorization: Bearer TOKEN`. The matcher issues it for the user that the kernel or munge
+    reports; it expires after `web.token_hours`.
     """
     from reprise.endpoint import configured
     from reprise.matcher.errors import MatcherError
@@ -92,7 +96,7 @@ def token(settings: Settings) -> None:
             click.echo(reply["token"])
             if sys.stdout.isatty():
                 where = config.web.url or f"http://{config.web.listen}"
-                click.echo(f"It holds for {config.web.token_hours:g} hours, at {where}", err=True)
+                click.echo(f"Valid for {config.web.token_hours:g} hours at {where}", err=True)
             return
         refused.append(f"{endpoint}: {reply.get('reason')}")
-    raise MatcherError("no matcher makes a token: " + "; ".join(refused))
+    raise MatcherError("no matcher issued a token: " + "; ".join(refused))

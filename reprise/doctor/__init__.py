@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `reprise doctor` looks at: Slurm, the plugin, the daemon and what it works with."""
+"""Checks of `reprise doctor`: Slurm, the plugin, the daemon and the files that the daemon uses."""

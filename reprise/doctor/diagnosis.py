@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that the doctor examines, in order, and what it finds."""
+"""All checks of the doctor, in order, and their findings."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from reprise.doctor.service_checks import Ask
 
 
 class Installed(Protocol):
-    """The configuration file at `path` (None: the default one), and what it says. `config` raises ConfigError."""
+    """The configuration file at `path` (None: the default one) and its content. `config` raises ConfigError."""
 
     @property
-    def path(self) -> Path | None: ...
+    def path(self) -> Path | None:
+        """Path of the configuration file; None for the default one."""
+        ...
 
     @property
-    def config(self) -> Config: ...
+    def config(self) -> Config:
+        """The configuration. Raise ConfigError if it is unusable."""
+        ...
 
 
 def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) -> list[Finding]:
-    """All findings. `run` runs commands; what `asker` makes of a uid and munged's socket pings an endpoint.
+    """Return all findings. `run` runs commands; `asker` makes a ping of a uid and munged's socket.
 
-    The daemon is asked for where the plugin asks, or, where no plugin is loaded, where our commands do.
+    The endpoints are those of the plugin or, if no plugin is loaded, those of our commands.
     """
     config: Config | None = None
     try:
@@ -57,7 +61,7 @@ def examine(installed: Installed, run: Run, asker: Callable[[int, str], Ask]) ->
 
 
 def _trusted(config: Config) -> list[Path]:
-    """What is believed, or run, by what it says: who may write there has a say in other users' jobs."""
+    """Return the files that are trusted or run: who may write them has influence on other users' jobs."""
     tuner, shared = config.tuner, (config.matcher.publish, config.replica.records)
     own = (config.database.path, config.artifacts.directory, tuner.components, tuner.functions, tuner.preload_directory)
     return [*own, tuner.libexec, *filter(None, shared)]
@@ -91,7 +95,7 @@ def _tcp_sockets() -> str:
 
 
 def _owner(database: Path) -> int:
-    """Whose the database is: as whom daemon and pages run."""
+    """Return the owner of the database, who runs daemon and pages."""
     try:
         return database.stat().st_uid
     except OSError:
@@ -99,14 +103,14 @@ def _owner(database: Path) -> int:
 
 
 def _known_as(entry: Entry | None, config: Config) -> tuple[int, str]:
-    """The user id that is believed over TCP, and munged's socket, "" for the usual one."""
+    """Return the user id that is trusted over TCP, and munged's socket, "" for the default one."""
     if entry:
         return int(entry.value("matcher_uid") or 0), entry.value("munge_socket") or ""
     return config.matcher.uid, str(config.matcher.munge_socket or "")
 
 
 def asker(uid: int, munge_socket: str) -> Ask:
-    """Pings an endpoint, believing a daemon of this uid."""
+    """Return a function that pings an endpoint and trusts a daemon of this uid."""
     from reprise.matcher.wire.client import PING, ask_at
 
     return lambda endpoint: ask_at(endpoint, PING, uid, munge_socket)

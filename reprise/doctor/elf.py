@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of an exported number in a shared object (elf(5)), without running any of its code."""
+"""Read an exported number from a shared object (elf(5)) without running any of its code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SYMBOL = "IBBHQQ"  # name, info, other, section, value, size
 
 
 def unsigned_int(path: Path, name: str) -> int:
-    """The 32-bit number that the 64-bit shared object at `path` exports under `name`.
+    """Return the 32-bit number that the 64-bit shared object at `path` exports under `name`.
 
-    Raises ValueError where it is no such file or has no such symbol, OSError where it cannot be read.
+    Raise ValueError if it is not such a file or lacks the symbol, OSError if it cannot be read.
     """
     data = path.read_bytes()
     if data[:5] != b"\x7fELF\x02" or data[5:6] not in (b"\x01", b"\x02"):
@@ -28,7 +28,7 @@ def unsigned_int(path: Path, name: str) -> int:
 
 
 def _place_of(data: bytes, order: str, name: bytes) -> int | None:
-    """Where in the file the symbol's value begins; None for one that begins as zero."""
+    """Return the offset of the symbol's value in the file; None if it is zero-initialised and not in the file."""
     (table,) = struct.unpack_from(order + "Q", data, 0x28)
     size, count = struct.unpack_from(order + "HH", data, 0x3A)
     sections = [struct.unpack_from(order + _SECTION, data, table + index * size) for index in range(count)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor says: findings, as lines for a person and as JSON for a program."""
+"""Findings of the doctor, as lines for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JSON_VERSION = 1  # of the output of `reprise doctor --json`
 
 
 class Level(StrEnum):
-    """WARNING: it works, but perhaps not as meant. PROBLEM: something does not work."""
+    """Level of a finding. WARNING: it works, but perhaps not as intended. PROBLEM: something does not work."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: which check, how it went, what was seen and, unless OK, what to do."""
+    """One line of the report: the check, its level, the observation and, unless OK, the remedy."""
 
     check: str
     level: Level
@@ -30,30 +30,33 @@ class Finding:
 
 
 def ok(check: str, text: str) -> Finding:
+    """Return a finding without a problem."""
     return Finding(check, Level.OK, text)
 
 
 def warning(check: str, text: str, remedy: str) -> Finding:
+    """Return a warning."""
     return Finding(check, Level.WARNING, text, remedy)
 
 
 def problem(check: str, text: str, remedy: str) -> Finding:
+    """Return a problem."""
     return Finding(check, Level.PROBLEM, text, remedy)
 
 
 def from_error(check: str, error: Exception | str, remedy: str) -> Finding:
-    """A problem in the words of an error of ours, which end in the remedy; `remedy` is for errors that have none."""
+    """Return a problem with the text of an error, whose last part is the remedy; `remedy` is for errors without one."""
     text, colon, words = str(error).rpartition(": ")
     return problem(check, text, words) if colon else problem(check, words or type(error).__name__, remedy)
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """Whether nothing was found that does not work."""
+    """Return whether there is no problem among the findings."""
     return all(finding.level is not Level.PROBLEM for finding in findings)
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:
-    """One line per finding, level and check in columns."""
+    """Return one line per finding, with level and check in columns."""
     width = max((len(finding.check) for finding in findings), default=0)
     return [
         f"{finding.level:<7}  {finding.check:<{width}}  {_one_line(finding.text)}"
@@ -63,7 +66,7 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The report as JSON-ready data."""
+    """Return the report as data for JSON."""
     return {
         "version": JSON_VERSION,
         "ok": is_healthy(findings),

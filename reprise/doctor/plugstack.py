@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plugstack.conf as Slurm reads it (spank(8)), and whether our line in it is as it should be.
+"""Read plugstack.conf as Slurm does (spank(8)), and check our line in it.
 
-Slurm reads the file anew for each command of each user, as that user. Seen on 22.05: a file that the user cannot read
-stops the submission; a line that Slurm does not understand costs every user two lines of error; directories and links
-that lead nowhere are passed over.
+Slurm reads the file again for each command of each user, as that user. Observed with 22.05: a file that the user cannot
+read stops the submission; a line that Slurm does not understand prints two lines of error to every user; directories
+and dangling links are skipped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _path(limit: int) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Argument:
-    """What an argument wants, in the plugin's words, and whether the plugin takes a value for it."""
+    """The values that an argument takes, in the plugin's words, and a function that checks a value."""
 
     wanted: str
     takes: Callable[[str], bool]
@@ -65,7 +65,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A plugin's line: its place ("file:line"), "required" or "optional", the plugin's path and its arguments."""
+    """A plugin's line: its place ("file:line"), "required" or "optional", the plugin's path and the arguments."""
 
     place: str
     keyword: str
@@ -73,23 +73,23 @@ class Entry:
     arguments: tuple[str, ...]
 
     def values(self, name: str) -> list[str]:
-        """The values of the `name=value` arguments that the plugin does not ignore, in their order."""
+        """Return the values of the `name=value` arguments that the plugin does not ignore, in order."""
         pairs = (text.partition("=") for text in self.arguments)
         return [value for key, _, value in pairs if key == name and ARGUMENTS[key].takes(value)]
 
     def value(self, name: str) -> str | None:
-        """The one that counts: the last."""
+        """Return the value in effect, the last one; None if there is none."""
         return next(reversed(self.values(name)), None)
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Where the plugin asks, in this order."""
+        """Endpoints that the plugin asks, in this order."""
         named = [endpoint.parse(value) for value in self.values("endpoint")[:ENDPOINT_LIMIT]]
         return [one for one in named if one] or [endpoint.DEFAULT]
 
 
 def read(path: Path) -> Iterator[Entry | Finding]:
-    """The entries that Slurm reaches from `path`, includes followed, and what is wrong on the way."""
+    """Yield the entries that Slurm reaches from `path` through includes, and the problems on the way."""
     yield from _read(path, ())
 
 
@@ -109,7 +109,8 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
         return
     if hidden:
         mode = "a+x" if hidden.is_dir() else "a+r"
-        yield problem(CHECK, f"{path} may not be read by every user, whose jobs it stops", f"chmod {mode} {hidden}")
+        denied = f"not every user can read {path}, which stops the jobs of those who cannot"
+        yield problem(CHECK, denied, f"chmod {mode} {hidden}")
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
@@ -123,25 +124,25 @@ def _read(path: Path, above: tuple[Path, ...]) -> Iterator[Entry | Finding]:
         else:
             yield problem(
                 CHECK,
-                f"{place}: Slurm does not understand {' '.join(words[:2])!r} and tells every user so",
+                f"{place}: Slurm does not understand {' '.join(words[:2])!r} and prints an error to every user",
                 "remove the line, or the file if it is not meant for Slurm",
             )
 
 
 def examine(path: Path, listened: Path | None, libraries: Path | None = None) -> tuple[list[Finding], Entry | None]:
-    """What is to be said of the stack at `path`, and our plugin's entry if there is one.
+    """Return the findings about the stack at `path`, and our plugin's entry if there is one.
 
-    `listened` is the socket of the daemon, `libraries` where campaigns take accelerators from; None if unknown.
+    `listened` is the socket of the daemon, `libraries` the campaigns' directory of accelerators; None if unknown.
     """
     if not path.exists():
-        remedy = f"write `include {path.parent}/plugstack.conf.d/*.conf` into it and put our file there"
+        remedy = f"create it with `include {path.parent}/plugstack.conf.d/*.conf`, and put our file there"
         return [problem(CHECK, f"{path} does not exist", remedy)], None
     parts = list(read(path))
     findings = [part for part in parts if isinstance(part, Finding)]
     ours = [part for part in parts if isinstance(part, Entry) and Path(part.plugin).name == PLUGIN]
     if not ours:
-        remedy = f"copy Reprise's plugstack.conf to where {path} includes it"
-        return [*findings, problem(CHECK, f"no line that {path} reaches names {PLUGIN}", remedy)], None
+        remedy = f"copy Reprise's plugstack.conf to a path that {path} includes"
+        return [*findings, problem(CHECK, f"neither {path} nor a file that it includes loads {PLUGIN}", remedy)], None
     if len(ours) > 1:
         places = ", ".join(entry.place for entry in ours)
         findings.append(problem(CHECK, f"{PLUGIN} is loaded {len(ours)} times ({places})", "keep one of the lines"))
@@ -154,7 +155,7 @@ def examine(path: Path, listened: Path | None, libraries: Path | None = None) ->
 def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Iterator[Finding]:
     if entry.keyword == "required":
         yield problem(
-            CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "write `optional` there"
+            CHECK, f"{entry.place} makes {PLUGIN} required: its failure would stop jobs", "change it to `optional`"
         )
     yield from _judge_arguments(entry)
     asked = [one for one in entry.endpoints if one.path]
@@ -162,26 +163,26 @@ def _judge(entry: Entry, listened: Path | None, libraries: Path | None) -> Itera
         yield problem(
             CHECK,
             f"{entry.place}: the plugin asks at {asked[0]}, the daemon listens at {listened}",
-            "make endpoint=unix: and matcher.socket the same",
+            "set endpoint=unix: and matcher.socket to the same path",
         )
     loaded = Path(entry.value("preload_directory") or "/usr/local/lib")
     if libraries and loaded != libraries:
         yield problem(
             CHECK,
             f"{entry.place}: the plugin takes libraries from {loaded}, campaigns from {libraries}",
-            "make preload_directory= and tuner.preload_directory the same",
+            "set preload_directory= and tuner.preload_directory to the same path",
         )
     if witness := entry.value("witness"):
         yield from _judge_witness(entry, Path(witness))
     switch = Path(entry.value("kill_switch") or "/etc/reprise/disabled")
     if switch.exists():
-        yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to switch Reprise on")
+        yield warning(CHECK, f"{switch} exists, so the plugin does nothing", "remove it to enable Reprise")
     if entry.value("default") == "off":
-        yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on are served")
+        yield warning(CHECK, f"{entry.place}: default=off", "only jobs with --reprise=on get settings")
 
 
 def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
-    """What the plugin would not load into a job with --reprise=profile, as far as this machine is like the nodes."""
+    """Yield reasons why the plugin would not load the witness library, provided this host resembles the nodes."""
     try:
         status = library.stat()
     except OSError as error:
@@ -189,7 +190,7 @@ def _judge_witness(entry: Entry, library: Path) -> Iterator[Finding]:
         yield warning(CHECK, why, "run `make install-tools` (package reprise-tools) on each node, or correct the path")
         return
     if status.st_uid or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        why = f"{entry.place}: {library} is not root's alone to write: jobs with --reprise=profile get no profile"
+        why = f"{entry.place}: others than root may write {library}: jobs with --reprise=profile get no profile"
         yield warning(CHECK, why, f"chown root {library} && chmod go-w {library}, on each node")
 
 
@@ -200,8 +201,8 @@ def _judge_arguments(entry: Entry) -> Iterator[Finding]:
             known = ", ".join(f"{known}=" for known in ARGUMENTS)
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: unknown argument", f"use {known}")
         elif not ARGUMENTS[name].takes(value):
-            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"
+            remedy = f"give {name}=VALUE, where VALUE is {ARGUMENTS[name].wanted}"  # the plugin's own words
             yield problem(CHECK, f"{entry.place}: the plugin ignores {text!r}: bad value", remedy)
     if len(entry.values("endpoint")) > ENDPOINT_LIMIT:
         text = f"{entry.place}: the plugin ignores all endpoints after the {ENDPOINT_LIMIT}th"
-        yield problem(CHECK, text, "remove some: each costs the others a share of the deadline")
+        yield problem(CHECK, text, "remove some: all endpoints share one deadline")

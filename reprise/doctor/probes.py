@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the doctor looks at the machine: commands (behind one signature, so that tests need no Slurm) and permissions."""
+"""Probes of the doctor: commands (behind one signature, so that tests need no Slurm) and permissions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended. `status` is None where it could not be started or did not end in time."""
+    """Result of a command. `status` is None if it could not be started or did not end in time."""
 
     status: int | None
     stdout: str = ""
@@ -24,7 +24,7 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """Its last words on standard error, or what became of it."""
+        """The last line on standard error, or the exit status if there is none."""
         words = [line for line in self.stderr.splitlines() if line.strip()]
         return words[-1].strip() if words else f"exit status {self.status}"
 
@@ -46,9 +46,9 @@ def run(argv: Sequence[str]) -> Ran:
 
 
 def hidden_by(path: Path) -> Path | None:
-    """What keeps some user from reading `path`: a directory that not all may enter, or itself; None if nothing.
+    """Return the directory that some user may not enter, or `path` if some user may not read it; None if all may.
 
-    Raises OSError where this process cannot look.
+    Raise OSError if this process cannot examine the path.
     """
     for directory in reversed(path.absolute().parents):
         if not directory.stat().st_mode & stat.S_IXOTH:
@@ -59,11 +59,12 @@ def hidden_by(path: Path) -> Path | None:
 
 
 def replaceable_by_all(path: Path) -> Path | None:
-    """Through what any user could put something else in the place of `path`, or of what lies in it: a directory on the
-    way to it that all may write (in a sticky one what is there is safe), also on the way that symbolic links take;
-    itself; or an entry of it. None if nothing. What does not exist counts as safe.
+    """Return what lets any user replace `path` or an entry of it; None if nothing does.
 
-    Raises OSError where this process cannot look.
+    That is a world-writable directory without the sticky bit on the way to it, also along symbolic links; the path
+    itself; or one of its entries. A path that does not exist counts as safe.
+
+    Raise OSError if this process cannot examine the path.
     """
     entries = sorted(path.iterdir()) if path.is_dir() else []
     links = [one for one in entries if one.is_symlink()]
@@ -76,11 +77,11 @@ def replaceable_by_all(path: Path) -> Path | None:
 
 
 def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # unlike Path.resolve() it raises nothing where links lead in a circle
+    return Path(os.path.realpath(path))  # unlike Path.resolve(), it does not raise for circular links
 
 
 def _mode(path: Path) -> int:
-    """0 where nothing is there, or nothing that is read: a socket is for all to write to."""
+    """Return the mode; 0 for a path that does not exist, and for a socket, which all may write to."""
     try:
         mode = path.stat().st_mode
     except OSError as error:

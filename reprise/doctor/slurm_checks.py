@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm, and our plugin in it: present, and built for this release."""
+"""Checks of Slurm and of our plugin: both present, and the plugin built for this release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprise.doctor.plugstack import PLUGIN, Entry
 from reprise.doctor.probes import Run, hidden_by
 
 DEFAULT_CONF = Path("/etc/slurm/slurm.conf")
-# Where packages put Slurm's plugins, for when Slurm itself cannot be asked.
+# Directories in which packages install Slurm's plugins, in case Slurm itself does not answer.
 PLUGIN_DIRECTORIES = (
     "/usr/lib/*/slurm-wlm",
     "/usr/lib64/slurm",
@@ -28,7 +28,7 @@ Version = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Slurm:
-    """What is known of this host's Slurm."""
+    """Version and paths of this host's Slurm."""
 
     version: Version | None
     plugin_directories: tuple[Path, ...]
@@ -36,20 +36,20 @@ class Slurm:
 
 
 def look(run: Run) -> tuple[list[Finding], Slurm]:
-    """Ask Slurm for its version and paths; what it does not say is taken from where packages put things."""
+    """Ask Slurm for its version and paths; paths that it does not report are those of common packages."""
     findings = []
-    said = run(["sbatch", "--version"])
-    version = read_version(said.stdout) if said.status == 0 else None
+    ran = run(["sbatch", "--version"])
+    version = read_version(ran.stdout) if ran.status == 0 else None
     if version is None:
         remedy = "install Slurm's commands and configuration on this host"
-        findings.append(problem("slurm", f"`sbatch --version` failed ({said.complaint})", remedy))
+        findings.append(problem("slurm", f"`sbatch --version` failed ({ran.complaint})", remedy))
     else:
         findings.append(ok("slurm", "{}.{:02}.{}".format(*version)))
-    told = run(["scontrol", "show", "config"])
-    if told.status != 0 and version is not None:
+    shown = run(["scontrol", "show", "config"])
+    if shown.status != 0 and version is not None:
         remedy = "start slurmctld, or correct this host's slurm.conf"
-        findings.append(warning("slurm", f"`scontrol show config` failed ({told.complaint})", remedy))
-    settings = read_settings(told.stdout) if told.status == 0 else {}
+        findings.append(warning("slurm", f"`scontrol show config` failed ({shown.complaint})", remedy))
+    settings = read_settings(shown.stdout) if shown.status == 0 else {}
     conf = Path(settings.get("SLURM_CONF", DEFAULT_CONF))
     stack = Path(settings.get("PlugStackConfig", conf.parent / "plugstack.conf"))
     directories = settings.get("PluginDir", "").split(":") if settings.get("PluginDir") else _usual_directories()
@@ -61,19 +61,19 @@ def _usual_directories() -> list[str]:
 
 
 def read_version(text: str) -> Version | None:
-    """The version in the output of a Slurm command, e.g. "slurm-wlm 22.05.8" or "slurm 23.11.0-rc1"."""
+    """Find the version in the output of a Slurm command, e.g. "slurm-wlm 22.05.8" or "slurm 23.11.0-rc1"."""
     match = re.search(r"\b(\d+)\.(\d+)(?:\.(\d+))?", text)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Settings in the output of `scontrol show config`; those that are not set are left out."""
+    """Read the settings in the output of `scontrol show config`; unset ones are left out."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs if value.strip() not in ("", "(null)", "N/A")}
 
 
 def plugin(slurm: Slurm, entry: Entry | None) -> Finding:
-    """Whether the plugin is where Slurm looks for it, and was built for this Slurm."""
+    """Check that the plugin is where Slurm looks for it, and was built for this release of Slurm."""
     named = Path(entry.plugin if entry else PLUGIN)
     places = [named] if named.is_absolute() else [directory / named for directory in slurm.plugin_directories]
     remedy = "run `make install-plugin`"
@@ -89,9 +89,9 @@ def plugin(slurm: Slurm, entry: Entry | None) -> Finding:
     except ValueError as error:
         return problem("plugin", f"{found} {error}", remedy)
     if hidden:
-        return problem("plugin", f"{found} may not be read by every user", f"chmod a+rX {hidden}")
+        return problem("plugin", f"not every user can read {found}", f"chmod a+rX {hidden}")
     built = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
     if slurm.version and built[:2] != slurm.version[:2]:
-        text = "{} was built for Slurm {}.{:02}, which is {}.{:02} here".format(found, *built[:2], *slurm.version[:2])
+        text = "{} was built for Slurm {}.{:02}, but this is {}.{:02}".format(found, *built[:2], *slurm.version[:2])
         return problem("plugin", text, "install this release's headers, then run `make install-plugin`")
     return ok("plugin", "{}, built for Slurm {}.{:02}".format(found, *built[:2]))

@@ -68,7 +68,7 @@ def test_a_stopped_campaign_releases_its_nodes_and_can_be_resumed(site: Site) ->
     site.cluster.run(["kill", "-TERM", site.pid()])
     assert first.wait() == 130
     wait_for("the end of the allocation", lambda: not site.jobs(), 60, every_s=0.1)
-    assert "go on with `reprise tune resume 1`" in site.cluster.path(f"{site.home}/out").read_text()
+    assert "continue with `reprise tune resume 1`" in site.cluster.path(f"{site.home}/out").read_text()
     assert site.status()["state"] == "stopped"
     site.reprise("tune", "resume", "1")
     assert site.status()["states"] == {"complete": 7}

@@ -163,7 +163,7 @@ def later_job(machine: System) -> None:
         prepared(cluster)
         admin = Admin(cluster)
         admin.types(PLUGSTACK)  # the cluster has written its file anew
-        assert re.search(rf"brought from schema version {older.VERSION} to \d+$", starting(cluster).strip())
+        assert re.search(rf"upgraded from schema version {older.VERSION} to \d+$", starting(cluster).strip())
         assert cluster.run(["reprise", "db", "check"], user="reprise", check=False).returncode == 0
         with Daemon(cluster):
             submitted(admin)

@@ -122,7 +122,7 @@ def test_something_else_than_a_socket_from_systemd_is_refused(tmp_path: Path) ->
     site = WebSite(tmp_path)
     site.spawn(sys.executable, "-c", PASSES_NO_SOCKET)
     assert site.process and site.process.wait(timeout=30) == 1
-    assert "the socket passed (LISTEN_FDS) is not a listening stream socket" in site.log.read_text()
+    assert "the socket that systemd passed (LISTEN_FDS) is not a listening stream socket" in site.log.read_text()
 
 
 @pytest.mark.slow

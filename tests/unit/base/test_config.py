@@ -75,7 +75,7 @@ def test_a_relative_path_is_refused(tmp_path: Path) -> None:
         (f"[site]\nnodes = 1{'0' * 400}\n", "site.nodes"),
         (f"[matcher]\nretention_days = 1{'0' * 400}\n", "matcher.retention_days"),
         ("[site]\nnodes = " + "[" * 3000, "correct it"),
-        ('[database]\npath = "/a\\u0000b"\n', "a path holds no NUL"),
+        ('[database]\npath = "/a\\u0000b"\n', "a path cannot contain a NUL"),
         ('[matcher]\nlisten = "10.0.0.5"\n', "'10.0.0.5' is not HOST:PORT"),
         ('[matcher]\nlisten = "[::1]:65536"\n', "is not HOST:PORT"),
         ("[access]\ndeny_users = [-1]\n", "access.deny_users"),

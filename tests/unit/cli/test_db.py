@@ -44,7 +44,7 @@ def run(path: Path, *arguments: str) -> Result:
 def test_init_says_what_it_did(tmp_path: Path) -> None:
     file = tmp_path / "new" / "reprise.db"
     assert run(file, "init").output == f"{file}: created, schema version {NOW}\n"
-    assert run(file, "init").output == f"{file}: already at version {NOW}\n"
+    assert run(file, "init").output == f"{file}: already at schema version {NOW}\n"
 
 
 def test_check_of_a_sound_database(path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_record_that_is_not_there_cannot_be_retired(path: Path) -> None:
 
 def test_a_snapshot_is_written_where_the_configuration_says(path: Path) -> None:
     told = run(path, "snapshot")
-    assert told.exit_code == 1 and "database.snapshot: is not set" in str(told.exception)
+    assert told.exit_code == 1 and "database.snapshot is not set" in str(told.exception)
     snapshot = path.with_name("snapshot.db")
     settings = SimpleNamespace(config=SimpleNamespace(database=SimpleNamespace(path=path, snapshot=snapshot)))
     assert DB is not None
@@ -222,4 +222,4 @@ def test_a_record_that_a_withdrawn_method_measured_is_shown_with_the_remedy(path
         database.add_record(record(scope=Scope.CLUSTER, metadata={}, context={}, parametrization=rules))
     assert "of bcast of 4 KiB in a benchmark by a withdrawn method" in run(path, "records", "list").output
     shown = run(path, "records", "show", "1").output
-    assert "measure again with `reprise tune collectives`, or `reprise db records retire 1`" in shown
+    assert "measure again with `reprise tune collectives`, or run `reprise db records retire 1`" in shown

@@ -103,7 +103,7 @@ def test_settings_that_take_words_list_them() -> None:
         ("reprise-campaign.5", "days", DAYS),
         ("reprise-campaign.5", "launcher", ("srun", "mpirun")),
     ):
-        assert re.search(rf"\b{setting} \(default [^;]+; of {', '.join(words)}\)", plain(PAGES[page])), setting
+        assert re.search(rf"\b{setting} \(default [^;]+; one of {', '.join(words)}\)", plain(PAGES[page])), setting
 
 
 def test_the_plugins_arguments_have_theirs() -> None:

@@ -246,10 +246,10 @@ def test_explain_of_a_script_takes_the_scripts_own_arguments_after_the_options(s
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--script", "job.sh", "-N4"), "No such option '-N'. (Options for sbatch follow after `--`.)"),
+        (("--script", "job.sh", "-N4"), "No such option '-N'. (Give options of sbatch after `--`.)"),
         ((), "give one JOB, or --script FILE"),
         (("12", "13"), "give one JOB, or --script FILE"),
-        (("12", "--user", "alice"), "--user and --directory go with --script FILE"),
+        (("12", "--user", "alice"), "--user and --directory need --script FILE"),
     ],
 )
 @pytest.mark.parametrize("command", ["explain", "top"])
@@ -350,7 +350,7 @@ def test_top_of_a_job_compares_what_was_decided_about_with_the_records_there_are
         database.report_start(Outcome("test", 13, None, 1000, "off", 1.7e9))
     assert "Nearest to bob's lattice on 4 nodes" in reprise(site, "top", "12").stdout
     nothing = reprise(site, "top", "13")
-    assert nothing.returncode == 3 and "no decision was made for job 13" in nothing.stderr
+    assert nothing.returncode == 3 and "no decision was made about job 13" in nothing.stderr
     assert reprise(site, "top", "14").returncode == 3
 
 
@@ -415,7 +415,7 @@ def test_explain_of_another_clusters_job_is_status_3_unless_the_cluster_is_named
         assert reprise(site, name, "12").returncode == 3
         assert reprise(site, name, "12", "--cluster", "other").returncode == 0
     done = reprise(site, "explain", "--cluster", "other", "--script", "job.sh")
-    assert done.returncode == 2 and "--cluster goes with JOB" in done.stderr
+    assert done.returncode == 2 and "--cluster needs JOB" in done.stderr
 
 
 def endpoints_at(site: Daemon, *paths: Path) -> None:

@@ -32,8 +32,8 @@ def test_a_model_of_means_is_shown_in_shares() -> None:
 def test_a_model_of_log_odds_is_shown_in_bits(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text(ODDS)
     said = run("show", str(tmp_path / "m.toml")).output
-    assert "Before anything is compared: -4.00 bits" in said
-    assert "-1.00 at 0, +2.00 at 1; +0.50 where unknown" in said
+    assert "Prior, before any comparison: -4.00 bits" in said
+    assert "-1.00 at 0, +2.00 at 1; +0.50 if unknown" in said
 
 
 def test_json_holds_the_model_file(tmp_path: Path) -> None:

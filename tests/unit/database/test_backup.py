@@ -319,9 +319,9 @@ def test_an_older_backup_is_restored_and_says_what_to_do(daemon: Daemon, monkeyp
     newest = [*schema.load_migrations(), Migration(len(schema.load_migrations()) + 1, "next", "CREATE TABLE x (a);\n")]
     monkeypatch.setattr(schema, "load_migrations", lambda: newest)
     lines = run(daemon, "restore", str(target)).output.splitlines()
-    assert lines[0].startswith(f"{daemon.database}: restored from {target}; what was there is ")
-    assert lines[1] == "it was made by an older Reprise: run `reprise db init`"
-    assert "brought from schema version" in run(daemon, "init").output
+    assert lines[0].startswith(f"{daemon.database}: restored from {target}; the old database is ")
+    assert lines[1] == "an older Reprise made this backup: run `reprise db init` to upgrade its schema"
+    assert "upgraded from schema version" in run(daemon, "init").output
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_a_file_that_cannot_be_written_is_named(path: Path) -> None:
     error = run(path, "export", "/dev/full").exception
     assert (
         isinstance(error, AccessError)
-        and str(error) == "/dev/full: cannot be written (No space left on device): give another file"
+        and str(error) == "/dev/full: cannot be written (No space left on device): name another file"
     )
 
 

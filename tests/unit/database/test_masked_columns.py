@@ -271,7 +271,7 @@ def test_erasing_waits_for_who_reads_and_the_database_serves_meanwhile(
         reader.execute("BEGIN")
         assert reader.execute("SELECT reason FROM decision").fetchone() == (TEXT,)
         result = init(tmp_path)
-        assert "secrets that are masked now are still in unused parts of the file (another process reads it)" in result
+        assert "unused parts of the file still contain secrets that are now masked (another process reads it)" in result
         with Database.open(file) as database:
             assert SECRET not in database.decision("d1").reason
     assert "still" not in init(tmp_path)

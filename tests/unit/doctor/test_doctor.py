@@ -112,7 +112,7 @@ def test_versions_of_slurm(text: str, version: tuple[int, int, int] | None) -> N
     [
         (VERSION_22_05_8, Level.OK, "built for Slurm 22.05"),
         (VERSION_22_05_8 - 8, Level.OK, "built for Slurm 22.05"),
-        (24 << 16 | 11 << 8, Level.PROBLEM, "was built for Slurm 24.11, which is 22.05 here"),
+        (24 << 16 | 11 << 8, Level.PROBLEM, "was built for Slurm 24.11, but this is 22.05"),
         (0, Level.PROBLEM, "was built for Slurm 0.00"),
     ],
 )
@@ -128,7 +128,7 @@ def test_plugin_that_is_missing_hidden_or_something_else(place: Path) -> None:
     only([slurm_checks.plugin(slurm_checks.Slurm(None, (), place), None)], Level.PROBLEM, "no plugin directory")
     file = shared_object(place, f"const unsigned int plugin_version = {VERSION_22_05_8};")
     file.chmod(0o700)
-    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "may not be read by every user")
+    only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "not every user can read")
     write(file, "#!/bin/sh\n")
     only([slurm_checks.plugin(slurm, None)], Level.PROBLEM, "is not a 64-bit shared object")
 
@@ -178,9 +178,9 @@ def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "level", "words"),
     [
-        ("required spank_reprise.so", Level.PROBLEM, "write `optional`"),
-        ("optional other.so", Level.PROBLEM, "names spank_reprise.so"),
-        ("# optional spank_reprise.so", Level.PROBLEM, "names spank_reprise.so"),
+        ("required spank_reprise.so", Level.PROBLEM, "change it to `optional`"),
+        ("optional other.so", Level.PROBLEM, "loads spank_reprise.so"),
+        ("# optional spank_reprise.so", Level.PROBLEM, "loads spank_reprise.so"),
         ("optional spank_reprise.so endpont=/a", Level.PROBLEM, "ignores 'endpont=/a': unknown argument"),
         ("optional spank_reprise.so deadline_ms=1001", Level.PROBLEM, "ignores 'deadline_ms=1001': bad value"),
         ("optional spank_reprise.so default=explain", Level.PROBLEM, "ignores 'default=explain': bad value"),
@@ -190,10 +190,10 @@ def test_the_line_that_is_shipped_is_healthy(place: Path) -> None:
         ("optional spank_reprise.so" + 5 * " endpoint=tcp:login1:7817", Level.PROBLEM, "after the 4th"),
         ("optional spank_reprise.so preload_directory=/opt/lib", Level.PROBLEM, "takes libraries from /opt/lib"),
         ("optional spank_reprise.so witness=/no/such.so", Level.WARNING, "with --reprise=profile get no profile"),
-        ("optional spank_reprise.so witness=/tmp", Level.WARNING, "not root's alone to write"),
+        ("optional spank_reprise.so witness=/tmp", Level.WARNING, "others than root may write"),
         ("optional spank_reprise.so witness=/bin/true", Level.OK, "loads spank_reprise.so"),
         ("optional spank_reprise.so default=off", Level.WARNING, "only jobs with --reprise=on"),
-        ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to switch Reprise on"),
+        ("optional spank_reprise.so kill_switch=/etc/passwd", Level.WARNING, "remove it to enable Reprise"),
         ("optional spank_reprise.so\noptional /opt/spank_reprise.so", Level.PROBLEM, "is loaded 2 times"),
         (
             "optional spank_reprise.so\nhello world",
@@ -211,7 +211,7 @@ def test_one_thing_wrong_in_plugstack(place: Path, line: str, level: Level, word
 def test_plugstack_that_is_missing_or_that_some_users_cannot_read(place: Path) -> None:
     only(judged(place / "plugstack.conf"), Level.PROBLEM, "does not exist")
     path = stack(place, "optional spank_reprise.so\n", mode=0o600)
-    only(judged(path), Level.PROBLEM, "may not be read by every user", "chmod a+r")
+    only(judged(path), Level.PROBLEM, "not every user can read", "chmod a+r")
     (path.parent / "plugstack.conf.d" / "reprise.conf").chmod(0o644)
     (path.parent / "plugstack.conf.d").chmod(0o750)
     only(judged(path), Level.PROBLEM, "chmod a+x", "plugstack.conf.d")
@@ -283,7 +283,7 @@ def test_socket_permissions(place: Path) -> None:
         for file_mode, directory_mode, level, words in (
             (0o666, 0o755, Level.OK, "every user may connect"),
             (0o660, 0o755, Level.PROBLEM, "mode 0660"),
-            (0o666, 0o750, Level.PROBLEM, "may not be entered"),
+            (0o666, 0o750, Level.PROBLEM, "not every user can enter"),
             (0o666, 0o1777, Level.PROBLEM, "anyone may replace"),
         ):
             path.chmod(file_mode)
@@ -327,9 +327,9 @@ SERVICE = 991
 @pytest.mark.parametrize(
     ("uid", "level", "words"),
     [
-        (0, Level.OK, "held by root"),
+        (0, Level.OK, "root holds port"),
         (SERVICE, Level.WARNING, "while they restart: run `systemctl enable --now reprise-web.socket"),
-        (2002, Level.PROBLEM, "held by user 2002, who receives the tokens"),
+        (2002, Level.PROBLEM, "user 2002 holds port 7818 and receives the tokens"),
     ],
 )
 @pytest.mark.parametrize("address", ["0100007F", "00000000000000000000000001000000"], ids=["IPv4", "IPv6"])
@@ -350,10 +350,10 @@ def test_a_database_that_others_may_open_is_named_with_the_remedy(tmp_path: Path
     Database.open(path, create=True).close()
     assert list(service_checks.closed(path, key)) == []
     path.chmod(0o640)
-    only(list(service_checks.closed(path, key)), Level.PROBLEM, "stop every write", f"chmod go= {path}*")
+    only(list(service_checks.closed(path, key)), Level.PROBLEM, "block every write", f"chmod go= {path}*")
     path.chmod(0o600)
     key.chmod(0o640)
-    only(list(service_checks.closed(path, key)), Level.PROBLEM, "sign in as anybody", f"rm {key}")
+    only(list(service_checks.closed(path, key)), Level.PROBLEM, "sign in as any user", f"rm {key}")
 
 
 def test_a_campaigns_directory_that_others_may_read_is_named_with_the_remedy(tmp_path: Path) -> None:
@@ -369,9 +369,9 @@ def test_a_campaigns_directory_that_others_may_read_is_named_with_the_remedy(tmp
 @pytest.mark.parametrize(
     ("releases", "answer", "level", "words"),
     [
-        ([], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4 (none declared"),
+        ([], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4 (no releases declared"),
         (["4.1.4", "5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.OK, "4.1.4"),
-        (["5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.PROBLEM, "declared are 5.0.7"),
+        (["5.0.7"], Ran(0, "Open MPI v4.1.4\n"), Level.PROBLEM, "the site declares 5.0.7"),
         ([], Ran(None, stderr="ompi_info: No such file"), Level.WARNING, "No such file"),
         ([], Ran(0, "MPICH 4"), Level.WARNING, "openmpi.ompi_info"),
     ],
@@ -388,7 +388,7 @@ def test_artifacts_are_for_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [finding.level for finding in service_checks.artifacts(directory, 4, "")] == [Level.WARNING]  # in /tmp
     monkeypatch.setattr(service_checks, "PRIVATE_DIRECTORIES", ())
     local = "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
-    only(list(service_checks.artifacts(directory, 1, local)), Level.OK, "readable by all")
+    only(list(service_checks.artifacts(directory, 1, local)), Level.OK, "readable by every user")
     only(list(service_checks.artifacts(directory, 4, local)), Level.WARNING, "local file system (ext4)")
     only(list(service_checks.artifacts(directory, 4, local.replace("ext4", "nfs4"))), Level.OK)
     file.chmod(0o600)

@@ -168,7 +168,7 @@ def test_the_command_takes_what_sacct_printed_and_says_how_both_models_did(tmp_p
         (["--made-up"], "--scripts and --made-up exclude each other: give one"),
         (
             ["--weights", "ecm"],
-            "--weights ecm learns from jobs of which nobody knows what they run: not from --scripts",
+            "--weights ecm learns from jobs of unknown applications, not from --scripts",
         ),
         ([], "contains 0 batch scripts as OWNER/PROJECT/PATH: 20 or more are needed, or sacct's output in "),
     ],

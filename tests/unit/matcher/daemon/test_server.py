@@ -269,7 +269,8 @@ def test_something_else_than_a_socket_from_systemd_is_refused(daemon: Daemon) ->
         "os.close(3) if os.path.exists('/proc/self/fd/3') else None; os.execv(sys.argv[1], sys.argv[1:])",
     )
     assert daemon.process and daemon.process.wait(timeout=30) == 1
-    assert daemon.log_contains("reprise: the socket passed .LISTEN_FDS. is not a listening Unix stream socket")
+    complaint = "reprise: the socket that systemd passed .LISTEN_FDS. is not a listening Unix stream socket"
+    assert daemon.log_contains(complaint)
 
 
 PARENT = """

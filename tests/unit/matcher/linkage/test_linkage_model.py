@@ -136,7 +136,7 @@ def test_a_threshold_can_be_overridden() -> None:
         ),
         ("[evidence]", 'prefer = ["hour"]\n[evidence]', "'prefer' names 'hour', but no part compares its exact value"),
         ("threshold = 0.5", "threshold = 1.5", "setting 'threshold': Input should be less than or equal to 1"),
-        ("version = 2", "", "setting 'version': is missing: add it"),
+        ("version = 2", "", "setting 'version' is missing: add it"),
         ('text = "none"', "", "evidence"),
         ("threshold = 0.5", "threshold =", "is not valid TOML"),
         (

@@ -317,7 +317,7 @@ def test_who_is_not_of_the_staff_cannot_find_out_what_others_run_by_looking_for_
     add(site, decision(10, metadata={**job("alice").to_json(), "account": "qcd", "partition": "gpu"}))
     assert numbers(site, "--account", "qcd") == numbers(site, "--partition", "gpu") == []
     said = reprise(site, "list", "--application", "lattice").stdout
-    assert said.endswith("Only your own jobs: by --application nobody is told of others' (access.staff)\n")
+    assert said.endswith("Only your own jobs: --application cannot find other users' jobs (see access.staff)\n")
     assert json.loads(reprise(site, "list", "--application", "lattice", "--json").stdout)["own_only"] is True
     assert json.loads(reprise(site, "list", "--json").stdout)["own_only"] is False
 
@@ -468,7 +468,7 @@ def test_only_what_no_record_was_near_to_is_unmatched(site: Daemon) -> None:
     add(site, unmatched(12, reason="the site gives nothing to jobs of user alice"))
     add(site, unmatched(13, verdict="defer"), decision(14), unmatched(15, uid=7, user="eve"), elapsed=60.0)
     add(site, decision(16, uid=7, user="eve"), elapsed=None)
-    assert reprise(site, "unmatched", "--since", "2001-01-01").stdout == "no jobs that no record was near\n"
+    assert reprise(site, "unmatched", "--since", "2001-01-01").stdout == "every job had a similar record\n"
     add(site, unmatched(17, uid=7, user="eve", score=None))
     assert "eve" in reprise(site, "unmatched", "--since", "2001-01-01").stdout
     assert "eve" not in reprise(site, "unmatched").stdout, "that was long ago"

@@ -512,7 +512,7 @@ def test_a_signal_stops_a_campaign_in_order(site: Site, number: signal.Signals) 
     file = site.directory / "campaign.yaml"
     file.write_text(yaml.safe_dump(site.definition(settings={"before": third(site, "exec sleep 60")})))
     status, said = interrupting(site, file, number)
-    assert (status, said.splitlines()[-1]) == (130, "campaign 1 is stopped: go on with `reprise tune resume 1`")
+    assert (status, said.splitlines()[-1]) == (130, "campaign 1 is stopped: continue with `reprise tune resume 1`")
     assert site.campaign(1).state is CampaignState.STOPPED
     assert site.campaign(1).summary == {"error": "stopped by a signal"}
 

@@ -179,7 +179,7 @@ def test_a_campaign_is_stopped_from_elsewhere_on_its_host(site: Site) -> None:
     process = running(site, campaign)
     done = Command(site)("tune", "stop", str(campaign))
     process.join(60)
-    assert done.exit_code == 0 and f"go on with `reprise tune resume {campaign}`" in done.stderr
+    assert done.exit_code == 0 and f"continue with `reprise tune resume {campaign}`" in done.stderr
     assert site.campaign(campaign).summary == {"error": "stopped by a signal"}
 
 

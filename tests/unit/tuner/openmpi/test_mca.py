@@ -134,9 +134,9 @@ def test_the_list_is_of_another_machine_too(info: Path) -> None:
     ("name", "words"),
     [
         ("coll_tuned_bcast_algorithm", "     1  linear"),
-        ("btl_tcp_links", "to try: 0, 1, 2, 4, 8"),
-        ("btl_tcp_alias", "another name of btl_tcp_links"),
-        ("btl_tcp_if_include", "now lo, from: default\n  not worth trying values of"),
+        ("btl_tcp_links", "values to try: 0, 1, 2, 4, 8"),
+        ("btl_tcp_alias", "synonym of btl_tcp_links"),
+        ("btl_tcp_if_include", "value lo, from: default\n  not worth tuning"),
     ],
 )
 def test_one_parameter_is_shown(name: str, words: str, info: Path) -> None:
