@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-// As in docs/protocol.md, which a test compares with this table: a `*` at the end stands for one or more of
-// A-Z a-z 0-9 _.
+// The list of docs/protocol.md; a test compares the two. A `*` at the end stands for one or more of A-Z a-z 0-9 _.
 static const char *const patterns[] = {
     "OMPI_MCA_*",
     "PRTE_MCA_*",
@@ -32,7 +31,8 @@ static const char *const patterns[] = {
     "REPRISE_*",
 };
 
-// Told where they are set, since a component is in their way, and never set; as in docs/protocol.md, too.
+// Variables that are reported if set, because they conflict with a component, but are never set. Also listed in
+// docs/protocol.md.
 static const char *const told[] = {
     "LD_PRELOAD", "UCX_*", "OMP_*",  "GOMP_*",   "KMP_*",      "OPENBLAS_*",
     "GOTO_*",     "MKL_*", "BLIS_*", "MALLOC_*", "MIMALLOC_*", "TCMALLOC_*",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variables may be given to a job, whatever a reply says.
+// Variables that may be set for a job, regardless of what a reply contains.
 #ifndef REPRISE_ALLOWLIST_H
 #define REPRISE_ALLOWLIST_H
 
@@ -9,7 +9,8 @@
 // True if the `length` bytes at `name` (no NUL needed) are a name on the list of docs/protocol.md.
 bool allowlist_has(const char *name, size_t length);
 
-// True if the daemon is told that a variable of this name is set: one of that list, or one that is never given.
+// True if requests report that a variable with this name is set: one on that list, or one that is reported but never
+// set.
 bool allowlist_tells(const char *name, size_t length);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seen of libmunge 0.5.15: 0.1 ms a call, but 10.1 s when munged hangs and 2.3 s when it has died and left its socket;
-// no option of it changes that. Signals and threads of ours would meet those of Slurm's commands, a child meets nobody.
+// Measured with libmunge 0.5.15: a call takes 0.1 ms, but 10.1 s if munged hangs, and 2.3 s if it has died and left its
+// socket behind; no option of libmunge changes that. Signals or threads of the plugin would interfere with those of
+// Slurm's commands; a child process interferes with nothing.
 #define _GNU_SOURCE
 #include "apart.h"
 
@@ -19,7 +20,7 @@
 #include "limits.h"
 #include "stream.h"
 
-// A frame: the result in one byte, then the reply.
+// Send a frame: the result in one byte, then the reply.
 static void tell(int fd, enum client_result result, const char *reply, size_t size, nanoseconds deadline)
 {
     char *frame = malloc(size + 1);
@@ -53,8 +54,8 @@ static enum client_result hear(int fd, size_t limit, nanoseconds deadline, char 
     return CLIENT_OK;
 }
 
-// A child that a file system holds outlives what it is a copy of, and must not hold open what that had: Slurm waits for
-// the ends of pipes and sockets. Where the kernel is older than this call, they stay open.
+// A child that hangs on a file system outlives its parent and must not keep the parent's descriptors open, because
+// Slurm waits for pipes and sockets to close. On kernels older than this call they stay open.
 static void close_others(int fd)
 {
 #ifdef SYS_close_range
@@ -70,14 +71,14 @@ _Noreturn static void be_child(int fd, apart_work *work, const void *what, nanos
     char *reply = NULL;
     size_t size = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // of slurmstepd's memory, nothing is for a user whose process this may become
+    prctl(PR_SET_DUMPABLE, 0); // this may become the user's process, and slurmstepd's memory is not the user's to read
     close_others(fd);
     enum client_result result = work(what, &reply, &size);
     tell(fd, result, reply, size, deadline);
-    _exit(0); // nothing of the command that we are a copy of is to be run, or written, twice
+    _exit(0); // do not run the parent command's exit handlers or flush its buffers a second time
 }
 
-// A copy of a command must not run the command's signal handlers.
+// The child must not run the signal handlers of the command that it was forked from.
 static pid_t fork_without_signals(void)
 {
     sigset_t all;
@@ -102,8 +103,8 @@ static bool has_ended_in_time(pid_t child)
     return ended != 0;
 }
 
-// One that a file system holds, which has stopped answering, ends only once that goes on: it is left to whoever waits
-// for children later (slurmstepd does). One that has answered may still not end: its user can stop it.
+// A child that hangs on a file system ends only once the file system answers again. It is left to whoever waits for
+// children later (slurmstepd does). Even a child that has answered may not end, because its user can stop it.
 static void end_in_time(pid_t child, bool is_late)
 {
     if (is_late || !has_ended_in_time(child)) {
@@ -128,15 +129,15 @@ enum client_result apart_do(apart_work *work, const void *what, size_t limit, na
         be_child(theirs, work, what, deadline);
     }
     if (theirs >= 0) {
-        close(theirs); // so that the child's end is seen
+        close(theirs); // so that the end of the child is noticed
     }
     if (child > 0) {
         result = hear(ours, limit, deadline, reply, size);
     }
     if (ours >= 0) {
-        close(ours); // a child that is still talking ends now
+        close(ours); // a child that is still sending ends now
     }
-    // Only then: where SIGCHLD is ignored, a child that has ended is no longer ours to kill.
+    // Not earlier: if SIGCHLD is ignored, the id of a child that has ended may already belong to another process.
     if (child > 0) {
         end_in_time(child, result == CLIENT_LATE);
     }

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-// Takes over `request`.
+// Frees `request`.
 static enum client_result exchange(const struct matcher *matcher, nanoseconds deadline, char *request, size_t size,
                                    char **reply, size_t *reply_size)
 {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Anything but a regular file is not even opened: that would wake a pipe's writer, or move a tape. O_NONBLOCK: should
-// it have become a pipe since, there is no waiting.
+// Only regular files are opened: opening a pipe would wake its writer, opening a tape would move it. With O_NONBLOCK
+// the call does not block if the file has become a pipe since.
 int bounded_file_open(struct bounded_file *file, const char *path)
 {
     struct stat status;
@@ -36,7 +36,7 @@ int bounded_file_take(struct bounded_file *file, int fd)
     return 0;
 }
 
-// Returns how many bytes there were, or -1.
+// Returns the number of bytes read, or -1.
 static ssize_t read_at(int fd, unsigned char *bytes, size_t size, off_t start)
 {
     size_t done = 0;
@@ -63,7 +63,7 @@ int bounded_file_read(struct bounded_file *file, uint64_t start, uint64_t size, 
         return -1;
     }
     file->left -= wanted;
-    bytes->at = malloc((size_t)wanted + 1); // never nothing
+    bytes->at = malloc((size_t)wanted + 1); // malloc(0) may return NULL
     const ssize_t got = bytes->at ? read_at(file->fd, bytes->at, (size_t)wanted, (off_t)start) : -1;
     if (got < 0) {
         free(bytes->at);

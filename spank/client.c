@@ -13,15 +13,15 @@
 #include "stream.h"
 #include "tcp.h"
 
-// The connection made ahead, and which socket it is: whatever runs before the question may have closed and reused the
-// descriptor of one that it does not know.
+// The connection made ahead and the inode of its socket. Code that runs before the request may have closed the
+// descriptor and reused its number; the inode shows that.
 static int ahead = -1;
 static ino_t ahead_inode;
 
 static struct sockaddr_un address_of(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1); // as long, by its type
+    memcpy(address.sun_path, path, strlen(path) + 1); // the path fits: it has the size of sun_path
     return address;
 }
 
@@ -68,7 +68,7 @@ void client_connect_ahead(const struct matcher *matcher)
     ahead_inode = status.st_ino;
 }
 
-// The connection made ahead, unless it has ended: a daemon that stops, or has waited long enough, closes it.
+// The connection made ahead, unless the daemon has closed it because it stopped or waited for too long.
 static int take_open_ahead(void)
 {
     int fd = take_ahead();
@@ -80,7 +80,7 @@ static int take_open_ahead(void)
     return fd;
 }
 
-// A full backlog is EAGAIN on a Unix socket, and nothing to poll for: try again until the deadline.
+// On a Unix socket a full backlog is EAGAIN and cannot be polled for, so try again until the deadline.
 static enum client_result connect_to(int fd, const char *path, nanoseconds deadline)
 {
     const struct sockaddr_un address = address_of(path);
@@ -117,7 +117,8 @@ static enum client_result exchange_unix(int fd, const char *path, nanoseconds de
     return result;
 }
 
-// What is left, shared out evenly: one that hangs leaves their time to those after it, one that is absent all of it.
+// Divide the time left evenly among the endpoints. One that hangs uses up only its share; one that is absent leaves all
+// of it to the next.
 static nanoseconds share_of(nanoseconds deadline, size_t endpoints)
 {
     const nanoseconds now = monotonic_now();

@@ -14,9 +14,9 @@
 #include "limits.h"
 #include "sbatch_options.h"
 
-#define SCRIPT_READ (SCRIPT_MAX + 4) // a whole character more, so that a cut is seen as one
+#define SCRIPT_READ (SCRIPT_MAX + 4) // one whole character more, so that a cut is noticed
 
-// Read at most `limit` bytes of `fd`; returns how many, or -1.
+// Read at most `limit` bytes of `fd`; returns the number of bytes read, or -1.
 static ssize_t read_up_to(int fd, char *bytes, size_t limit)
 {
     size_t size = 0;
@@ -40,8 +40,9 @@ static bool is_readable_file(const char *path)
     return path && access(path, R_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-// The bytes of a regular file and its end; NULL if it cannot be read. Anything else is not even opened: that would wake
-// a pipe's writer, or move a tape. O_NONBLOCK: should it have become a pipe since, or be leased, there is no waiting.
+// The contents of a regular file, NUL-terminated; NULL if it cannot be read. Only regular files are opened: opening a
+// pipe would wake its writer, opening a tape would move it. With O_NONBLOCK the call does not block if the file has
+// become a pipe since, or is leased.
 static char *read_file(const char *path, size_t limit, size_t *size)
 {
     int fd = is_readable_file(path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -60,7 +61,7 @@ static char *read_file(const char *path, size_t limit, size_t *size)
     return bytes;
 }
 
-// A process's command line; an argument cut at COMMAND_LINE_MAX is left out.
+// Read the command line of a process; an argument that is cut at COMMAND_LINE_MAX is left out.
 static int read_arguments(struct submission *submission, const char *process)
 {
     char path[sizeof "/proc//cmdline" + 3 * sizeof(pid_t)];
@@ -107,8 +108,8 @@ static char *find_on_path(const char *name, const char *search)
     return NULL;
 }
 
-// As sbatch finds its script: in the directory of --chdir (a bare name also on PATH), else in the working directory.
-// The path may be relative, as the working directory is ours too.
+// Find the script as sbatch does: in the directory of --chdir (a bare name also on PATH), else in the working
+// directory. The path may be relative, because this process has the same working directory.
 static char *find_script(const char *name, const char *directory, const char *search)
 {
     if (name[0] == '/') {
@@ -123,7 +124,7 @@ static char *find_script(const char *name, const char *directory, const char *se
     return path ? path : strdup(name);
 }
 
-// Takes over `path`; a script that cannot be read is no script.
+// Takes ownership of `path`; a script that cannot be read counts as none.
 static void read_script(struct submission *submission, char *path)
 {
     char *text = read_file(path, SCRIPT_READ, &submission->script_size);

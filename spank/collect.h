@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be seen of a job, as bytes.
+// Collects the facts of a submission, as bytes.
 #ifndef REPRISE_COLLECT_H
 #define REPRISE_COLLECT_H
 
@@ -14,19 +14,21 @@ struct submission {
     char **argv;
     size_t argc;
     char *cwd;          // NULL: unknown
-    char *script_path;  // NULL: no script that we can read
-    char *script_text;  // not ended by a NUL
+    char *script_path;  // NULL: no readable script
+    char *script_text;  // not NUL-terminated
     size_t script_size; // bytes, at most a few more than SCRIPT_MAX
 };
 
-// Of the command that this process is, or that it was started by with its own environment and working directory:
-// `process` is "self", or a process id. What cannot be read stays empty. Returns 0, or -1 without memory.
+// Collect the command line and working directory of a command. `process` is "self" for this process, or the id of the
+// parent that started it with the same environment and working directory. Facts that cannot be read stay empty.
+// Returns 0, or -1 without memory.
 int collect_command(struct submission *submission, const char *command, const char *process, char *const *environment);
 
-// Of an sbatch: the script, if it can be read.
+// Collect the script of an sbatch command, if it can be read.
 void collect_script(struct submission *submission);
 
-// Of a batch step: the environment, the script that Slurm spooled (NULL: unknown) and the directory of submission.
+// Collect the facts of a batch step: its environment, the script that Slurm spooled (NULL: unknown) and the directory
+// that the job was submitted from.
 int collect_batch_step(struct submission *submission, char *const *environment, const char *script);
 
 // The value of `name` in an environment, or NULL.

@@ -39,7 +39,7 @@ char *credential_open(const char *munge_socket, const char *credential, size_t *
     if (!context) {
         return NULL;
     }
-    // An expired or replayed credential has its bytes read too.
+    // munge_decode also returns the bytes of an expired or replayed credential.
     if (munge_decode(credential, context, &bytes, &length, maker, NULL) != EMUNGE_SUCCESS || length < 0) {
         free(bytes);
         bytes = NULL;

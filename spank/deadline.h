@@ -25,7 +25,7 @@ static inline int deadline_passed(nanoseconds deadline)
     return deadline <= monotonic_now();
 }
 
-// What is left for ppoll(2); nothing once the deadline has passed.
+// Time left, for ppoll(2); zero once the deadline has passed.
 static inline struct timespec deadline_left(nanoseconds deadline)
 {
     const nanoseconds left = deadline - monotonic_now();

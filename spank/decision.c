@@ -19,7 +19,7 @@ static const struct {
     bool from_daemon;
     bool carried;
 } verdicts[] = {
-    // in the order of the enum
+    // in the order of the enumeration
     {VERDICT_NONE, "none", true, true},
     {VERDICT_APPLY, "apply", true, true},
     {VERDICT_OBSERVE, "observe", true, true},
@@ -210,7 +210,7 @@ char *decision_to_carried(const struct decision *decision)
     }
     text = json_serialise(message, CARRY_MAX, &size);
     struct json_object *again = text ? message_parse(text, size) : NULL;
-    if (!json_object_equal(message, again)) { // json-c leaves out what it has no memory for
+    if (!json_object_equal(message, again)) { // json-c omits values that it has no memory for
         free(text);
         text = NULL;
     }

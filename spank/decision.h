@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was decided for a job: as the daemon replies it, and as it is carried to the job.
+// The decision about a job, in the form that the daemon replies with and in the form that is carried to the job.
 #ifndef REPRISE_DECISION_H
 #define REPRISE_DECISION_H
 
@@ -9,14 +9,14 @@
 
 #include "limits.h"
 
-// The variable in which Slurm hands our job-control variable CARRY_NAME to the job.
+// The variable under which Slurm passes the job-control variable CARRY_NAME to the job.
 #define CARRY_NAME "REPRISE"
 #define CARRY_VARIABLE "SLURM_SPANK_REPRISE"
-// Tells the job which decision its settings come from.
+// Holds the id of the decision that the job's settings come from.
 #define DECISION_VARIABLE "REPRISE_DECISION"
 
 enum verdict {
-    VERDICT_NONE, // of an empty decision, too
+    VERDICT_NONE, // also the verdict of an empty decision
     VERDICT_APPLY,
     VERDICT_OBSERVE,
     VERDICT_HOLDOUT,
@@ -45,23 +45,23 @@ struct decision {
 
 const char *verdict_word(enum verdict verdict);
 
-// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it is not as docs/protocol.md says; then the
-// decision is empty.
+// Read a daemon's reply to `decide`. Returns 0, or -1 if anything in it violates docs/protocol.md; the decision is then
+// empty.
 int decision_from_reply(struct decision *decision, const char *text, size_t size);
 
-// The same for the text of CARRY_VARIABLE, which is the user's word.
+// Read the text of CARRY_VARIABLE, which is not trusted because the user can set it. Returns as decision_from_reply.
 int decision_from_carried(struct decision *decision, const char *text, size_t size);
 
-// The text to carry, to be freed; NULL for a verdict with which the batch step is to ask again, if the text would be
-// longer than CARRY_MAX, or without memory.
+// The text to carry, to be freed; NULL if the verdict requires the batch step to ask again, if the text would be longer
+// than CARRY_MAX, or without memory.
 char *decision_to_carried(const struct decision *decision);
 
-// The value that it has for a variable, or NULL.
+// The value that the decision has for a variable, or NULL.
 const char *decision_value(const struct decision *decision, const char *name);
 
-// How many of the files that the settings name this user cannot read here; a library (preload.h) is one. A program that
-// does not find its file goes on without a word, and with whatever else it was given. Values with a colon are lists of
-// paths or something else.
+// Number of files named by the settings that this user cannot read on this node, including a library (preload.h). A
+// program that does not find its file continues silently with its other settings. Values with a colon are not checked:
+// they are lists of paths or something else.
 uint32_t decision_unreadable(const struct decision *decision, const char *preload_directory);
 
 void decision_free(struct decision *decision);

@@ -12,13 +12,13 @@ enum endpoint_kind { ENDPOINT_UNIX, ENDPOINT_TCP };
 
 struct endpoint {
     enum endpoint_kind kind;
-    char text[ENDPOINT_MAX + 1]; // as it was given, for messages
+    char text[ENDPOINT_MAX + 1]; // as configured, for messages
     char path[sizeof((struct sockaddr_un *)0)->sun_path];
     char host[HOST_MAX + 1];
     char port[6];
 };
 
-// Returns 0, or -1 for a text that names no endpoint.
+// Returns 0, or -1 if the text is not an endpoint.
 int endpoint_parse(struct endpoint *endpoint, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside a credential: a number that is used once, then a message. A reply repeats its request's number.
+// The payload of a credential: a nonce, then a message. A reply repeats the nonce of its request.
 #ifndef REPRISE_ENVELOPE_H
 #define REPRISE_ENVELOPE_H
 
@@ -7,10 +7,10 @@
 
 #include "limits.h"
 
-// The number and `size` bytes of text, to be freed; NULL without memory.
+// The nonce and `size` bytes of text, to be freed; NULL without memory.
 char *envelope_make(const unsigned char *nonce, const char *text, size_t size, size_t *envelope_size);
 
-// The text of a reply, in `envelope`; NULL if it is none to the request with this number.
+// The text of a reply, inside `envelope`; NULL if it does not answer the request with this nonce.
 const char *envelope_text(const unsigned char *nonce, const char *envelope, size_t envelope_size, size_t *size);
 
 #endif

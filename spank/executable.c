@@ -7,12 +7,12 @@
 
 #include "names.h"
 
-#define SECTIONS 4096u           // that are looked at; executables have some 40
+#define SECTIONS 4096u           // read at most; executables have about 40
 #define SECTION_NAMES (1u << 16) // bytes
-#define SYMBOL_BYTES (12u << 20) // of a table of symbols that are read: 520,000
-#define NAME_BYTES (16u << 20)   // of a table of names
-#define TEXT_BYTES (1u << 19)    // of constants that are read
-#define NOTE_BYTES 4096u         // of a section with notes; the build-id comes first in its own
+#define SYMBOL_BYTES (12u << 20) // read of a symbol table: 520,000 symbols
+#define NAME_BYTES (16u << 20)   // read of a table of names
+#define TEXT_BYTES (1u << 19)    // read of the constants
+#define NOTE_BYTES 4096u         // read of a section with notes; the build-id comes first in its section
 #define NEEDED 1024u             // entries of the dynamic section
 #define NOTE_HEADER (3 * 4 + 4)  // sizes and type of a note, and the name "GNU"
 
@@ -27,13 +27,13 @@ struct section {
 struct image {
     struct bounded_file *file;
     bool wide;
-    bool big; // the byte order
+    bool big; // big-endian
     struct section *sections;
     size_t count;
     struct bytes section_names;
 };
 
-// The number in so many bytes.
+// The unsigned number in `width` bytes.
 static uint64_t number(const struct image *image, const unsigned char *at, size_t width)
 {
     uint64_t value = 0;
@@ -58,7 +58,7 @@ bool executable_begins(const struct bytes *bytes)
     return bytes->size >= SELFMAG && memcmp(bytes->at, ELFMAG, SELFMAG) == 0;
 }
 
-// A header that has all fields that are read of it.
+// True if the header is complete enough for all fields that are read.
 static bool is_header(const struct bytes *header)
 {
     if (header->size < sizeof(Elf32_Ehdr)) {
@@ -81,7 +81,7 @@ static struct section section_at(const struct image *image, const unsigned char 
     };
 }
 
-// None where they are not of the size that they should be.
+// Reads no sections if their headers do not have the expected size.
 static int read_sections(struct image *image, const unsigned char *header)
 {
     const unsigned char *numbers = header + (image->wide ? 58 : 46);
@@ -130,7 +130,7 @@ static const struct section *of_name(const struct image *image, const char *name
     return NULL;
 }
 
-// A table and the names that its entries refer to; both nothing where there is no such table. Returns 0 or -1.
+// Read a table and the names that its entries refer to; both are empty if there is no such table. Returns 0 or -1.
 static int read_table(const struct image *image, uint32_t kind, uint64_t limit, struct bytes *table,
                       struct bytes *names)
 {
@@ -145,7 +145,7 @@ static int read_table(const struct image *image, uint32_t kind, uint64_t limit, 
                : 0;
 }
 
-// Global functions and variables that are defined here, and source files: what every compiler keeps.
+// True for global functions and variables that are defined here, and for source files: every compiler keeps these.
 static bool is_own(const struct image *image, const unsigned char *symbol)
 {
     const unsigned char info = symbol[image->wide ? 4 : 12];
@@ -260,7 +260,7 @@ int executable_read(struct executable *executable, struct bounded_file *file)
                      read_words(&image, &executable->words)
                  ? -1
                  : 0;
-    if (result == 0) { // last: those of a large program are more than may be read, and the rest says who it is, too
+    if (result == 0) { // last: those of a large program exceed the limit, and the rest also identifies it
         read_symbols(&image, SHT_SYMTAB, true, &executable->names);
         names_leave_out_common(&executable->names);
         names_leave_out_common(&executable->imports);

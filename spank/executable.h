@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executable's own words, as matcher/identity/elf_file.py reads them, which says why these: a test compares the two.
+// Reads the names and words of an executable, as matcher/identity/elf_file.py does, which explains the choice; a test
+// compares the two.
 #ifndef REPRISE_EXECUTABLE_H
 #define REPRISE_EXECUTABLE_H
 
@@ -12,17 +13,17 @@
 
 struct executable {
     char build_id[2 * BUILD_ID_MAX + 1]; // hexadecimal digits
-    struct lowest names;                 // of what it defines
-    struct lowest imports;               // of what it and its libraries give each other
-    struct lowest words;                 // of its text constants
+    struct lowest names;                 // symbols that it defines
+    struct lowest imports;               // symbols that it and its libraries exchange
+    struct lowest words;                 // words of its text constants
 };
 
 // True if these are the first bytes of an ELF file.
 bool executable_begins(const struct bytes *bytes);
 
-// Read a file that begins so, of 32 or 64 bits in either byte order, whose offsets and sizes may be any; without names
-// where their tables are larger than may be read. Returns 0, or -1 where it is malformed, the rest is too large, or
-// there is no memory. To be freed in any case.
+// Read an ELF file of 32 or 64 bits in either byte order. Its offsets and sizes are not trusted. Names are omitted if
+// their tables exceed the limit. Returns 0, or -1 if the file is malformed, the rest exceeds the limit, or without
+// memory. Must be freed in any case.
 int executable_read(struct executable *executable, struct bounded_file *file);
 void executable_free(struct executable *executable);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What everything that is made of these sources is compiled and linked with; for GNU make's include.
+# Flags to compile and link every program made of these sources; for include in GNU make.
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))../reprise/__init__.py)
 JSON_CPPFLAGS ?= $(shell pkg-config --cflags json-c)
@@ -8,7 +8,7 @@ MUNGE_CPPFLAGS ?= $(shell pkg-config --cflags munge)
 MUNGE_LIBS ?= $(shell pkg-config --libs munge)
 LIBS := $(JSON_LIBS) $(MUNGE_LIBS)
 
-# Some compilers fortify by themselves, and warn of a second definition.
+# Some compilers define _FORTIFY_SOURCE by default and warn about a second definition.
 override CPPFLAGS += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_POSIX_C_SOURCE=200809L -DREPRISE_VERSION='"$(VERSION)"' \
                      $(JSON_CPPFLAGS) $(MUNGE_CPPFLAGS)
 override CFLAGS := -std=c11 -O2 -g -fstack-protector-strong -Wall -Wextra -Wshadow -Wconversion -Werror $(CFLAGS)

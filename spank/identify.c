@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slurmstepd has only lent its root to the user while this runs, and could take it back. So the file, which may be made
-// to break its reader and may lie where nothing answers, is read by a child that is the user's for good.
+// While this runs, slurmstepd has the user's privileges but could regain root. The file may be crafted to break its
+// reader, and its file system may hang. So a child that has dropped root permanently reads it.
 #define _GNU_SOURCE
 #include "identify.h"
 
@@ -18,7 +18,7 @@ struct question_of_program {
     const char *path;
 };
 
-// Nor may there be a way back.
+// Fails if root could be regained.
 static int become_user_for_good(void)
 {
     const uid_t uid = geteuid();

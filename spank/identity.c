@@ -6,7 +6,7 @@
 
 #include "limits.h"
 
-#define BEGINNING 512 // bytes, in which a script has no NUL
+#define BEGINNING 512 // bytes that contain no NUL in a script
 
 static int read_executable(struct identity *identity, struct bounded_file *file)
 {

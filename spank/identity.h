@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a program is beyond its name, by its file.
+// The identity of a program apart from its name, read from its file.
 #ifndef REPRISE_IDENTITY_H
 #define REPRISE_IDENTITY_H
 
@@ -7,16 +7,16 @@
 #include "executable.h"
 #include "sketch.h"
 
-// Of an executable its parts, "" where unknown; of a script the beginning of its text.
+// For an executable its sketches, "" if unknown; for a script the beginning of its text.
 struct identity {
     char build_id[2 * BUILD_ID_MAX + 1];
     char functions[SKETCH_SIZE + 1];
     char imports[SKETCH_SIZE + 1];
     char contents[SKETCH_SIZE + 1];
-    struct bytes script; // nothing: an executable
+    struct bytes script; // empty for an executable
 };
 
-// Read who a file is. Returns 0, or -1 where it is neither an executable nor a script, or cannot be read.
+// Read the identity of a file. Returns 0, or -1 if it is neither an executable nor a script, or cannot be read.
 int identity_read(struct identity *identity, struct bounded_file *file);
 void identity_free(struct identity *identity);
 

@@ -14,7 +14,7 @@
 #include "preload.h"
 #include "profile.h"
 
-// What the batch step remembers between its start and its end; slurmstepd is a process of one step.
+// State of the batch step between its start and its end; each slurmstepd process runs one step.
 static struct {
     bool watched;
     nanoseconds started;
@@ -31,8 +31,8 @@ static uint32_t number_item(spank_t spank, spank_item_t item, uint32_t otherwise
     return spank_get_item(spank, item, &number) == ESPANK_SUCCESS ? number : otherwise;
 }
 
-// Slurm's counts in the job's environment: those of the job, where the items of a batch step tell of one task on one
-// node.
+// Slurm's counts in the job's environment describe the whole job, while the items of a batch step describe one task on
+// one node.
 static bool count_variable(char *const *environment, const char *name, uint32_t *count)
 {
     const char *text = environment_value(environment, name);
@@ -59,7 +59,7 @@ static struct job describe_job(spank_t spank, char *const *environment, uid_t ui
     return job;
 }
 
-// Hooks run as root or as the user; what came from the user is for the user's privileges only.
+// Hooks run as root or as the user; data from the user must be handled with the user's privileges only.
 static bool have_users_privileges(spank_t spank, uid_t *uid)
 {
     return spank_get_item(spank, S_JOB_UID, uid) == ESPANK_SUCCESS && geteuid() == *uid;
@@ -76,7 +76,7 @@ static int read_carried(spank_t spank, struct decision *decision)
     return result;
 }
 
-// Ask again, now that the job is all there. Later steps are to find their settings as if they had been carried.
+// Ask again, now that the job is complete. Later steps are to find their settings as if they had been carried.
 static enum client_result decide_at_start(spank_t spank, const struct settings *settings, nanoseconds deadline,
                                           char *const *environment, struct decision *decision)
 {
@@ -103,7 +103,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     if (result == CLIENT_FAILED) {
         decision->verdict = VERDICT_UNREACHABLE;
     }
-    if (decision->verdict == VERDICT_DEFER) { // there is no later point to wait for
+    if (decision->verdict == VERDICT_DEFER) { // there is no later point to defer to
         decision->verdict = VERDICT_NONE;
     }
     char *text = decision->verdict == VERDICT_APPLY ? decision_to_carried(decision) : NULL;
@@ -114,7 +114,7 @@ static enum client_result decide_at_start(spank_t spank, const struct settings *
     return result;
 }
 
-// How many of the settings a step's tasks have, as they were decided.
+// Number of settings that the tasks of a step have with the decided values.
 static uint32_t count_present(spank_t spank, const struct decision *decision)
 {
     char value[VARIABLE_VALUE_MAX + 1];
@@ -126,8 +126,8 @@ static uint32_t count_present(spank_t spank, const struct decision *decision)
     return present;
 }
 
-// In each step anew, and behind whatever its LD_PRELOAD has by then: a script may have given it one of its own. Not
-// where the job has no longer, or never got, what asks for the library. Returns 0, or -1 where it could not be added.
+// Done again in each step, after the other entries of its LD_PRELOAD, which a script may have set. Not done if the job
+// no longer has, or never got, the variable that requests the library. Returns 0, or -1 if it could not be added.
 static int preload(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     const char *library = decision_value(decision, PRELOAD_VARIABLE);
@@ -152,7 +152,7 @@ static int preload(spank_t spank, const struct settings *settings, const struct 
     return result;
 }
 
-// A step that inherits the batch script's environment has what the script has left of the settings.
+// A step that inherits the batch script's environment already has the settings, unless the script removed them.
 static bool has_seen(spank_t spank, const struct decision *decision)
 {
     char seen[DECISION_ID_MAX + 1];
@@ -160,8 +160,8 @@ static bool has_seen(spank_t spank, const struct decision *decision)
            strcmp(seen, decision->id) == 0;
 }
 
-// All of a decision or, where Slurm cannot set one of its variables, none: nobody has measured half of it. Returns how
-// many were set: those that the job has already are its user's.
+// Apply all of a decision or, if Slurm cannot set one of the variables, none: half of a decision was never measured.
+// Returns the number of variables set. Variables that the job already has were set by the user and stay unchanged.
 static uint32_t apply(spank_t spank, const struct settings *settings, const struct decision *decision)
 {
     bool set[VARIABLES_MAX] = {false};
@@ -209,12 +209,13 @@ static char *send_report(const struct settings *settings, nanoseconds deadline, 
     return ask_to_note(&settings->matcher, deadline, &outcome);
 }
 
-// Of a job that was given something, its first step tells from its first node what of it the tasks have: once a job.
+// If settings were applied to a job, its first step reports, from its first node, how many of them the tasks have: once
+// per job.
 static void step_start(spank_t spank, const struct settings *settings, nanoseconds deadline, uid_t uid,
                        const struct decision *decision)
 {
     char **environment = NULL;
-    const uint32_t applied = apply(spank, settings, decision); // on all nodes alike, whatever one of them can read
+    const uint32_t applied = apply(spank, settings, decision); // the same on all nodes, even if one cannot read a file
     if (decision->verdict != VERDICT_APPLY || number_item(spank, S_JOB_STEPID, NO_VAL) != 0 ||
         number_item(spank, S_JOB_NODEID, NO_VAL) != 0) {
         return;
@@ -247,14 +248,14 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
         result = decide_at_start(spank, settings, deadline, environment, decision);
     }
     report.unreadable = decision_unreadable(decision, settings->preload_directory);
-    if (report.unreadable) { // nor are the job's steps to have what refers to a file that is not there
+    if (report.unreadable) { // the steps of the job must not get settings that refer to a missing file
         spank_unsetenv(spank, CARRY_VARIABLE);
     } else {
         report.applied = apply(spank, settings, decision);
     }
     report.verdict = decision->verdict;
     memcpy(report.decision, decision->id, sizeof report.decision);
-    if (result == CLIENT_OK) { // else nobody is there to be told
+    if (result == CLIENT_OK) { // otherwise no daemon is there to receive the report
         char *program = send_report(settings, deadline, NULL);
         if (program && settings->identity) {
             identify(&settings->matcher, deadline, report.decision, program);
@@ -265,7 +266,7 @@ static void batch_start(spank_t spank, const struct settings *settings, nanoseco
 
 char *jobstep_start(spank_t spank, const struct settings *settings)
 {
-    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // one for all that is asked here
+    const nanoseconds deadline = deadline_in_ms(settings->deadline_ms); // shared by all requests below
     struct decision decision = {0};
     uid_t uid = 0;
     if (!have_users_privileges(spank, &uid) || settings_killed(settings)) {
@@ -298,6 +299,6 @@ void jobstep_end(spank_t spank, const struct settings *settings)
         spank_get_item(spank, S_TASK_EXIT_STATUS, &end.exit_status) != ESPANK_SUCCESS) {
         return;
     }
-    report.watched = false; // once a job
+    report.watched = false; // once per job
     free(send_report(settings, deadline_in_ms(settings->deadline_ms), &end));
 }

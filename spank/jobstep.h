@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In slurmstepd: give a step what its job was decided to get, and report what became of the job.
+// In slurmstepd: apply the decision about a job to its steps, and report the outcome of the job.
 #ifndef REPRISE_JOBSTEP_H
 #define REPRISE_JOBSTEP_H
 
@@ -7,10 +7,10 @@
 
 #include "settings.h"
 
-// In slurm_spank_user_init, with the user's privileges. Returns a line for the job's user, to be freed, or NULL.
+// Called in slurm_spank_user_init, with the user's privileges. Returns a line for the user, to be freed, or NULL.
 char *jobstep_start(spank_t spank, const struct settings *settings);
 
-// In slurm_spank_task_exit.
+// Called in slurm_spank_task_exit.
 void jobstep_end(spank_t spank, const struct settings *settings);
 
 #endif

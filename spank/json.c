@@ -10,7 +10,7 @@ static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
 
 bool json_has_memory(size_t size)
 {
-    void *volatile memory = malloc(size); // volatile: else compilers take it for granted; nothing is touched
+    void *volatile memory = malloc(size); // volatile, or compilers remove the call; no page is touched
     bool has = memory;
     free(memory);
     return has;

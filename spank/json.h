@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON and bytes of any kind.
+// JSON from arbitrary bytes.
 #ifndef REPRISE_JSON_H
 #define REPRISE_JSON_H
 
@@ -7,24 +7,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// True if the bytes are UTF-8. json-c's own check takes surrogates, overlong forms and what lies beyond U+10FFFF, too.
+// True if the bytes are UTF-8. The check of json-c also accepts surrogates, overlong forms and code points beyond
+// U+10FFFF.
 bool json_is_utf8(const char *bytes, size_t size);
 
-// Put `value` under `key` and hand it over. Returns 0, or -1 if `value` is NULL or memory is short; it is released
-// then.
+// Add `value` under `key`; the object takes ownership. Returns 0, or -1 if `value` is NULL or memory is short; the
+// value is then released.
 int json_put(struct json_object *object, const char *key, struct json_object *value);
 
-// The same at the end of an array.
+// Append `value` to an array; ownership and result as for json_put.
 int json_append(struct json_object *array, struct json_object *value);
 
-// True if so much memory is to be had. What json-c has none for it leaves out as it reads, and tells nobody: it is to
-// read only where there is plenty.
+// True if `size` bytes of memory are available. json-c silently omits values that it has no memory for, so it is used
+// only if there is plenty.
 bool json_has_memory(size_t size);
 
-// A string from bytes, where each byte that is not UTF-8 becomes U+FFFD. NULL without memory.
+// A JSON string from bytes; each byte that is not UTF-8 becomes U+FFFD. NULL without memory.
 struct json_object *json_text(const char *bytes, size_t size);
 
-// As json_text, cut at a character's end so that it has at most `limit` bytes; `*cut` tells whether it was.
+// As json_text, but cut after a whole character so that it has at most `limit` bytes; `*cut` is set if it was cut.
 struct json_object *json_text_cut(const char *bytes, size_t size, size_t limit, bool *cut);
 
 // The serialised object, to be freed, with its length; NULL if it is longer than `limit`, or without memory.

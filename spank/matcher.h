@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the matcher may be, in the order in which it is asked there, and how it is known over TCP.
+// The endpoints of the matcher, in the order in which they are tried, and its identity over TCP.
 #ifndef REPRISE_MATCHER_H
 #define REPRISE_MATCHER_H
 
@@ -11,8 +11,8 @@
 struct matcher {
     size_t count;
     struct endpoint endpoints[ENDPOINTS_MAX];
-    uid_t uid;                                                    // that it runs as
-    char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // "": where libmunge expects it
+    uid_t uid;                                                    // user that it runs as
+    char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; // "": the default of libmunge
 };
 
 #endif

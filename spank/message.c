@@ -18,7 +18,7 @@ static bool holds_nul(const char *text, size_t size)
             if (size - i >= sizeof escaped - 1 && memcmp(text + i, escaped, sizeof escaped - 1) == 0) {
                 return true;
             }
-            i++; // whatever is escaped
+            i++; // skip the escaped character
         }
     }
     return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the site or the user wants of the plugin.
+// The plugin's mode, chosen by the site or the user.
 #ifndef REPRISE_MODE_H
 #define REPRISE_MODE_H
 
-#define OPTION_TWIN "REPRISE" // the variable in which users give one
+#define OPTION_TWIN "REPRISE" // the variable in which users set a mode
 
 enum mode {
     MODE_UNSET,
@@ -11,16 +11,16 @@ enum mode {
     MODE_ON,
     MODE_OBSERVE,
     MODE_EXPLAIN,
-    MODE_PROFILE, // as MODE_ON, and the job's programs are witnessed (profile.h)
+    MODE_PROFILE, // as MODE_ON, and the job's programs are profiled (profile.h)
 };
 
-// MODE_UNSET for a word that is no mode (or NULL).
+// MODE_UNSET if the word is not a mode, or NULL.
 enum mode mode_from_word(const char *word);
 
-// The word of a mode that is set.
+// The word for a mode other than MODE_UNSET.
 const char *mode_word(enum mode mode);
 
-// The word of a mode to the matcher: a profile is the plugin's own affair, and older matchers do not know of it.
+// The word for a mode in requests: profiling concerns only the plugin, and older matchers do not know that mode.
 const char *mode_asked(enum mode mode);
 
 #endif

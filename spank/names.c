@@ -6,9 +6,9 @@
 
 #define SHORTEST_TEXT 6
 #define SHORTEST_WORD 4
-#define LONGEST_NAME 512 // bytes that count: tables of hostile files have none that ends
+#define LONGEST_NAME 512 // bytes that count: in a hostile file a name may never end
 
-// At most SKETCH_LEFT_OUT.
+// At most SKETCH_LEFT_OUT names.
 static const char *const of_the_toolchain[] = {
     "_init",
     "_fini",
@@ -51,7 +51,7 @@ static const char *const of_the_toolchain[] = {
     "init",
 };
 
-// One byte more of FNV-1a, of 64 bits.
+// The 64-bit FNV-1a hash, continued with one byte.
 static uint64_t continued(uint64_t number, unsigned char byte)
 {
     return (number ^ byte) * 0x100000001B3;
@@ -59,7 +59,8 @@ static uint64_t continued(uint64_t number, unsigned char byte)
 
 static const uint64_t begun = 0xCBF29CE484222325;
 
-// A version begins with `@`, what a compiler adds with a dot. Read once: a large program has megabytes of names.
+// A version begins with `@`, a suffix from a compiler with a dot. Each name is read only once, because a large program
+// has megabytes of names.
 void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start)
 {
     static const bool ends[256] = {['\0'] = true, ['@'] = true, ['.'] = true};
@@ -77,10 +78,10 @@ void names_add(struct lowest *numbers, const struct bytes *table, uint64_t start
     size_t left_out = 0;
     size_t end = size;
     if (size > 6 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 4, "_chk", 4) == 0) {
-        left_out = 2; // what _FORTIFY_SOURCE makes of a call
+        left_out = 2; // a call changed by _FORTIFY_SOURCE
         end -= 4;
     } else if (size > 9 && memcmp(name, "__isoc", 6) == 0 && name[8] == '_') {
-        left_out = 9; // and a choice of the C standard
+        left_out = 9; // a call changed by the choice of a C standard
     }
     if (left_out > 0) {
         number = begun;
@@ -115,7 +116,7 @@ static bool is_text(unsigned char byte)
     return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-// CRC-32, as zlib has it.
+// The table of CRC-32, as in zlib.
 static void make_remainders(uint32_t remainders[256])
 {
     for (uint32_t byte = 0; byte < 256; byte++) {

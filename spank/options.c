@@ -3,12 +3,13 @@
 
 #include <stddef.h>
 
-// The callback gets no pointer of ours, so what it learns has to live here.
+// Slurm passes no pointer of ours to the callback, so its results are kept here.
 static enum mode chosen = MODE_UNSET;
 static options_refuse *refuse_value;
 
-// Slurm calls this for each place that the option is given in, the strongest last. Only a wrong value in a user's
-// command may fail it; in slurmstepd the value comes from the job's environment and must not hurt the job.
+// Slurm calls this for each place in which the option is set, the one with the highest precedence last. It fails only
+// for a wrong value in a user's command. In slurmstepd the value comes from the job's environment and must not harm
+// the job.
 static int take_value(int value, const char *argument, int remote)
 {
     (void)value;
@@ -28,8 +29,9 @@ void options_register(spank_t spank, options_refuse *refuse)
 {
     static char name[] = "reprise";
     static char argument[] = "on|off|observe|explain|profile";
-    static char usage[] = "[reprise] give the job the best settings known for jobs like it: yes, no, only watch, "
-                          "yes and say what is given, or yes and profile the job (reprise jobs profile JOB)";
+    static char usage[] = "[reprise] run the job with the best settings known for similar jobs: on, off, observe "
+                          "(decide but change nothing), explain (on, and print the decision) or profile (on, and "
+                          "profile the job; see reprise jobs profile JOB)";
     struct spank_option option = {
         .name = name, .arginfo = argument, .usage = usage, .has_arg = 1, .val = 0, .cb = take_value};
     refuse_value = refuse;

@@ -10,14 +10,14 @@
 
 #define OPTION_VALUES "on, off, observe, explain or profile"
 
-// Called with the value of an option that is none of OPTION_VALUES.
+// Called with an option value that is not one of OPTION_VALUES.
 typedef void options_refuse(const char *value);
 
-// Register --reprise; only from slurm_spank_init. Slurm calls `refuse` at most once a wrong value.
+// Register --reprise; call only from slurm_spank_init. Slurm calls `refuse` at most once for each wrong value.
 void options_register(spank_t spank, options_refuse *refuse);
 
-// What holds for this job: the option, else the environment's word (NULL: not set), else the site's default. A word
-// that is no mode is passed over, and `*ignored` set.
+// The mode of this job: the option, else the environment variable (`twin`, NULL if not set), else the site's default.
+// If the variable does not hold a mode, it is ignored and `*ignored` is set.
 enum mode options_mode(const char *twin, enum mode site_default, bool *ignored);
 
 #endif

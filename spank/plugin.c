@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points that Slurm calls, and the only place that logs. Whatever happens, they return 0: no job may suffer.
+// The entry points that Slurm calls, and the only code that logs. They always return 0, so that no job is harmed.
 //
 // Licence: this code is Apache-2.0. It includes Slurm's headers and is loaded into Slurm's programs, which are
 // GPL-2.0-or-later (with an exception for OpenSSL only, see Debian's slurm-wlm copyright file). Apache-2.0 is
@@ -18,22 +18,23 @@
 #include "settings.h"
 #include "submit.h"
 
-// What Slurm looks up by name; everything else is built hidden. `plugin_version`, by which newer releases of Slurm and
-// `reprise doctor` know what this was built for, is the second word with the headers of 20.11, and set by later ones.
+// The symbols that Slurm looks up by name; all others are hidden. Newer releases of Slurm and `reprise doctor` read
+// from `plugin_version` which release this was built for. With the headers of 20.11 it is the second argument; later
+// headers set it themselves.
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(reprise, SLURM_VERSION_NUMBER)
 spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_user_init, slurm_spank_task_exit;
 #pragma GCC visibility pop
 
 static struct settings settings;
-static bool foreign; // Slurm is of another release than its headers were
+static bool foreign; // the running Slurm and its headers at build time are of different releases
 
 static void refuse_option(const char *value)
 {
-    slurm_error("reprise: --reprise=%.100s is not known: use " OPTION_VALUES, value);
+    slurm_error("reprise: --reprise=%.100s is invalid: use " OPTION_VALUES, value);
 }
 
-// An admin's mistake is for admins: root's terminal and slurmd's log. Others see it with -v.
+// An administrator's mistake is shown to administrators: on root's terminal and in slurmd's log. Others see it with -v.
 static void tell_admin(const char *problem)
 {
     if (getuid() == 0) {
@@ -43,8 +44,8 @@ static void tell_admin(const char *problem)
     }
 }
 
-// Slurm 22.05 and newer do not load what was built for another release; 20.11 does (seen), though it has other numbers
-// for errors.
+// Slurm 22.05 and newer do not load plugins built for another release. 20.11 was seen to load them, although its error
+// codes differ.
 static void check_release(spank_t spank)
 {
     char built_for[16], problem[200], *running = NULL;
@@ -57,7 +58,7 @@ static void check_release(spank_t spank)
     foreign = true;
     snprintf(problem, sizeof problem,
              "built for Slurm %sx, but this is %.20s: run `make install-plugin` with the headers of this release; "
-             "the plugin is off until then",
+             "until then the plugin is off",
              built_for, running);
     tell_admin(problem);
 }

@@ -13,7 +13,7 @@
 
 #define SEPARATORS ": " // of LD_PRELOAD
 
-// The path of the library that is called so; false where there can be none.
+// Set `path` to the path of the library with this name; false if the name or the path is invalid.
 static bool find(char path[PATH_MAX], const char *directory, const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control characters would let a reply, which may hold another user's words, write over the user's terminal, and a path
-// write lines into a daemon's log.
+// With control characters a reply, which may contain another user's text, could control the user's terminal, and a
+// path could forge lines in a daemon's log.
 #include "printable.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 void printable(char *line)
 {
     for (unsigned char *byte = (unsigned char *)line; *byte; byte++) {
-        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] <= 0x9F; // U+0080 to U+009F, of two bytes
+        bool is_c1 = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] <= 0x9F; // U+0080 to U+009F, two bytes each
         if (is_c1) {
             *byte++ = '?';
         }

@@ -16,8 +16,8 @@
 #include "preload.h"
 #include "printable.h"
 
-// Of a job's steps, its batch step inherits the user's word from the environment and hands it on; others have what was
-// carried, or an option of their own srun.
+// The batch step of a job inherits the user's variable from the environment and passes it on. Other steps have the
+// carried variable, or an option of their srun.
 static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
 {
     bool ignored = false;
@@ -28,7 +28,7 @@ static bool is_wanted(spank_t spank, char *const *environment, bool is_batch)
            (mode == MODE_UNSET && spank_getenv(spank, PROFILE_WISH, word, sizeof word) == ESPANK_SUCCESS);
 }
 
-// A library that others than root may write would run their code in this user's job.
+// If users other than root could write to the library, their code would run in this user's job.
 static bool is_there(const char *library)
 {
     struct stat status;
@@ -36,7 +36,7 @@ static bool is_there(const char *library)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && !strpbrk(library, ": ");
 }
 
-// Beside the job's output: a directory that its nodes see, as a rule. Each start of a job has its own.
+// The directory of submission, which usually all nodes of the job share. Each start of a job gets a separate directory.
 static int make_path(char path[PATH_MAX], char *const *environment, const struct profiled_step *step)
 {
     const char *place = environment_value(environment, "SLURM_SUBMIT_DIR");
@@ -50,7 +50,7 @@ static int make_path(char path[PATH_MAX], char *const *environment, const struct
     return snprintf(path, PATH_MAX, "%s/reprise-profile-%u%s", place, step->job, again) < PATH_MAX ? 0 : -1;
 }
 
-// Replies with one byte: 0, or why there is no such directory of this user's, as in errno.
+// Replies with one byte: 0, or the errno that explains why this user has no such directory.
 static enum client_result make_directory(const void *what, char **reply, size_t *size)
 {
     const char *path = what;
@@ -68,8 +68,8 @@ static enum client_result make_directory(const void *what, char **reply, size_t 
     return CLIENT_OK;
 }
 
-// A file system that has stopped answering must not hold the job: it is asked in a process of its own. Returns NULL, or
-// why there is none.
+// Runs in a child process, so that a file system that hangs does not delay the job. Returns NULL, or why there is no
+// directory.
 static const char *make_directory_in_time(const char *path)
 {
     char *reply = NULL;
@@ -97,7 +97,7 @@ static char *problem(const char *what, const char *why)
     return line;
 }
 
-// Returns 0, or -1 where the list could not be changed.
+// Returns 0, or -1 if the list could not be changed.
 static int load(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -109,8 +109,8 @@ static int load(spank_t spank, const char *library, char *const *environment)
     return result;
 }
 
-// Programs with AddressSanitizer end where another library comes before its own, unless this says otherwise. Returns 0,
-// or -1 where it could not be set.
+// Programs with AddressSanitizer exit if another library is loaded before its runtime, unless this option allows it.
+// Returns 0, or -1 if it could not be set.
 static int allow_order(spank_t spank, char *const *environment)
 {
     const char *before = environment_value(environment, SANITIZER_VARIABLE);
@@ -127,7 +127,7 @@ static int allow_order(spank_t spank, char *const *environment)
     return result;
 }
 
-// On a node that lacks the library which the first node has: else the loader would complain in each program.
+// For a node that lacks the library that the first node has: otherwise the loader would complain in every program.
 static void leave_out(spank_t spank, const char *library, char *const *environment)
 {
     char *list = NULL;
@@ -138,7 +138,7 @@ static void leave_out(spank_t spank, const char *library, char *const *environme
     free(list);
 }
 
-// Returns a line for the user, to be freed, or NULL. Where a script has a directory of its own, that is used.
+// Returns a line for the user, to be freed, or NULL. A directory that the script has set is used.
 static char *set_up(spank_t spank, const struct settings *settings, const struct profiled_step *step,
                     char *const *environment)
 {
@@ -147,11 +147,11 @@ static char *set_up(spank_t spank, const struct settings *settings, const struct
     if (!is_there(settings->witness)) {
         leave_out(spank, settings->witness, environment);
         return has_directory ? NULL
-                             : problem(settings->witness, "is not there, or others than root may write it; the site's "
-                                                          "support can install it (`make install-tools`)");
+                             : problem(settings->witness, "is missing, or users other than root can write to it; ask "
+                                                          "the site's support to run `make install-tools`");
     }
     if (!has_directory && make_path(path, environment, step)) {
-        return problem("SLURM_SUBMIT_DIR", "names no directory");
+        return problem("SLURM_SUBMIT_DIR", "is unset or not an absolute path");
     }
     const char *why = has_directory ? NULL : make_directory_in_time(path);
     if (why) {
@@ -173,7 +173,7 @@ char *profile_start(spank_t spank, const struct settings *settings, const struct
         return NULL;
     }
     char *line = set_up(spank, settings, step, environment);
-    if (line && step->is_batch) { // its steps need not try again, and say so each time
+    if (line && step->is_batch) { // its steps need not try again and report this each time
         spank_unsetenv(spank, PROFILE_WISH);
     }
     if (line && !step->is_first) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of a job that its user asks for with --reprise=profile: the witness is loaded into the job's programs,
-// which write their reports to a directory of their user's. docs/profile.md says what is in them.
+// Profiles a job for which the user sets --reprise=profile. The witness library is loaded into the job's programs and
+// writes reports to a directory of the user. docs/profile.md describes them.
 #ifndef REPRISE_PROFILE_H
 #define REPRISE_PROFILE_H
 
@@ -10,25 +10,25 @@
 
 #include "settings.h"
 
-// The variable in which Slurm hands our job-control variable PROFILE_NAME to the job: its user wants a profile.
+// The variable under which Slurm passes the job-control variable PROFILE_NAME to the job: the user wants a profile.
 #define PROFILE_NAME "REPRISE_PROFILE"
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
-// Names the directory of the reports to the witness.
+// The directory of the reports, for the witness.
 #define PROFILE_VARIABLE "REPRISE_PROFILE"
-// AddressSanitizer's options, and the one about the order of libraries.
+// The options of AddressSanitizer, and the one about the order of libraries.
 #define SANITIZER_VARIABLE "ASAN_OPTIONS"
 #define SANITIZER_ORDER "verify_asan_link_order"
 #define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
 
 struct profiled_step {
     bool is_batch;
-    bool is_first; // the batch step, or a step's first node: it tells the user where something is wrong
+    bool is_first; // the batch step, or a step's first node: it reports problems to the user
     uint32_t job;
     uint32_t restarts;
 };
 
-// With the user's privileges, in slurm_spank_user_init, once all else is set. Returns a line for the user where no
-// profile can be taken though one is wanted, to be freed; the step runs without it then.
+// Called with the user's privileges, in slurm_spank_user_init, after all other settings. If the user wants a profile
+// but none can be taken, returns a line for the user, to be freed; the step then runs without a profile.
 char *profile_start(spank_t spank, const struct settings *settings, const struct profiled_step *step);
 
 #endif

@@ -10,7 +10,8 @@
 
 // Variables that describe a submission.
 static const char *const sent_prefixes[] = {"SLURM_", "SBATCH_", "SALLOC_", NULL};
-// A credential; what plugins hand to a job, ours (the carried decision) and others' (who knows what secrets).
+// A credential, and variables that plugins pass to a job: ours (the carried decision) and others, which may hold
+// secrets.
 static const char *const never_sent_prefixes[] = {"SLURM_JWT", "SLURM_SPANK_", NULL};
 
 static bool begins_with_one_of(const char *entry, const char *const *prefixes)
@@ -23,7 +24,8 @@ static bool begins_with_one_of(const char *entry, const char *const *prefixes)
     return false;
 }
 
-// Slurm sets it over whatever a batch job's user has set (seen on 20.11, 22.05 and 24.11), to the name in lower case.
+// Slurm overwrites the value that the user of a batch job has set (seen on 20.11, 22.05 and 24.11) with the cluster's
+// name in lower case.
 void job_set_cluster(struct job *job, char *const *environment)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -55,7 +57,7 @@ static struct json_object *put_new(struct json_object *object, const char *key, 
     return json_put(object, key, value) ? NULL : value;
 }
 
-// A variable's name may be any bytes but `=`; json-c wants it as text with a NUL.
+// The name of a variable may contain any bytes but `=`; json-c requires NUL-terminated text.
 static int put_variable(struct json_object *env, const char *entry, size_t name_length)
 {
     struct json_object *name = json_text(entry, name_length);
@@ -115,7 +117,7 @@ static int put_script(struct json_object *body, const struct submission *submiss
     }
     bool cut = false;
     struct json_object *script = put_new(body, "script", json_object_new_object());
-    // NUL bytes cannot be in a script that sbatch takes; the daemon never sees one either.
+    // sbatch refuses scripts with NUL bytes, and the daemon never gets them either.
     size_t size = strnlen(submission->script_text, submission->script_size);
     struct json_object *text = json_text_cut(submission->script_text, size, SCRIPT_MAX, &cut);
     if (!script) {
@@ -166,7 +168,7 @@ static int put_kind(struct json_object *message, const char *kind)
     return json_put(message, "v", json_object_new_int(PROTOCOL_VERSION)) || put_text(message, "kind", kind) ? -1 : 0;
 }
 
-// Serialise and release `message`; `built` tells whether it is complete.
+// Serialise and release `message`; `built` is true if it is complete.
 static char *finish(struct json_object *message, bool built, size_t *size)
 {
     char *text = built ? json_serialise(message, REQUEST_MAX, size) : NULL;
@@ -188,7 +190,7 @@ static char *decide(const struct question *question, const struct submission *su
 char *request_decide(const struct question *question, size_t *size)
 {
     char *text = decide(question, question->submission, size);
-    if (!text && question->submission->script_text) { // a script of control characters grows sixfold in JSON
+    if (!text && question->submission->script_text) { // each control character of a script takes six bytes in JSON
         struct submission without_script = *question->submission;
         without_script.script_text = NULL;
         text = decide(question, &without_script, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of requests, as docs/protocol.md has it.
+// The JSON of requests, as docs/protocol.md defines it.
 #ifndef REPRISE_REQUEST_H
 #define REPRISE_REQUEST_H
 
@@ -11,7 +11,7 @@
 #include "identity.h"
 #include "mode.h"
 
-// What Slurm tells of a job once it runs.
+// Facts that Slurm provides once a job runs.
 struct job {
     uint32_t id;
     bool in_array;
@@ -24,10 +24,10 @@ struct job {
     char cluster[CLUSTER_NAME_MAX + 1]; // "": unknown
 };
 
-// Note the job's cluster by what Slurm says in its environment. What no cluster is called is no name.
+// Set the job's cluster from the environment that Slurm set. A name that no cluster can have is ignored.
 void job_set_cluster(struct job *job, char *const *environment);
 
-// What to give a job. `job` NULL: it is only being submitted.
+// A request for a decision. `job` is NULL while the job is being submitted.
 struct question {
     const struct submission *submission;
     enum mode mode;
@@ -35,29 +35,29 @@ struct question {
     const struct job *job;
 };
 
-// What became of a job. `ended` and `step` NULL: it has only started.
+// The outcome of a job. `ended` and `step` are NULL if it has only started.
 struct outcome {
     enum verdict verdict;
     const char *decision; // "": none
     uint32_t applied;     // variables
-    uint32_t unreadable;  // files that they name: nothing is applied then
+    uint32_t unreadable;  // files that they name but that cannot be read; if any, nothing is applied
     const struct job *job;
     const struct outcome_step {
         uint32_t present; // variables that its tasks have
     } * step;
     const struct outcome_end {
         double elapsed_s;
-        int exit_status; // as wait(2) gives it
+        int exit_status; // as wait(2) returns it
     } * ended;
 };
 
-// `decide`. The text is to be freed; NULL if it cannot be made within REQUEST_MAX.
+// A `decide` request. The text is to be freed; NULL if it would exceed REQUEST_MAX, or without memory.
 char *request_decide(const struct question *question, size_t *size);
 
-// `outcome`, likewise.
+// An `outcome` request, likewise.
 char *request_outcome(const struct outcome *outcome, size_t *size);
 
-// `identity`, likewise.
+// An `identity` request, likewise.
 char *request_identity(const char *decision, const struct identity *identity, size_t *size);
 
 #endif

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an exchange with the daemon went.
+// The result of an exchange with the daemon.
 #ifndef REPRISE_RESULT_H
 #define REPRISE_RESULT_H
 
 enum client_result {
     CLIENT_OK,
-    CLIENT_ABSENT,    // nobody listens there, or we may not connect
+    CLIENT_ABSENT,    // no daemon listens there, or we may not connect
     CLIENT_LATE,      // the deadline passed
-    CLIENT_BROKEN,    // the peer closed early, or its answer is not as the protocol says
-    CLIENT_UNTRUSTED, // munge does not vouch for us, or not for the answer
-    CLIENT_FAILED,    // this process has no descriptor, memory or child left
+    CLIENT_BROKEN,    // the peer closed early, or its answer violates the protocol
+    CLIENT_UNTRUSTED, // munge made no credential for us, or did not accept that of the answer
+    CLIENT_FAILED,    // this process could not get a descriptor, memory or a child
 };
 
 #endif

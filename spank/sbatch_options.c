@@ -4,17 +4,18 @@
 #include <stdbool.h>
 #include <string.h>
 
-// What an option takes from the word after it.
+// Whether an option takes the next word as its value.
 enum takes {
     TAKES_NOTHING,
     TAKES_WORD,
     TAKES_UNKNOWN,
 };
 
-// What sbatch gives to getopt_long(3); a test asks the installed sbatch. `:` a value, `::` perhaps one.
+// The options that sbatch passes to getopt_long(3); a test compares them with the installed sbatch. `:` marks a value,
+// `::` an optional value.
 static const char short_options[] = "A:a:b:D:M:C:S:c:d:m:e:x:B:G:hHi:J:L:k::F:w:N:n:o:Osp:q:Qt:vVW";
 
-// Long options, of 22.05 and those that came later: with no value, or only with one after a `=`.
+// Long options of 22.05 and later without a value, or with an optional value after `=`.
 static const char without_word[] =
     "contiguous exclusive get-user-env help hold ignore-pbs nice no-kill no-requeue oom-kill-step overcommit "
     "oversubscribe parsable propagate quiet reboot requeue spread-job stepmgr test-only usage use-min-nodes "
@@ -32,7 +33,7 @@ static const char with_word[] =
     "signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time time-min tmp tres-bind "
     "tres-per-task uid wait-all-nodes wckey wrap";
 
-// As getopt_long(3) reads a name: exactly, or as the beginning of others that all take the same.
+// Match a name as getopt_long(3) does: exactly, or as the prefix of options that all take the same.
 static enum takes long_option_takes(const char *name, size_t length)
 {
     static const char *const lists[] = {[TAKES_NOTHING] = without_word, [TAKES_WORD] = with_word};
@@ -54,7 +55,7 @@ static enum takes long_option_takes(const char *name, size_t length)
     return ambiguous ? TAKES_UNKNOWN : found;
 }
 
-// A cluster such as -HN2, without its dash: what its last option takes from the next word.
+// For a cluster such as -HN2, without the dash: whether its last option takes the next word.
 static enum takes cluster_takes(const char *cluster)
 {
     for (; *cluster; cluster++) {
@@ -76,19 +77,19 @@ static enum takes word_takes(const char *word)
     }
     size_t length = strcspn(word + 2, "=");
     if (word[2 + length] == '=') {
-        return TAKES_NOTHING; // its value is in the word, whatever the option is
+        return TAKES_NOTHING; // the value is in the word, for any option
     }
     return long_option_takes(word + 2, length);
 }
 
-// True for a long option that is `name`, or its beginning of at least `unique` characters.
+// True for a long option that is `name`, or a prefix of it with at least `unique` characters.
 static bool is_long(const char *word, const char *name, size_t unique)
 {
     size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
     return length >= unique && strncmp(name, word + 2, length) == 0;
 }
 
-// The value of -D or --chdir in `word`, or, if it has none of its own, `next`; NULL if it is another option.
+// The value of -D or --chdir: from `word` itself, or else `next`. NULL for another option.
 static const char *directory_in(const char *word, const char *next)
 {
     if (is_long(word, "chdir", 2)) {

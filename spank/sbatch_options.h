@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where sbatch's options end, and its script begins.
+// Finds where the options of sbatch end and its script begins.
 #ifndef REPRISE_SBATCH_OPTIONS_H
 #define REPRISE_SBATCH_OPTIONS_H
 
@@ -10,9 +10,8 @@ struct sbatch_words {
     const char *directory; // value of -D or --chdir, where sbatch looks for the script first; NULL if not given
 };
 
-// Walk over the options of an sbatch command line. No script: --wrap, standard input, a heterogeneous job (after its
-// first component comes a `:`), or an option that we do not know comes before it, so that nobody could tell whether the
-// next word is its value.
+// Parse the options of an sbatch command line. There is no script with --wrap, standard input, or a heterogeneous job
+// (a `:` follows its first component), or after an unknown option, because the next word may be its value.
 struct sbatch_words sbatch_read_words(size_t argc, char *const *argv);
 
 #endif

@@ -10,7 +10,7 @@
 #include "limits.h"
 
 #define DEFAULT_ENDPOINT "unix:/run/reprise/matcher.sock"
-#define LARGEST_UID 4294967294L // the one above it is (uid_t)-1, "no user"
+#define LARGEST_UID 4294967294L // the next number is (uid_t)-1, "no user"
 
 static int copy_path(char *to, size_t size, const char *value)
 {
@@ -22,7 +22,7 @@ static int copy_path(char *to, size_t size, const char *value)
     return 0;
 }
 
-// Digits and nothing else.
+// Accepts only digits.
 static int read_number(const char *value, long low, long high, long *number)
 {
     errno = 0;
@@ -146,11 +146,11 @@ static void read_argument(struct settings *settings, const char *text, settings_
         return;
     }
     if (argument) {
-        snprintf(problem, sizeof problem, "plugstack argument \"%.200s\" is ignored: give %s=VALUE, where VALUE is %s",
+        snprintf(problem, sizeof problem, "plugstack argument \"%.200s\" is ignored: use %s=VALUE, where VALUE is %s",
                  text, argument->name, argument->wanted);
     } else {
         snprintf(problem, sizeof problem,
-                 "plugstack argument \"%.200s\" is ignored: it is not known (`reprise doctor` names those that are)",
+                 "plugstack argument \"%.200s\" is ignored: unknown name (`reprise doctor` lists the valid ones)",
                  text);
     }
     report(problem);
@@ -176,7 +176,7 @@ void settings_read(struct settings *settings, int argc, char *const *argv, setti
 
 bool settings_killed(const struct settings *settings)
 {
-    // Where nobody can tell (no permission to look there, say), the careful answer is yes.
+    // If this cannot be checked, for example without permission, the safe answer is yes.
     return access(settings->kill_switch, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 

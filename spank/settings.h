@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the plugin's line in plugstack.conf.
+// Reads the arguments of the plugin's line in plugstack.conf.
 #ifndef REPRISE_SETTINGS_H
 #define REPRISE_SETTINGS_H
 
@@ -18,20 +18,20 @@ struct settings {
     char witness[PATH_MAX]; // the library that profiles a job
     int deadline_ms;
     enum mode mode;
-    bool identity; // whether jobs answer who their programs are
+    bool identity; // whether jobs send the identity of their programs
     uid_t minimum_uid;
 };
 
-// Called with one line that names an argument, what is wrong with it and the remedy.
+// Called with one line that names an argument, the error and the remedy.
 typedef void settings_report(const char *problem);
 
-// Read plugstack arguments over the defaults. One that is not as it should be is reported and left out.
+// Read the defaults and then the plugstack arguments. An invalid argument is reported and ignored.
 void settings_read(struct settings *settings, int argc, char *const *argv, settings_report *report);
 
-// True while the site has everything switched off, or has excluded this user.
+// True while the site has disabled Reprise, or has excluded this user.
 bool settings_exclude(const struct settings *settings, uid_t uid);
 
-// True while the kill switch exists, or cannot be looked at.
+// True while the kill switch exists, or cannot be checked.
 bool settings_killed(const struct settings *settings);
 
 #endif

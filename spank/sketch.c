@@ -20,7 +20,7 @@ void lowest_free(struct lowest *lowest)
     *lowest = (struct lowest){0};
 }
 
-// Shell's, with Knuth's gaps: a third of what qsort(3) takes, which calls a function for each comparison.
+// Shellsort with Knuth's gaps: takes a third of the time of qsort(3), which calls a function for each comparison.
 static void sort(uint64_t *items, size_t count)
 {
     size_t gap = 1;
@@ -39,7 +39,7 @@ static void sort(uint64_t *items, size_t count)
     }
 }
 
-// Sort, and leave out what is there twice or no longer counts.
+// Sort, and remove duplicates and numbers that no longer count.
 static void tidy(struct lowest *lowest)
 {
     size_t kept = 0;
@@ -55,7 +55,8 @@ static void tidy(struct lowest *lowest)
     }
 }
 
-// Sorted only once they are twice as many: most numbers of a large program are beyond by then, and cost a comparison.
+// Sorts only when twice as many numbers are held as are kept. Most numbers of a large program are `beyond` by then and
+// cost one comparison.
 void lowest_add(struct lowest *lowest, uint64_t item)
 {
     if (item >= lowest->beyond) {

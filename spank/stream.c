@@ -11,7 +11,7 @@
 
 #define HEADER_SIZE 4
 
-// Wait until `fd` is ready for `events`. An error or a hang-up counts as ready: the call that follows will name it.
+// Wait until `fd` is ready for `events`. An error or a hang-up counts as ready; the next call reports it.
 static enum client_result wait_until_ready(int fd, short events, nanoseconds deadline)
 {
     for (;;) {
@@ -33,7 +33,7 @@ static enum client_result wait_until_ready(int fd, short events, nanoseconds dea
     }
 }
 
-// What is left of a frame, in one call: two would wake the other end twice.
+// Send the rest of a frame in one call; two calls would wake the peer twice.
 static ssize_t send_rest(int fd, unsigned char *header, const char *body, size_t size, size_t sent)
 {
     const size_t of_header = sent < HEADER_SIZE ? sent : HEADER_SIZE;

@@ -16,7 +16,7 @@
 #include "printable.h"
 #include "profile.h"
 
-// The name of this command in the protocol; NULL for one that submits nothing which we know (scrontab, scrun).
+// The name of this command in the protocol; NULL for a command that submits no job known to us (scrontab, scrun).
 static const char *command_name(spank_context_t context)
 {
     if (context == S_CTX_LOCAL) {
@@ -28,13 +28,13 @@ static const char *command_name(spank_context_t context)
     return strcmp(program_invocation_short_name, "salloc") == 0 ? "salloc" : NULL;
 }
 
-// True for an srun whose job exists: it runs inside an allocation, or names one.
+// True for an srun that runs inside an allocation, or names one.
 static bool is_step(const char *command, const struct submission *submission)
 {
     if (strcmp(command, "srun") != 0) {
         return false;
     }
-    static const char jobid[] = "--jobi"; // and what begins so: no other option of srun's does
+    static const char jobid[] = "--jobi"; // any longer prefix, too: no other option of srun begins like this
     for (size_t i = 1; i < submission->argc; i++) {
         if (strncmp(submission->argv[i], jobid, sizeof jobid - 1) == 0) {
             return true;
@@ -54,7 +54,7 @@ static void forget_library(const struct settings *settings, const char *library)
     }
 }
 
-// Of a job that is profiled; its library stands behind all others.
+// Remove the variables of a profiled job; its library is the last one in the list.
 static void forget_profile(spank_t spank, const struct settings *settings)
 {
     char *list = getenv(LOADER_VARIABLE), *options = getenv(SANITIZER_VARIABLE);
@@ -77,7 +77,8 @@ static void forget_profile(spank_t spank, const struct settings *settings)
     spank_job_control_unsetenv(spank, PROFILE_NAME);
 }
 
-// Submitted from within a job: what that job was given is not this job's user's choice, and must not pass for it.
+// For a job submitted from within a job: the settings of the outer job are not the choice of the inner job's user, and
+// must not look like it.
 static void forget_inherited(spank_t spank, const struct settings *settings)
 {
     struct decision inherited = {0};
@@ -104,17 +105,17 @@ static const char *result_words(enum client_result result)
     case CLIENT_OK:
         return "";
     case CLIENT_ABSENT:
-        return "no daemon can be reached there (`reprise doctor` says why)";
+        return "no daemon can be reached there (`reprise doctor` shows the cause)";
     case CLIENT_LATE:
         return "the daemon did not answer in time";
     case CLIENT_BROKEN:
-        return "the daemon's answer cannot be used: its log says why";
+        return "the daemon's answer is invalid (its log shows the cause)";
     case CLIENT_UNTRUSTED:
-        return "munge vouches for no answer (`reprise doctor` says why)";
+        return "munge could not authenticate the request or the answer (`reprise doctor` shows the cause)";
     case CLIENT_FAILED:
         break;
     }
-    return "the question could not be sent";
+    return "the request could not be sent";
 }
 
 static char *explain(const struct decision *decision, enum client_result result, const struct settings *settings)
@@ -132,7 +133,7 @@ static char *explain(const struct decision *decision, enum client_result result,
         }
         fprintf(out, ": %s; the job runs unchanged", result_words(result));
     } else if (decision->verdict == VERDICT_OFF) {
-        fputs("the site has switched it off, for all or for you; the job runs unchanged", out);
+        fputs("the site has disabled Reprise for everyone or for you; the job runs unchanged", out);
     } else {
         fputs(decision->reason, out);
     }
@@ -155,8 +156,8 @@ static char *explain(const struct decision *decision, enum client_result result,
     return line;
 }
 
-// sbatch and salloc hand their job-control environment to the job. srun hands it to prologs only (seen on 22.05.8): its
-// tasks get what begins with SLURM_ in srun's own environment.
+// sbatch and salloc pass their job-control environment to the job. srun passes it to prologs only (seen on 22.05.8);
+// its tasks get the variables of srun's environment that begin with SLURM_.
 static void carry(spank_t spank, spank_context_t context, const char *text)
 {
     if (*text && context == S_CTX_LOCAL) {
@@ -175,7 +176,8 @@ static void carry_wish(spank_t spank, spank_context_t context, bool wished)
     }
 }
 
-// salloc's shell is no step of Slurm's, so nothing but its inherited environment reaches it. All or nothing, as there.
+// The shell of salloc is not a Slurm step, so it gets settings only through the environment that it inherits. As for
+// steps, either all variables are set or none.
 static void give_to_shell(const struct decision *decision)
 {
     bool set[VARIABLES_MAX] = {false};
@@ -220,7 +222,7 @@ static enum mode choose_mode(const struct settings *settings, bool excluded, str
     return mode;
 }
 
-// What submit_prepare took: most of it may be a slow file system's, and it counts as the question's time.
+// Time that submit_prepare took. A slow file system may cause most of it, and it counts toward the deadline.
 static nanoseconds prepared_for;
 
 void submit_prepare(spank_context_t context, const struct settings *settings)
@@ -237,10 +239,10 @@ void submit_prepare(spank_context_t context, const struct settings *settings)
 
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words)
 {
-    // Slurm calls once for each component of a heterogeneous job; they are one job, with one decision.
+    // Slurm calls this once for each component of a heterogeneous job; they are one job, with one decision.
     static bool decided;
     static bool wished;
-    static char carried[CARRY_MAX + 1]; // not on the heap: there is no last call to release it in
+    static char carried[CARRY_MAX + 1]; // not on the heap: no last call could release it
     if (decided) {
         carry(spank, context, carried);
         carry_wish(spank, context, wished);
@@ -266,7 +268,7 @@ void submit(spank_t spank, spank_context_t context, const struct settings *setti
             .submission = &submission, .mode = mode, .slurm_version = slurm_version(spank)};
         result = ask_decision(&settings->matcher, deadline, &question, &decision);
     }
-    // A batch step asks again where it finds no answer; jobs that have none need to know what they are given, no more.
+    // A batch step asks again if it finds no answer. Other jobs only need the settings that are to be applied.
     if (decision.verdict == VERDICT_APPLY || strcmp(command, "sbatch") == 0) {
         text = decision_to_carried(&decision);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the submitting command: ask for a decision and hand it to the job.
+// In the submitting command: asks for a decision and passes it to the job.
 #ifndef REPRISE_SUBMIT_H
 #define REPRISE_SUBMIT_H
 
@@ -7,17 +7,18 @@
 
 #include "settings.h"
 
-// What there is to say to the user, each a line to be freed or NULL.
+// Messages for the user, each a line to be freed or NULL.
 struct submit_words {
     char *warning;
     char *explanation;
 };
 
-// At the start of an sbatch or salloc, 0.25 ms before its options are known: what would only cost time then.
+// Called at the start of sbatch or salloc, 0.25 ms before the options are known, to do work early that would cost time
+// later.
 void submit_prepare(spank_context_t context, const struct settings *settings);
 
-// Decide for the job that this sbatch, salloc (S_CTX_ALLOCATOR) or srun (S_CTX_LOCAL) is about to submit. An srun
-// inside an allocation is a step of a job that was decided for already: nothing happens.
+// Decide about the job that this sbatch, salloc (S_CTX_ALLOCATOR) or srun (S_CTX_LOCAL) is about to submit. Does
+// nothing for an srun inside an allocation: it is a step of a job that already has a decision.
 void submit(spank_t spank, spank_context_t context, const struct settings *settings, struct submit_words *words);
 
 #endif

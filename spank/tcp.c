@@ -37,7 +37,7 @@ static int connect_blocking(const struct addrinfo *address)
         close(fd);
         return -1;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); // else a frame's last bytes may wait 40 ms
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes); // otherwise the last bytes of a frame may wait 40 ms
     return fd;
 }
 
@@ -89,7 +89,7 @@ static enum client_result unseal(const struct call *call, const unsigned char *n
     return result;
 }
 
-// In a process of its own: looking up a name, connecting and munge take as long as they take.
+// Runs in a child process, because the time for name lookup, connecting and munge is not bounded.
 static enum client_result converse(const void *what, char **reply, size_t *reply_size)
 {
     const struct call *call = what;

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANCESTORS_MAX 8 // a site's own TaskProlog may run ours, out of a script or two
+#define ANCESTORS_MAX 8 // the site's TaskProlog may run ours, through a script or two
 #define PROC_FILE_MAX 512
 
-// The beginning of a file of /proc; "" if it cannot be read.
+// Read the beginning of a file in /proc; "" if it cannot be read.
 static void read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
     char path[64];
@@ -28,11 +28,11 @@ static pid_t parent_of(pid_t pid)
     char text[PROC_FILE_MAX];
     long parent = 0;
     read_proc(pid, "stat", text, sizeof text);
-    const char *after_name = strrchr(text, ')'); // which may hold anything
+    const char *after_name = strrchr(text, ')'); // the name may contain anything
     return after_name && sscanf(after_name, ") %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-// slurmstepd says in its title which step it is; the variables of a job say so too, but are its user's to set.
+// The process title of slurmstepd names the step. The variables of the job do so too, but the user can change them.
 bool batch_step_is_ours(void)
 {
     static const char title[] = "slurmstepd: [";
@@ -70,7 +70,7 @@ bool batch_step_describe(struct job *job)
            job->nodes > 0;
 }
 
-// `pattern` with %n, which slurm.conf has for the node's name, filled in.
+// Replace %n, which stands for the node name in slurm.conf, in `pattern`.
 static char *expand(const char *pattern)
 {
     const char *node = getenv("SLURMD_NODENAME");

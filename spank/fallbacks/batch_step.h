@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TaskProlog can know of the batch step that it is run for.
+// Facts that a TaskProlog can find out about its batch step.
 #ifndef REPRISE_BATCH_STEP_H
 #define REPRISE_BATCH_STEP_H
 
@@ -7,13 +7,13 @@
 
 #include "../request.h"
 
-// True where Slurm runs this program (or a script that runs it) for a batch script, and not for a task of a step.
+// True if Slurm runs this program (or a script that runs it) for a batch script, and not for a task of a step.
 bool batch_step_is_ours(void);
 
-// The job by its environment; false where that tells of no job.
+// Describe the job from the environment; false if the environment contains no job.
 bool batch_step_describe(struct job *job);
 
-// The path of the spooled script below `spool`, slurm.conf's SlurmdSpoolDir; to be freed, NULL if it cannot be made.
+// The path of the spooled script below `spool`, SlurmdSpoolDir in slurm.conf; to be freed. NULL without memory.
 char *batch_step_script(const char *spool, const struct job *job);
 
 #endif

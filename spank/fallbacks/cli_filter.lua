@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- For /etc/slurm/cli_filter.lua (CliFilterPlugins=cli_filter/lua), or to be taken into the one that is there: gives an srun
--- outside of any job the best settings known for jobs like it. Batch jobs get theirs from the TaskProlog.
+-- Install as /etc/slurm/cli_filter.lua (CliFilterPlugins=cli_filter/lua), or merge into the file that is there. Runs
+-- each srun outside of a job with the best settings known for similar jobs. Batch jobs get theirs from the TaskProlog.
 
 local ASK = "exec /usr/local/libexec/reprise/reprise-ask srun 2> /dev/null"
-local answer -- of the first component of a heterogeneous job: they are one job, with one decision
+local answer -- for the first component of a heterogeneous job; all components are one job, with one decision
 
 local function is_step(options)
   return options.jobid ~= "unset" or os.getenv("SLURM_JOB_ID") or os.getenv("SLURM_JOBID")
@@ -37,7 +37,7 @@ function slurm_cli_setup_defaults(options, early)
 end
 
 function slurm_cli_pre_submit(options, offset)
-  pcall(give, options) -- whatever happens: the job runs as it would have
+  pcall(give, options) -- if anything fails, the job runs unchanged
   return slurm.SUCCESS
 end
 

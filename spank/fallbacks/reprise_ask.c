@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the matcher where Slurm does not load the plugin.
-//   reprise-ask start [ARGUMENT...]   in a TaskProlog: what Slurm is to set for a batch script, as `export NAME=value`
-//   reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of an srun: `,NAME=value,...` to go behind
-//   --export=ALL
-// Arguments are those of the plugstack line, and spool=DIRECTORY, slurm.conf's SlurmdSpoolDir. Where anything is not as
-// it should be this prints nothing; it always exits with 0, since another status of a TaskProlog fails the job.
+// Asks the matcher on clusters where Slurm does not load the plugin.
+//   reprise-ask start [ARGUMENT...]   in a TaskProlog: prints the variables to set for a batch script, as
+//                                     `export NAME=value`
+//   reprise-ask srun [ARGUMENT...]    in a cli_filter, as a child of srun: prints `,NAME=value,...` to append to
+//                                     --export=ALL
+// Arguments are those of the plugstack line, and spool=DIRECTORY, which is SlurmdSpoolDir in slurm.conf. If anything is
+// wrong it prints nothing. It always exits with 0, because any other status of a TaskProlog fails the job.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct call {
     enum mode mode;
 };
 
-// What is wrong with an argument is seen by nobody here.
+// Nobody would see a message about a wrong argument here.
 static void pass_over(const char *problem)
 {
     (void)problem;
@@ -56,7 +57,7 @@ static void ask(const struct call *call, const struct submission *submission, co
     }
 }
 
-// All at once, or nothing: half an answer would be worse than none.
+// Print all variables at once or nothing: half an answer would be worse than none.
 static void print_variables(const struct call *call, const struct decision *decision, const char *before,
                             const char *after, const char *forbidden)
 {
@@ -118,7 +119,7 @@ static void submit_srun(const struct call *call)
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
     if (collect_command(&submission, "srun", parent, environ) == 0) {
         ask(call, &submission, NULL, &decision);
-        print_variables(call, &decision, ",", "", ",\"'"); // these mean something to srun
+        print_variables(call, &decision, ",", "", ",\"'"); // these have a meaning to srun
     }
     decision_free(&decision);
     submission_free(&submission);

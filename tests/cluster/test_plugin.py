@@ -156,7 +156,7 @@ def test_a_wrong_option_is_refused(cluster: VirtualCluster, daemon: FakeDaemon) 
     done = cluster.run(["sbatch", "--reprise=maybe", "job.sh"], user="alice", check=False)
     assert done.returncode != 0
     first, *_ = done.stderr.splitlines()
-    assert first == "sbatch: error: reprise: --reprise=maybe is not known: use on, off, observe, explain or profile"
+    assert first == "sbatch: error: reprise: --reprise=maybe is invalid: use on, off, observe, explain or profile"
 
 
 def test_explain_says_what_is_given(cluster: VirtualCluster, daemon: FakeDaemon) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the plugin's sources with the address and undefined-behaviour sanitizers, around a stub of Slurm."""
+"""Build the plugin's sources with the address and undefined-behaviour sanitizers and a stub of Slurm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILING_CALLS = (
 PURE = (
     *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
     *("preload", "sbatch_options", "sketch"),
-)  # sources of the plugin that `probe` is made of
+)  # the plugin's sources in `probe`
 WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]
 COMPILER = os.environ.get("SPANK_CC", "cc")
@@ -38,7 +38,7 @@ SANITIZE = (
     if COVERAGE
     else ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 )
-# As clang does by itself: a program begins in two thirds of the time, and the tests start a thousand.
+# The default of clang: programs then start in two thirds of the time, and the tests start a thousand of them.
 RUNTIME_WITHIN = [] if COVERAGE or "clang" in COMPILER else ["-static-libasan", "-static-libubsan"]
 FLAGS = ["-std=c11", "-g", "-O0", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"]
 VERSION = '-DREPRISE_VERSION="test"'
@@ -53,31 +53,31 @@ def build(target: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the programs that tests run, made once for all of pytest's processes, and kept.
+    """Return a directory with the programs that tests run, made once for all processes of pytest, and kept.
 
-    `stub` is the plugin in a stub Slurm, where calls can fail; `stub_oom` the same without sanitizers, where any
-    allocation can fail; `probe` its pure functions, `reprise-ask` the program for sites without it, and
-    `getopt_table.so` is for preloading into sbatch.
+    `stub` is the plugin in a stub of Slurm, in which calls can fail. `stub_oom` is the plugin without sanitizers, in
+    which any allocation can fail. `probe` has the pure functions of the plugin, `reprise-ask` is the program for sites
+    without it, and `getopt_table.so` is preloaded into sbatch.
     """
-    if COVERAGE:  # counts are kept beside the programs
+    if COVERAGE:  # counts are kept next to the programs
         return made_once(tmp_path_factory, "spank-programs", build_all)
     files = [*HERE.glob("*.[ch]"), *SPANK.glob("*.[ch]"), *(SPANK / "fallbacks").glob("*.[ch]"), Path(__file__)]
     return built_once("spank-programs", COMPILER, files, build_all)
 
 
 def sources() -> list[Path]:
-    """Of the stub."""
+    """Return the sources of the stub."""
     return [*(HERE / f"{name}.c" for name in ("player", "stub_slurm", "failing")), *sorted(SPANK.glob("*.c"))]
 
 
 def without_slurm() -> list[Path]:
-    """Those sources of the plugin that need nothing of Slurm's."""
+    """Return the sources of the plugin that do not need Slurm."""
     of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "options", "plugin", "profile", "submit")]
     return [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
 
 
 def fallback() -> list[Path]:
-    """Of the program for sites without the plugin, as its Makefile has them."""
+    """Return the sources of the program for sites without the plugin, as in its Makefile."""
     return [
         *without_slurm(),
         *sorted((SPANK / "fallbacks").glob("*.c")),
@@ -86,7 +86,7 @@ def fallback() -> list[Path]:
 
 
 def build_all(directory: Path) -> None:
-    """All programs. Three are made of the same sources with the same flags, which are compiled once for them."""
+    """Build all programs; sources that three of them share with the same flags are compiled once."""
     stub = sources()
     pure = [SPANK / f"{name}.c" for name in PURE]
     shared: list[tuple[str, list[Path], list[str]]] = [
@@ -103,7 +103,7 @@ def build_all(directory: Path) -> None:
         def build_each(programs: list[tuple[str, list[Path], list[str]]]) -> None:
             list(pool.map(lambda program: build(directory / program[0], *program[1], flags=program[2]), programs))
 
-        if COVERAGE:  # counts are of each program's own objects
+        if COVERAGE:  # each program's objects have separate counts
             build_each([*shared, *own])
             return
         objects = {source: directory / f"{source.stem}.o" for _, files, _ in shared for source in files}
@@ -117,7 +117,7 @@ def build_all(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """The pure functions: `ask("reply", [b"..."])` gives one answer a question; None where it is refused."""
+    """The pure functions: `ask("reply", [b"..."])` returns an answer per question, None if it is refused."""
 
     program: Path
 
@@ -135,7 +135,7 @@ def probe(binaries: Path) -> Probe:
 
 @dataclass
 class Played:
-    """What a script did: a hook's `calls` as (name, return code, milliseconds), log lines as (level, text)."""
+    """The results of a script: a hook's `calls` as (name, return code, milliseconds), log lines as (level, text)."""
 
     calls: list[tuple[str, int, int]] = field(default_factory=list)
     log: list[tuple[str, str]] = field(default_factory=list)
@@ -147,7 +147,7 @@ class Played:
 
     @property
     def carried(self) -> dict[str, Any] | None:
-        """What sbatch and salloc hand to the job."""
+        """The decision that sbatch and salloc pass to the job."""
         return json.loads(self.control["REPRISE"]) if "REPRISE" in self.control else None
 
     def read(self, line: str) -> None:
@@ -172,7 +172,7 @@ class Played:
 
 @dataclass
 class Stub:
-    """Plays scripts (see player.c) in a process that looks like `argv`, behind a `prefix` such as prlimit's."""
+    """Plays scripts (see player.c) in a process that looks like `argv`, run by a `prefix` such as prlimit."""
 
     program: Path
     directory: Path
@@ -181,7 +181,7 @@ class Stub:
     says: str = "Submitted batch job 1\n"
 
     def named(self, command: str) -> Path:
-        """The program under this name."""
+        """Return the program under this name."""
         link = self.directory / f"{self.program.name}-as" / command
         if not link.exists():
             link.parent.mkdir(exist_ok=True)
@@ -214,13 +214,13 @@ class Stub:
         return played
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        """What to run, and the file that it is in, if not in the one of its name."""
+        """Return the command line to run, and the file to execute if it is not the first word."""
         if self.prefix:
             return [*self.prefix, str(self.named(argv[0])), *argv[1:]], None
         return list(argv), self.program
 
     def settings(self, *arguments: str) -> list[str]:
-        """Script lines with the plugstack arguments that keep a test to itself."""
+        """Return script lines with plugstack arguments that isolate a test."""
         own = (f"endpoint=unix:{self.socket}", f"kill_switch={self.directory / 'disabled'}", "deadline_ms=1000")
         return [f"plugstack {argument}" for argument in (*own, *arguments)]
 
@@ -233,7 +233,7 @@ class Stub:
         settings: Sequence[str] = (),
         before: Sequence[str] = (),
     ) -> Played:
-        """A submission with this command line and environment."""
+        """Play a submission with this command line and environment."""
         context = "local" if argv[0] == "srun" else "allocator"
         chosen = [f"option {option}"] if option else []
         lines = [f"context {context}", *self.settings(*settings), *before, "call init", *chosen, "call init_post_opt"]

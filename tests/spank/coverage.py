@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make coverage-plugin`: which branches of spank/ its tests take, per file, and whether the others are explained.
+"""`make coverage-plugin`: report the branches of spank/ that its tests take, and those that nothing explains.
 
-gcov counts each outcome of each condition as a branch. Those that no test takes are listed in uncovered.toml, by the
-text of their line, with the reason; a branch that is missing there, or that is there and taken, fails.
+gcov counts each outcome of each condition as a branch. uncovered.toml lists the branches that no test takes, by the
+text of their line, with the reason. A branch that is not taken and not listed is an error, and so is a branch that is
+listed and taken.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LIST = HERE / "uncovered.toml"
 WANTED = 0.95
 TESTS = ["tests/spank", "tests/faults"]
 
-Branches = dict[str, dict[int, list[int]]]  # file, line, how often each branch was taken
+Branches = dict[str, dict[int, list[int]]]  # file, line, times that each branch was taken
 Missed = Counter[tuple[str, str]]  # file, text of the line
 
 
@@ -35,7 +36,7 @@ def run_tests(directory: Path) -> bool:
 
 
 def count(directory: Path) -> Branches:
-    """What all programs took together."""
+    """Return the branches taken by all programs together."""
     branches: Branches = defaultdict(dict)
     for data in sorted(directory.glob("*.gcda")):
         words = ["gcov", "--branch-probabilities", "--json-format", "--stdout", str(data)]
@@ -87,7 +88,7 @@ def main() -> int:
     print(line)
     missed, listed = missed_in(branches), explained()
     for (name, text), number in sorted((missed - listed).items()):
-        print(f"spank/{name}: {text}: {number} branches are not taken: test them, or say why not in {LIST.name}")
+        print(f"spank/{name}: {text}: {number} branches are not taken: test them, or explain them in {LIST.name}")
     for (name, text), number in sorted((listed - missed).items()):
         print(f"spank/{name}: {text}: {number} branches are taken: remove them from {LIST.name}")
     if share < WANTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher that says what a test tells it to, and remembers what it was asked."""
+"""A matcher that replies as a test prescribes, and records its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OK: Message = {"v": 1, "kind": "ok"}
 
 
 def decision(verdict: str = "none", env: Mapping[str, str] | None = None, **fields: Any) -> Message:
-    """A reply to `decide` that is as the protocol says."""
+    """Return a valid reply to `decide`."""
     reply = {"v": 1, "kind": "decision", "id": "d-1", "verdict": verdict, "reason": "because", "env": dict(env or {})}
     return {**reply, "score": None, "record": None, **fields}
 
@@ -44,7 +44,7 @@ def read_exactly(peer: socket.socket, size: int) -> bytes:
 
 @contextlib.contextmanager
 def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Each connection gets a thread of its own that talks, until the block is left."""
+    """Run `talk` in a new thread for each connection, until the block is left."""
 
     def accept() -> None:
         while True:
@@ -65,7 +65,7 @@ def serving(server: socket.socket, talk: Callable[[socket.socket], None]) -> Ite
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and the user id of who sent it, as the kernel tells it."""
+    """A request, and the user id of its sender according to the kernel."""
 
     message: Message
     uid: int
@@ -73,11 +73,10 @@ class Asked:
 
 @dataclass
 class FakeDaemon:
-    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`,
-    which asks a job that starts who the program at `identify` is.
+    """Listens at `path`; answers `decide` with `reply` (or `at_start` at the start of a job), other kinds with `ok`.
 
-    `converse`, if set, takes over what happens once a request has been read. What the real daemon would refuse of the
-    requests, and why, is in `refused`.
+    An `ok` to a job that starts asks for the identity of the program at `identify`. `converse`, if set, handles a
+    connection once a request has been read. `refused` has the requests that the real daemon would refuse, and why.
     """
 
     path: Path
@@ -90,7 +89,7 @@ class FakeDaemon:
 
     @property
     def question(self) -> Message:
-        """The only one."""
+        """The only question."""
         (only,) = self.asked
         return only.message
 
@@ -132,23 +131,23 @@ class FakeDaemon:
         return self.at_start if self.at_start and message["point"] == "start" else self.reply
 
     def of_kind(self, kind: str, point: str = "") -> list[Asked]:
-        """The requests so far of a kind (and, of `decide`, a point)."""
+        """Return the requests so far of a kind (and, for `decide`, of a point)."""
         return [a for a in self.asked if a.message["kind"] == kind and (not point or a.message["point"] == point)]
 
 
 def say_nothing(peer: socket.socket, _: Message) -> None:
-    """Never answers; returns when the client has given up."""
+    """Never answer; return when the client has given up."""
     while peer.recv(4096):
         pass
 
 
 def say(data: bytes) -> Conversation:
-    """Send these bytes, and close."""
+    """Return a conversation that sends these bytes and closes."""
     return lambda peer, _: peer.sendall(data)
 
 
 def say_slowly(data: bytes, every_s: float) -> Conversation:
-    """Send a byte at a time."""
+    """Return a conversation that sends one byte at a time."""
 
     def converse(peer: socket.socket, _: Message) -> None:
         for byte in data:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that fail while a hook runs: the call number FAIL_AT, and all after it too if FAIL_AFTER is set. FAIL_CALL
-// names the function, and FAIL_ERRNO how it fails (or FAIL_DELAY_MS how long it takes); without FAIL_CALL it is any
-// allocation, of libraries too, for which this is to be built with -DFAIL_ALLOCATIONS. So are allocations of more than
-// FAIL_BUDGET bytes together. How many there were is printed at the end, as `failing COUNT`.
+// Makes calls fail while a hook runs: call number FAIL_AT, and all later ones if FAIL_AFTER is set. FAIL_CALL names the
+// function, FAIL_ERRNO the error (or FAIL_DELAY_MS a delay instead). Without FAIL_CALL, allocations fail, including
+// those of libraries; this requires -DFAIL_ALLOCATIONS, as does FAIL_BUDGET, the bytes that may be allocated in total.
+// At the end it prints the number of calls, as `failing COUNT`.
 #define _GNU_SOURCE
 #include "failing.h"
 
@@ -116,8 +116,8 @@ __attribute__((constructor)) static void read_budget(void)
     budget = bytes ? strtoul(bytes, NULL, 10) : SIZE_MAX;
 }
 
-// json-c 0.16 itself does not survive a single failure: json_tokener_parse_ex passes an unchecked strdup(3) on. A
-// budget it must survive. Linked with --wrap.
+// json-c 0.16 does not survive a single failure: json_tokener_parse_ex uses an unchecked strdup(3). It must survive a
+// budget. Linked with --wrap.
 struct json_object *__real_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size);
 struct json_object *__wrap_json_tokener_parse_ex(struct json_tokener *tokener, const char *text, int size)
 {
@@ -155,7 +155,7 @@ FAILING(void *, calloc, NULL, (size_t count, size_t size), (count, size))
 FAILING(char *, strdup, NULL, (const char *text), (text))
 FAILING(char *, getcwd, NULL, (char *path, size_t size), (path, size))
 FAILING(FILE *, open_memstream, NULL, (char **text, size_t *size), (text, size))
-FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // closed it is even then
+FAILING(int, fclose, __real_fclose(file) | EOF, (FILE * file), (file)) // it is closed even then
 FAILING(int, setenv, -1, (const char *name, const char *value, int overwrite), (name, value, overwrite))
 FAILING(int, access, -1, (const char *path, int mode), (path, mode))
 FAILING(int, stat, -1, (const char *path, struct stat *status), (path, status))
@@ -210,9 +210,9 @@ _Noreturn void __wrap__exit(int status);
 _Noreturn void __wrap__exit(int status)
 {
 #ifndef FAIL_ALLOCATIONS
-    fails("_exit"); // it can only take long
+    fails("_exit"); // it cannot fail, but it can be slow
 #endif
-#ifdef COUNT_BRANCHES // what runs in a child that ends by _exit(2) is to be counted too
+#ifdef COUNT_BRANCHES // also count code in a child that ends with _exit(2)
     failing_now = false;
     __gcov_dump();
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets calls fail (failing.c): those that are made while `failing_now` is set.
+// Makes calls fail (failing.c) while `failing_now` is set.
 #ifndef REPRISE_FAILING_H
 #define REPRISE_FAILING_H
 
@@ -8,7 +8,7 @@
 
 extern bool failing_now;
 
-// How many calls could have failed so far.
+// Number of calls so far that could have failed.
 long failing_count(void);
 
 #endif

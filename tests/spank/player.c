@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a script with the plugin in a stub of Slurm, which it is linked with: a line each of the file that STUB_SCRIPT
-// names (see `play`). Says what sbatch says, and writes what came of it beside the script (.report): return codes, log
-// lines, the environments that the plugin can write. Nothing of its own is open while it plays.
+// Plays a script with the plugin, which is linked with a stub of Slurm. The file STUB_SCRIPT has one command a line
+// (see `play`). Prints the output of sbatch and writes the results to a file next to the script (.report): return
+// codes, log lines, and the environments that the plugin can change. It has no other files open while it plays.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "failing.h"
 #include "stub_slurm.h"
 
-#define DESCRIPTORS 64   // that are looked at
-#define ERRNO_BEFORE 117 // an errno that no call of the plugin sets: EUCLEAN
+#define DESCRIPTORS 64   // checked
+#define ERRNO_BEFORE 117 // EUCLEAN, which no call of the plugin sets
 
 static char *plugstack[MANY];
 static int plugstack_count;
@@ -35,7 +35,7 @@ static void ignore(int signal)
     (void)signal;
 }
 
-// Signals every 0.2 ms, of which each interrupts what waits.
+// Send a signal every 0.2 ms; each interrupts a waiting call.
 static void storm(bool on)
 {
     const struct timeval often = {.tv_usec = on ? 200 : 0};
@@ -83,7 +83,7 @@ static void choose_context(const char *name)
     }
 }
 
-// What another plugin may do: close descriptors that are not its own, and open something else.
+// Do what another plugin may do: close a descriptor that it does not own, and open something else.
 static void replace(char *words)
 {
     char *path = NULL;
@@ -142,7 +142,7 @@ static void release(struct environment *environment)
     }
 }
 
-// The file, as text that is to be freed.
+// Read the file as text, to be freed.
 static char *read_whole(const char *path)
 {
     FILE *file = path ? fopen(path, "re") : NULL;
@@ -218,6 +218,6 @@ int main(void)
     }
     free(stub.job_argv[0]);
     puts("Submitted batch job 1");
-    fflush(stdout); // which may be closed
+    fflush(stdout); // may be closed
     return write_report(path) ? 2 : 0;
 }

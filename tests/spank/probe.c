@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's pure functions as a filter: a line `WHAT HEX` in, a line of JSON (or -) out.
+// The plugin's pure functions as a filter: reads lines `WHAT HEX` and prints a line of JSON (or -) for each.
 #include <ctype.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static void probe_text(const char *bytes, size_t size)
     print(value);
 }
 
-// The first bytes are the number of the request.
+// The first bytes are the nonce of the request.
 static void probe_envelope(const char *bytes, size_t size)
 {
     size_t text_size = 0;
@@ -112,7 +112,7 @@ static void probe_asking(const char *bytes, size_t size)
     free(path);
 }
 
-// The file whose path it is: its parts, or the size of its script.
+// Print the parts of the file at this path, or the size of its script.
 static void probe_identity(char *path, size_t size)
 {
     struct bounded_file file;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that goes slowly, as valgrind makes everything else: what is computed within a deadline stays within it, on a
-// busy machine too. Linked with --wrap=clock_gettime.
+// A clock that is slowed down as valgrind slows down everything else, so that deadlines hold on a busy machine too.
+// Linked with --wrap=clock_gettime.
 #include <time.h>
 
-#define SLOWER 20 // valgrind's own figure is 10 to 50
+#define SLOWER 20 // valgrind's documentation says 10 to 50
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);

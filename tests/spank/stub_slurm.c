@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of Slurm as the plugin sees.
+// The functions of Slurm that the plugin uses.
 #define _GNU_SOURCE
 #include "stub_slurm.h"
 

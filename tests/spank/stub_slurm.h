@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Slurm that the plugin finds itself in: what player.c has read of it, and stub_slurm.c tells the plugin.
+// The state of the simulated Slurm, which player.c reads from the script and stub_slurm.c returns to the plugin.
 #ifndef REPRISE_TESTS_STUB_SLURM_H
 #define REPRISE_TESTS_STUB_SLURM_H
 
@@ -19,13 +19,13 @@ struct stub {
     spank_context_t context;
     struct environment job;
     struct environment control;
-    struct spank_option option; // that the plugin has registered
+    struct spank_option option; // registered by the plugin
     uint32_t items[S_JOB_ARRAY_TASK_ID + 1];
     bool has_item[S_JOB_ARRAY_TASK_ID + 1];
     char *job_argv[2];
     char slurm_version[32];
-    bool lacking; // of what a job has: its environment, its arguments, Slurm's version
-    FILE *report; // log lines go there
+    bool lacking; // no environment, arguments and Slurm version are available
+    FILE *report; // receives log lines
 };
 
 extern struct stub stub;

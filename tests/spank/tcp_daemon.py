@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher over TCP that a test can make say anything."""
+"""A matcher over TCP that can send any reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.spank.daemon import OK, Asked, Message, decision, frame, read_exactly
 
 @dataclass(frozen=True)
 class Call:
-    """A request as it came: its number, the message in it, who made it."""
+    """A request as received: its nonce, its message, and its author."""
 
     nonce: bytes
     message: Message
@@ -30,9 +30,9 @@ Answer = Callable[[Call], bytes]  # a credential
 
 @dataclass
 class TcpDaemon:
-    """Listens on a port of its own; answers `decide` with `reply`, other kinds with `ok`.
+    """Listens on a free port; answers `decide` with `reply`, other kinds with `ok`.
 
-    `answer`, if set, makes the credential that is sent; `hangs`: nothing is.
+    `answer`, if set, makes the credential to send. With `hangs` nothing is sent.
     """
 
     munged: Munged
@@ -52,7 +52,7 @@ class TcpDaemon:
 
     @property
     def settings(self) -> list[str]:
-        """The plugstack arguments that lead here."""
+        """The plugstack arguments with this endpoint."""
         return [self.endpoint, f"matcher_uid={os.geteuid()}", f"munge_socket={self.munged.socket}"]
 
     @property
@@ -60,7 +60,7 @@ class TcpDaemon:
         return f"endpoint=tcp:127.0.0.1:{self.port}"
 
     def seal(self, call: Call) -> bytes:
-        """An answer as it should be."""
+        """Return the credential with the correct answer."""
         message = self.reply if call.message["kind"] == "decide" else OK
         return Munge(str(self.munged.socket)).make(call.nonce + json.dumps(message).encode(), call.uid)
 

@@ -52,7 +52,7 @@ def test_a_connection_that_the_daemon_has_closed_meanwhile_is_made_again(stub: S
             read_exactly(peer, int.from_bytes(read_exactly(peer, 4), "big"))
             peer.sendall(frame(json.dumps(APPLY).encode()))
 
-    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # between the connection and the question
+    slow = {"FAIL_CALL": "getcwd", "FAIL_AT": "1", "FAIL_DELAY_MS": "200"}  # between the connection and the request
     with peer_at(stub.socket, close_the_first):
         assert (stub.submit(env=slow).carried or {})["verdict"] == "apply"
     assert came == [True, True]
@@ -64,7 +64,7 @@ def test_a_descriptor_that_is_no_longer_the_connections_is_left_alone(
 ) -> None:
     file = stub.directory / "file"
     file.touch()
-    replace = f"replace 3 {file if other == 'file' else other}"  # 3: the first that is free, so the connection's
+    replace = f"replace 3 {file if other == 'file' else other}"  # 3: the lowest free one, so that of the connection
     daemon.reply = APPLY
     calls = ["call init", replace, "call init_post_opt", "close 3"]
     played = stub.play("context allocator", *stub.settings(), *calls, argv=("sbatch", "job.sh"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slurmstepd, in a stub of Slurm: what a job gets, what is asked at its start, what is reported."""
+"""Test slurmstepd in a stub of Slurm: the settings of a job, the request at its start, and the reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def start(
     then: Sequence[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> Played:
-    """The start of a step whose job carries this; `own` is slurmstepd's environment."""
+    """Start a step of a job that carries this decision; `own` is the environment of slurmstepd."""
     text = carried if isinstance(carried, str) else json.dumps(carried)
     lines = [
         "context remote",
@@ -156,7 +156,7 @@ def test_a_file_that_can_be_read_and_lists_of_paths_are_no_hindrance(stub: Stub,
 def test_a_step_keeps_what_its_job_has_though_its_node_cannot_read_a_file_and_tells_so(
     stub: Stub, daemon: FakeDaemon
 ) -> None:
-    """Nodes of one step must not differ in what they are given."""
+    """All nodes of a step must get the same settings."""
     played = start(stub, with_file(stub.directory / "gone"), step=0, items=[FIRST_NODE])
     assert given(played)["OMPI_MCA_a"] == "1"
     assert (daemon.asked[0].message["applied"], daemon.asked[0].message["unreadable"]) == (2, 1)
@@ -226,7 +226,7 @@ def test_off_holds_at_the_start_too(
 def test_a_job_that_is_given_nothing_at_its_start_is_not_changed(stub: Stub, daemon: FakeDaemon, verdict: str) -> None:
     daemon.reply = decision(verdict)
     assert start(stub).job == {}
-    reported = "none" if verdict == "defer" else verdict  # there is no later point to wait for
+    reported = "none" if verdict == "defer" else verdict  # there is no later point to defer to
     assert daemon.of_kind("outcome")[0].message["verdict"] == reported
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm finds when it opens the plugin."""
+"""Test the symbols that Slurm finds when it opens the plugin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that a decision asks for: where it is taken from, behind what it is put, and when it is left out."""
+"""Test the library that a decision requests: its directory, its place in the list, and when it is left out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.spank.test_jobstep import BATCH_STEP, given, start
 
 ENV = {"SRO_DISABLE": "0", "REPRISE_PRELOAD": "sro"}
 CARRIED: dict[str, Any] = {"v": 1, "id": "d-9", "verdict": "apply", "env": ENV}
-HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # of the batch script that a step is in
+HAD = ["REPRISE_DECISION=d-9", "SRO_DISABLE=0", "REPRISE_PRELOAD=sro"]  # from the batch script of a step
 
 
 @pytest.fixture
 def directory(stub: Stub) -> Path:
-    """Of the site's libraries."""
+    """Return the directory of the site's libraries."""
     path = stub.directory / "lib"
     path.mkdir()
     (path / "libreprise_sro.so").touch()
@@ -171,7 +171,7 @@ def test_a_job_that_a_job_without_a_library_submits_keeps_its_list(stub: Stub, d
 
 
 def test_sallocs_shell_is_given_the_request_and_no_library(stub: Stub, daemon: FakeDaemon, directory: Path) -> None:
-    """Its programs run on the login node; the steps that it starts get the library."""
+    """The programs of salloc's shell run on the login node; only the steps that it starts get the library."""
     daemon.reply = decision("apply", ENV)
     played = stub.submit(["salloc"], settings=[f"preload_directory={directory}"])
     assert played.own["REPRISE_PRELOAD"] == "sro" and "LD_PRELOAD" not in played.own
@@ -199,7 +199,7 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
 def test_where_the_library_cannot_be_added_the_job_gets_nothing(
     stub: Stub, daemon: FakeDaemon, directory: Path, at: int
 ) -> None:
-    """Three variables, the list and the variable that holds it each take an asprintf(3), of the stub's or ours."""
+    """Three variables, the list and its variable each need an asprintf(3), in the stub or in the plugin."""
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
     played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
     assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--reprise=profile: the job is given what `on` gives it, and its programs are witnessed, or they run as they are."""
+"""Test --reprise=profile: the job gets the settings of `on`, and its programs are profiled or run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.spank.conftest import Played, Stub
 from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, start
 
-WITNESS = "/etc/passwd"  # a file that is root's alone on every host; the stub loads nothing
+WITNESS = "/etc/passwd"  # a file that only root can write to, on every host; the stub loads nothing
 WISH = "SLURM_SPANK_REPRISE_PROFILE=1"
 GIVEN = {"OMPI_MCA_a": "1", "SRO_B": "2", "REPRISE_DECISION": "d-9"}
 
@@ -223,7 +223,7 @@ def test_a_job_that_starts_again_has_another_directory(stub: Stub, daemon: FakeD
 
 
 def refusal(played: Played) -> str:
-    """The one line of a job that runs without a profile, and with all else."""
+    """Return the one line of a job that runs without a profile, but with all settings."""
     assert settings_given(played) == GIVEN
     assert not witnessed(played)
     ((level, line),) = played.log
@@ -235,7 +235,7 @@ def test_without_the_library_the_job_runs_as_with_on_and_one_line_says_so(stub: 
     played = begin(stub, [WISH, "LD_PRELOAD=/a.so"], witness="/nowhere/w.so")
     line = refusal(played)
     assert line.startswith(
-        "reprise: no profile is taken: /nowhere/w.so: is not there, or others than root may write it"
+        "reprise: no profile is taken: /nowhere/w.so: is missing, or users other than root can write to it"
     )
     assert (played.job["LD_PRELOAD"], reports(stub).exists()) == ("/a.so", False)
     assert "SLURM_SPANK_REPRISE_PROFILE" not in played.job, "its steps need not say so again"
@@ -246,7 +246,7 @@ def test_a_library_that_others_than_root_may_write_is_none(stub: Stub, daemon: F
     mine.touch()
     mine.chmod(0o664)
     for path in (str(mine), "/etc", "/dev/null"):
-        assert "others than root" in refusal(begin(stub, witness=path))
+        assert "other than root" in refusal(begin(stub, witness=path))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes files of others")
@@ -254,7 +254,7 @@ def test_nor_is_one_that_another_user_owns(stub: Stub, daemon: FakeDaemon) -> No
     path = stub.directory / "w.so"
     path.touch(0o644)
     os.chown(path, 4242, 4242)
-    assert "others than root" in refusal(begin(stub, witness=str(path)))
+    assert "other than root" in refusal(begin(stub, witness=str(path)))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes files of root's")
@@ -263,7 +263,7 @@ def test_nor_is_one_that_a_list_cannot_name(stub: Stub, daemon: FakeDaemon, name
     path = stub.directory / name
     path.touch()
     path.chmod(mode)
-    assert "others than root" in refusal(begin(stub, witness=str(path)))
+    assert "other than root" in refusal(begin(stub, witness=str(path)))
 
 
 def test_another_node_without_the_library_says_nothing_and_does_not_try_to_load_it(
@@ -278,12 +278,12 @@ def test_another_node_without_the_library_says_nothing_and_does_not_try_to_load_
 
 @pytest.mark.parametrize("place", ["", "relative", "/" + "x" * 4090])
 def test_a_directory_that_cannot_be_named_costs_the_profile(stub: Stub, daemon: FakeDaemon, place: str) -> None:
-    assert "names no directory" in refusal(begin(stub, place=place))
+    assert "is unset or not an absolute path" in refusal(begin(stub, place=place))
 
 
 def test_a_job_without_that_variable_has_no_profile(stub: Stub, daemon: FakeDaemon) -> None:
     played = start(stub, CARRIED, env=[WISH], settings=[f"witness={WITNESS}"])
-    assert "names no directory" in refusal(played)
+    assert "is unset or not an absolute path" in refusal(played)
 
 
 def test_a_directory_that_cannot_be_made_costs_the_profile(stub: Stub, daemon: FakeDaemon) -> None:
@@ -315,7 +315,7 @@ def test_a_file_system_that_hangs_costs_half_a_second_and_the_profile(stub: Stub
     place = stub.directory / "hung"
     place.mkdir()
     with hung_filesystem(place) as answers:
-        timer = threading.Timer(2.0, answers.set)  # the child that waits there holds the stub's output until then
+        timer = threading.Timer(2.0, answers.set)  # the child that waits there keeps the stub's output open until then
         timer.start()
         played = begin(stub, place=str(place))
         timer.join()
@@ -329,7 +329,7 @@ def test_an_environment_that_slurm_does_not_show_costs_the_profile(stub: Stub, d
 
 
 def failing(stub: Stub, name: str, at: int) -> Played:
-    """A step in which the call of this name fails that is the first, second, ... of its process."""
+    """Start a step in which call number `at` of this name fails."""
     own = {"FAIL_CALL": name, "FAIL_AT": str(at)}
     return begin(stub, step=3, own=own, carried={"v": 1, "verdict": "off", "env": {}})
 

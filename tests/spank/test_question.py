@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the submitting command, in a stub of Slurm, asks with: its words, its script, its surroundings."""
+"""Test the request of the submitting command, in a stub of Slurm: arguments, script and environment."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def nobody_opens(path: Path) -> Iterator[None]:
     """The kernel breaks a write lease as soon as someone opens the file (fcntl(2))."""
     descriptor = os.open(path, os.O_RDWR)
     try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored; the usual SIGIO would end us
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # ignored by default; SIGIO would end the process
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         yield
         assert fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_WRLCK, f"{path} was opened"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin's line in plugstack.conf: what is taken, what is ignored, and who is told."""
+"""Test the plugin's line in plugstack.conf: valid and invalid arguments, and who sees the messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spank.conftest import SPANK, Stub
 from tests.spank.daemon import FakeDaemon
 
 VECTORS = json.loads((SPANK.parent / "tests/vectors/plugstack.json").read_text())
-LEVEL = "error" if os.getuid() == 0 else "verbose"  # an admin's mistake is not shown to users
+LEVEL = "error" if os.getuid() == 0 else "verbose"  # an administrator's mistake is not shown to users
 
 
 @pytest.mark.parametrize("argument", VECTORS["taken"])
@@ -31,10 +31,10 @@ def test_an_argument_that_is_not_is_ignored_with_one_line(stub: Stub, argument: 
 @pytest.mark.parametrize(
     ("argument", "words"),
     [
-        ("deadline_ms=soon", "give deadline_ms=VALUE, where VALUE is a number from 1 to 1000"),
-        ("endpoint=tcp:x", "give endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most) or tcp:HOST:PORT"),
+        ("deadline_ms=soon", "use deadline_ms=VALUE, where VALUE is a number from 1 to 1000"),
+        ("endpoint=tcp:x", "use endpoint=VALUE, where VALUE is unix:/PATH (107 bytes at most) or tcp:HOST:PORT"),
         (f"endpoint=unix:/{'x' * 200}", "unix:/PATH (107 bytes at most)"),
-        ("sokcet=/x", "it is not known (`reprise doctor` names those that are)"),
+        ("sokcet=/x", "unknown name (`reprise doctor` lists the valid ones)"),
         ("x" * 5000, "x" * 200),
     ],
 )
@@ -49,7 +49,7 @@ def test_the_line_says_what_to_do_and_the_plugin_works_with_the_others(
 
 def test_more_endpoints_than_there_is_time_for_are_ignored(stub: Stub, daemon: FakeDaemon) -> None:
     played = stub.submit(settings=[f"endpoint=unix:/nowhere/{i}" for i in range(4)])
-    ((_, line),) = played.log  # the first of five is the stub's own
+    ((_, line),) = played.log  # the first of five is the stub's
     assert '"endpoint=unix:/nowhere/3" is ignored' in line and "at most 4" in line
     assert len(daemon.asked) == 1
 

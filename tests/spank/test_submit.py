@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The submitting command, in a stub of Slurm: who is asked about, what is carried, what a bad daemon can do."""
+"""Test the submitting command, in a stub of Slurm: its requests, the carried decision, and bad daemons."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_kill_switch_goes_before_all(stub: Stub, daemon: FakeDaemon) -> None
 
 
 def test_a_kill_switch_that_cannot_be_looked_at_counts_as_there(stub: Stub, daemon: FakeDaemon) -> None:
-    (stub.directory / "disabled").symlink_to("disabled")  # to root too, this is neither there nor not there: ELOOP
+    (stub.directory / "disabled").symlink_to("disabled")  # even root cannot check this one: ELOOP
     assert stub.submit(option="on").carried == OFF
     assert daemon.asked == []
 
@@ -117,7 +117,7 @@ def test_srun_carries_in_its_own_environment(stub: Stub, daemon: FakeDaemon) -> 
 STEPS: list[dict[str, Any]] = [
     {"env": {"SLURM_JOB_ID": "7"}},
     {"argv": ["srun", "--jobid=7", "a"]},
-    {"argv": ["srun", "--jobi", "7", "a"]},  # getopt_long(3) takes any beginning that is no other option's
+    {"argv": ["srun", "--jobi", "7", "a"]},  # getopt_long(3) accepts any unique prefix
 ]
 
 

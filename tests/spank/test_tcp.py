@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking over TCP with munge, and asking at several places, within one deadline."""
+"""Test requests over TCP with munge, and requests to several endpoints, within one deadline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import in_time
 
 APPLY = decision("apply", {"SRO_A": "1"})
 NOBODY = 65534
-SLACK_MS = 150  # of a machine that does other things too; unhurried, it is 2 ms
+SLACK_MS = 150  # allowance for a busy machine; an idle one needs 2 ms
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def tcp(munged: Munged) -> Iterator[TcpDaemon]:
 
 
 def submit(stub: Stub, *settings: str, option: str = "") -> Played:
-    """A submission with these plugstack arguments and no others."""
+    """Play a submission with these plugstack arguments and no others."""
     own = [f"kill_switch={stub.directory / 'disabled'}", "deadline_ms=1000", *settings]
     lines = ["context allocator", *(f"plugstack {argument}" for argument in own), "call init"]
     return stub.play(*lines, *([f"option {option}"] if option else []), "call init_post_opt")
@@ -47,7 +47,7 @@ UNTOLD_MS = 2
 
 
 def took_ms(played: Played) -> int:
-    """Of the two hooks, which share a deadline; of each, what is over a whole millisecond is not told."""
+    """Return the time of the two hooks, which share a deadline; each is rounded down to a millisecond."""
     return sum(elapsed for _, _, elapsed in played.calls)
 
 
@@ -95,8 +95,8 @@ def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) ->
     ((_, line),) = played.log
     places = f"unix:/nowhere, tcp:127.0.0.1:{tcp.port}"
     assert line == (
-        f"reprise: unreachable: {places}: munge vouches for no answer (`reprise doctor` says why); "
-        "the job runs unchanged"
+        f"reprise: unreachable: {places}: munge could not authenticate the request or the answer "
+        "(`reprise doctor` shows the cause); the job runs unchanged"
     )
 
 
@@ -104,7 +104,7 @@ def test_explain_names_every_place_that_was_asked(stub: Stub, tcp: TcpDaemon) ->
 
 
 def submitted_in(longest_ms: int, stub: Stub, *settings: str, option: str = "") -> Played:
-    """A submission that takes less, unless none of ten does."""
+    """Return the first of ten submissions that takes less; fail if none does."""
     return in_time(lambda: submit(stub, *settings, option=option), lambda played: took_ms(played) < longest_ms)
 
 
@@ -135,7 +135,7 @@ def test_without_munged_there_is_no_waiting(stub: Stub, tcp: TcpDaemon) -> None:
     played = submitted_in(SLACK_MS, stub, *tcp.settings, "munge_socket=/nowhere/munge", option="explain")
     assert played.carried is None
     assert took_ms(played) < SLACK_MS
-    assert "munge vouches for no answer" in played.log[0][1]
+    assert "munge could not authenticate the request or the answer" in played.log[0][1]
 
 
 @pytest.mark.parametrize("first", ["endpoint=unix:/nowhere/m.sock", "endpoint=tcp:127.0.0.1:1"])
@@ -176,7 +176,7 @@ def test_all_that_hang_cost_one_deadline_together(stub: Stub, daemon: FakeDaemon
 
 @pytest.fixture
 def children_are_not_waited_for() -> Iterator[None]:
-    """What this process ignores, the commands that it starts ignore."""
+    """Ignore SIGCHLD, so that the commands that this process starts inherit that."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGCHLD, before)
@@ -197,7 +197,7 @@ def test_no_failing_allocation_is_felt(stub: Stub, tcp: TcpDaemon, binaries: Pat
     lines = [f"plugstack {text}" for text in (*tcp.settings, "kill_switch=/none", "deadline_ms=1000")]
     script = ["context allocator", *lines, "call init", "call init_post_opt"]
     verdicts: list[object] = []
-    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # past the last of the child's too
+    while len(verdicts) < 400 and verdicts[-20:] != ["apply"] * 20:  # past the last allocation of the child, too
         played = failing.play(*script, env={"FAIL_AT": str(len(verdicts) + 1)})
         verdicts.append(played.carried and played.carried["verdict"])
     assert set(verdicts) == {None, "apply"}

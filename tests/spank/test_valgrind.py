@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin in the stub of Slurm under valgrind: no leak, no read of what was never written."""
+"""Test the plugin in the stub of Slurm under valgrind: no leak and no read of uninitialised memory."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tests.spank.daemon import FakeDaemon, decision
 from tests.spank.tcp_daemon import TcpDaemon
 from tests.spank.test_jobstep import BATCH_STEP, CARRIED, ITEM, NO_VAL
 
-DWARF = "-gdwarf-4"  # the newest that valgrind 3.19 reads, whatever the compiler
+DWARF = "-gdwarf-4"  # the newest version that valgrind 3.19 reads
 pytestmark = pytest.mark.slow
 APPLY = decision("apply", {"SRO_A": "1", "OMPI_MCA_b": "2"}, score=0.5, record=1)
 
 
 @dataclass
 class CheckedStub(Stub):
-    """A stub that is run by valgrind; leaving the block fails if it found anything."""
+    """A stub that runs under valgrind; leaving the block fails if valgrind found anything."""
 
     @property
     def log(self) -> Path:
         return self.directory / "valgrind.log"
 
     def command(self, argv: tuple[str, ...]) -> tuple[list[str], Path | None]:
-        called = self.directory / argv[0]  # the name by which the plugin knows its command
+        called = self.directory / argv[0]  # the plugin recognises its command by this name
         called.unlink(missing_ok=True)
         called.symlink_to(self.program)
         return valgrind.command(str(self.log), str(called), *argv[1:]), None
@@ -93,7 +93,7 @@ def test_a_submission_without_a_daemon_is_clean(stub: Stub, endpoint: str) -> No
 def test_a_submission_that_gets_nonsense_is_clean(stub: Stub, daemon: FakeDaemon) -> None:
     daemon.reply = {**APPLY, "env": {"SRO_A": "1", "LD_PRELOAD": "x"}}
     played = stub.submit(option="explain", env={"REPRISE": "maybe"})
-    assert "cannot be used" in played.log[-1][1]
+    assert "answer is invalid" in played.log[-1][1]
 
 
 @pytest.mark.parametrize("carried", [json.dumps(CARRIED), "nonsense"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the submitting command, in a stub of Slurm, says to its user: mostly nothing."""
+"""Test the messages of the submitting command to its user, in a stub of Slurm: usually none."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ APPLY = decision("apply", {"OMPI_MCA_a": "1", "SRO_B": "two words"}, score=0.934
 def test_where_the_site_has_switched_off_only_who_asks_is_told(stub: Stub) -> None:
     (stub.directory / "disabled").touch()
     assert stub.submit(env={"REPRISE": "bogus"}).log == []
-    line = "reprise: off: the site has switched it off, for all or for you; the job runs unchanged"
+    line = "reprise: off: the site has disabled Reprise for everyone or for you; the job runs unchanged"
     assert stub.submit(option="explain").log == [("user", line)]
 
 
 def test_a_wrong_option_is_refused_in_one_line(stub: Stub) -> None:
     played = stub.play("context allocator", *stub.settings(), "call init", "option maybe")
     assert played.option == -1
-    assert played.log == [("error", "reprise: --reprise=maybe is not known: use on, off, observe, explain or profile")]
+    assert played.log == [("error", "reprise: --reprise=maybe is invalid: use on, off, observe, explain or profile")]
 
 
 def test_a_wrong_option_cannot_hurt_a_job_that_runs(stub: Stub) -> None:
@@ -73,8 +73,8 @@ def test_explain_says_of_a_score_without_a_record_only_the_score(stub: Stub, dae
     ("converse", "env", "words"),
     [
         (say_nothing, {}, "the daemon did not answer in time"),
-        (say(b"\xff" * 8), {}, "the daemon's answer cannot be used: its log says why"),
-        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1", "FAIL_AFTER": "1"}, "the question could not be sent"),
+        (say(b"\xff" * 8), {}, "the daemon's answer is invalid (its log shows the cause)"),
+        (None, {"FAIL_CALL": "socket", "FAIL_AT": "1", "FAIL_AFTER": "1"}, "the request could not be sent"),
     ],
     ids=["late", "broken", "failed"],
 )
