@@ -114,7 +114,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     struct stat status;
     struct job job = {.fd = access->fd, .watched = access->watched, .dev = file->dev, .ino = file->ino};
     int flags = fcntl(access->fd, F_GETFL);
-    if (flags < 0 || (flags & O_DIRECT) || fstat(access->fd, &status) || status.st_dev != file->dev ||
+    if (flags < 0 || (flags & O_DIRECT) || raw_fstat(access->fd, &status) || status.st_dev != file->dev ||
         status.st_ino != file->ino || access->offset >= status.st_size) {
         return;
     }

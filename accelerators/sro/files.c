@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "raw.h"
+
 // Nothing to load there, or what reads it does something else than reading.
 static const unsigned long elsewhere[] = {
     PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,    TRACEFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
@@ -20,7 +22,7 @@ static bool is_worth_it(int fd, struct stat *status)
 {
     struct statfs system;
     int flags = 0;
-    if (fstat(fd, status) || !S_ISREG(status->st_mode) || status->st_size < FILE_BYTES_MIN ||
+    if (raw_fstat(fd, status) || !S_ISREG(status->st_mode) || status->st_size < FILE_BYTES_MIN ||
         (flags = fcntl(fd, F_GETFL)) < 0 || (flags & (O_DIRECT | O_PATH)) || fstatfs(fd, &system)) {
         return false;
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls for threads that libc knows nothing of: these have no errno and no other variable of their own thread.
+// Others use them for what an older libc does not have (../preloaded.mk).
 #ifndef SRO_RAW_H
 #define SRO_RAW_H
 
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 // Returns what the kernel returns: from -4095 to -1, the negative of an error's number.
@@ -31,6 +33,11 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 #else
 #error "libreprise_sro: no system calls for this processor: add them here"
 #endif
+}
+
+static inline int raw_fstat(int fd, struct stat *status)
+{
+    return raw_call(SYS_fstat, fd, (long)status, 0, 0, 0, 0) ? -1 : 0;
 }
 
 #endif

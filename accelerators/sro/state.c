@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,9 @@ struct state *_Atomic state_pointer;
 _Atomic bool state_off;
 
 static struct settings settings;
+
+// Missing in musl, whose streams are not those that are looked into here.
+#pragma weak gnu_get_libc_version
 
 static void complain(const char *line)
 {
@@ -44,7 +48,7 @@ struct state *state_begin(void)
     if (!atomic_exchange(&state_off, true)) { // until it is known
         const int kept = errno;
         settings_read(&settings, (settings_lookup *)getenv, complain);
-        atomic_store(&state_pointer, settings.disabled ? NULL : map());
+        atomic_store(&state_pointer, settings.disabled || !gnu_get_libc_version ? NULL : map());
         errno = kept;
     }
     return atomic_load(&state_pointer);

@@ -24,8 +24,7 @@ static int64_t now_ns(void)
 static bool is_same(struct state *state, const struct job *job)
 {
     struct stat now;
-    if (atomic_load(&state->descriptors[job->fd].watched) != job->watched ||
-        raw_call(SYS_fstat, job->fd, (long)&now, 0, 0, 0, 0)) {
+    if (atomic_load(&state->descriptors[job->fd].watched) != job->watched || raw_fstat(job->fd, &now)) {
         return false;
     }
     return now.st_dev == job->dev && now.st_ino == job->ino;

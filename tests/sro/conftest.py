@@ -20,6 +20,7 @@ from tests.once import built_once
 
 HERE = Path(__file__).parent
 SRO = HERE.parents[1] / "accelerators" / "sro"
+SHARED = sorted(SRO.parent.glob("*.*"))  # of all preloaded libraries
 FLAGS = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
 FILE_BYTES = 24 << 20
 TMPFS = "tmpfs"
@@ -36,7 +37,7 @@ def build(target: Path, *sources: Path, flags: tuple[str, ...] = ()) -> Path:
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """Where `libreprise_sro.so`, `pure.so`, `subject` and `player` are, made once and kept."""
-    files = [*HERE.glob("*.[ch]"), *SRO.glob("*.[ch]"), SRO / "Makefile", Path(__file__)]
+    files = [*HERE.glob("*.[ch]"), *SRO.glob("*.[ch]"), SRO / "Makefile", *SHARED, Path(__file__)]
     return built_once("sro-programs", COMPILER, files, build_all)
 
 

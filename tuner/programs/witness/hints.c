@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mpi_next.h"
@@ -199,7 +200,7 @@ static void write_line(const struct line *line, const char *path)
 // where that cannot be.
 static int redirect(int *before)
 {
-    int room = memfd_create("witness", MFD_CLOEXEC);
+    int room = (int)syscall(SYS_memfd_create, "witness", MFD_CLOEXEC);
 
     fflush(stdout);
     *before = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

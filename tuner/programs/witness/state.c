@@ -21,6 +21,14 @@ char witness_trace[PATH_MAX];
 __thread int witness_inside;
 __thread struct block *state_own;
 
+// Missing in a program without threads before glibc 2.34.
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+// What glibc makes of pthread_atfork; missing in musl, where nothing is to be counted.
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
+    __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
 static pthread_key_t leaving;
 static bool has_key;
 
@@ -86,13 +94,13 @@ __attribute__((constructor)) static void load(void)
 
     take_setting(witness_profile, "REPRISE_PROFILE");
     take_setting(witness_trace, "REPRISE_WITNESS_TRACE");
-    if (*witness_profile || *witness_trace) {
+    if (__register_atfork && (*witness_profile || *witness_trace)) {
         clock_choose(*witness_trace);
         void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory != MAP_FAILED && madvise(memory, bytes, MADV_WIPEONFORK) == 0) { // Linux 4.14
             witness = memory;
-            has_key = pthread_key_create(&leaving, leave_block) == 0;
-            pthread_atfork(NULL, NULL, begin_child);
+            has_key = pthread_key_create && pthread_key_create(&leaving, leave_block) == 0;
+            __register_atfork(NULL, NULL, begin_child, __dso_handle);
             begin();
         }
     }

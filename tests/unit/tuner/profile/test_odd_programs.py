@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 WITNESS = ROOT / "tuner/programs/witness"
-LOOKUP = ROOT / "accelerators/lookup.h"
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # of all preloaded libraries
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -48,7 +48,7 @@ def build(directory: Path) -> None:
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", LOOKUP, *HERE.glob("odd_*.c")]
+    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", *SHARED, *HERE.glob("odd_*.c")]
     return built_once("odd_programs", "mpicc", sources, build)
 
 

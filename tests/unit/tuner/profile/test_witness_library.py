@@ -24,7 +24,7 @@ from tests.places import ROOT, UNIT
 pytestmark = pytest.mark.slow
 
 WITNESS = ROOT / "tuner/programs/witness"
-LOOKUP = ROOT / "accelerators/lookup.h"
+SHARED = sorted((ROOT / "accelerators").glob("*.*"))  # of all preloaded libraries
 RANKS = 4
 LATE_S = 1.0  # much longer than a busy machine keeps a rank from running
 FORTRAN = {"known_f08": "known_f08.f90", "known_mpif": "known_mpif.f90"}
@@ -43,7 +43,7 @@ def build(directory: Path) -> None:
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", LOOKUP, *UNIT.glob("known_*")]
+    sources = [*WITNESS.glob("*.[ch]"), WITNESS / "mpi_calls.def", WITNESS / "Makefile", *SHARED, *UNIT.glob("known_*")]
     return built_once("witness", "mpicc", sources, build)
 
 

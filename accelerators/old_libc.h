@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oldest versions of functions that glibc has newer versions of: a program may bring a glibc that lacks these
+// (preloaded.mk). Included in front of each source of a library that is preloaded.
+//
+// To link with a libc.so.6 without versions would need no list. But then the loader chooses: of some functions it takes
+// the first version, of others the last, and one that an old libc does not have at all would still be missing. Those
+// (fstat, memfd_create) are system calls here, or weak.
+#ifndef OLD_LIBC_H
+#define OLD_LIBC_H
+
+#if defined __x86_64__
+#define OLDEST "GLIBC_2.2.5"
+#define OLDEST_SSCANF "GLIBC_2.7"
+#elif defined __aarch64__
+#define OLDEST "GLIBC_2.17"
+#define OLDEST_SSCANF "GLIBC_2.17"
+#endif
+
+#ifdef OLDEST
+// In libdl and libpthread before 2.34.
+__asm__(".symver dladdr, dladdr@" OLDEST);
+__asm__(".symver dlclose, dlclose@" OLDEST);
+__asm__(".symver dlopen, dlopen@" OLDEST);
+__asm__(".symver dlsym, dlsym@" OLDEST);
+__asm__(".symver pthread_key_create, pthread_key_create@" OLDEST);
+__asm__(".symver pthread_setspecific, pthread_setspecific@" OLDEST);
+// What headers of 2.38 and later make of strtoull and sscanf.
+__asm__(".symver __isoc23_strtoull, strtoull@" OLDEST);
+__asm__(".symver __isoc23_sscanf, __isoc99_sscanf@" OLDEST_SSCANF);
+#endif
+
+#endif
