@@ -10,6 +10,7 @@
 #include "collect.h"
 #include "decision.h"
 #include "identify.h"
+#include "loading.h"
 #include "options.h"
 #include "preload.h"
 #include "profile.h"
@@ -145,7 +146,10 @@ static int preload(spank_t spank, const struct settings *settings, const struct 
     if (result == 0 && !list) {
         result = preload_added(settings->preload_directory, library, before, &list);
     }
-    if (list && spank_setenv(spank, LOADER_VARIABLE, list, 1) != ESPANK_SUCCESS) {
+    if (result == 0 && preload_is_there(settings->preload_directory, library)) {
+        result = loading_allow_order(spank, environment);
+    }
+    if (result == 0 && list && spank_setenv(spank, LOADER_VARIABLE, list, 1) != ESPANK_SUCCESS) {
         result = -1;
     }
     free(list);

@@ -121,3 +121,17 @@ void preload_file_take_back(const char *path, char *list)
         list[length - ours - 1] = '\0';
     }
 }
+
+int preload_order_allowed(const char *before, char **options)
+{
+    *options = NULL;
+    before = before ? before : "";
+    if (strstr(before, SANITIZER_ORDER)) {
+        return 0;
+    }
+    if (asprintf(options, "%s%s" SANITIZER_ANY_ORDER, before, *before ? ":" : "") < 0) {
+        *options = NULL;
+        return -1;
+    }
+    return 0;
+}

@@ -9,6 +9,10 @@
 // A setting like any other; `sro` stands for libreprise_sro.so.
 #define PRELOAD_VARIABLE "REPRISE_PRELOAD"
 #define LOADER_VARIABLE "LD_PRELOAD"
+// AddressSanitizer's options, and the one about the order of libraries.
+#define SANITIZER_VARIABLE "ASAN_OPTIONS"
+#define SANITIZER_ORDER "verify_asan_link_order"
+#define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
 
 // True if this user can read the library on this node. If not, the loader would complain in every program of the job.
 bool preload_is_there(const char *directory, const char *name);
@@ -29,5 +33,9 @@ void preload_take_back(const char *directory, const char *name, char *list);
 int preload_file_added(const char *path, const char *before, char **list);
 int preload_file_left_out(const char *path, const char *before, char **list);
 void preload_file_take_back(const char *path, char *list);
+
+// The sanitizer's options `before` (NULL: there are none) with the one that lets any library come before its own, to be
+// freed; NULL where they have a word on that already. Returns 0, or -1 without memory.
+int preload_order_allowed(const char *before, char **options);
 
 #endif

@@ -12,6 +12,7 @@
 #include "apart.h"
 #include "collect.h"
 #include "limits.h"
+#include "loading.h"
 #include "options.h"
 #include "preload.h"
 #include "printable.h"
@@ -109,24 +110,6 @@ static int load(spank_t spank, const char *library, char *const *environment)
     return result;
 }
 
-// Programs with AddressSanitizer exit if another library is loaded before its runtime, unless this option allows it.
-// Returns 0, or -1 if it could not be set.
-static int allow_order(spank_t spank, char *const *environment)
-{
-    const char *before = environment_value(environment, SANITIZER_VARIABLE);
-    char *options = NULL;
-    before = before ? before : "";
-    if (strstr(before, SANITIZER_ORDER)) {
-        return 0;
-    }
-    if (asprintf(&options, "%s%s%s", before, *before ? ":" : "", SANITIZER_ANY_ORDER) < 0) {
-        return -1;
-    }
-    const int result = spank_setenv(spank, SANITIZER_VARIABLE, options, 1) == ESPANK_SUCCESS ? 0 : -1;
-    free(options);
-    return result;
-}
-
 // For a node that lacks the library that the first node has: otherwise the loader would complain in every program.
 static void leave_out(spank_t spank, const char *library, char *const *environment)
 {
@@ -157,7 +140,7 @@ static char *set_up(spank_t spank, const struct settings *settings, const struct
     if (why) {
         return problem(path, why);
     }
-    if (allow_order(spank, environment) || load(spank, settings->witness, environment) ||
+    if (loading_allow_order(spank, environment) || load(spank, settings->witness, environment) ||
         (!has_directory && spank_setenv(spank, PROFILE_VARIABLE, path, 1) != ESPANK_SUCCESS) ||
         spank_setenv(spank, PROFILE_WISH, "1", 1) != ESPANK_SUCCESS) {
         return problem(PROFILE_VARIABLE, "cannot be set");

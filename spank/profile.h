@@ -15,10 +15,6 @@
 #define PROFILE_WISH "SLURM_SPANK_REPRISE_PROFILE"
 // The directory of the reports, for the witness.
 #define PROFILE_VARIABLE "REPRISE_PROFILE"
-// The options of AddressSanitizer, and the one about the order of libraries.
-#define SANITIZER_VARIABLE "ASAN_OPTIONS"
-#define SANITIZER_ORDER "verify_asan_link_order"
-#define SANITIZER_ANY_ORDER SANITIZER_ORDER "=0"
 
 struct profiled_step {
     bool is_batch;

@@ -43,6 +43,18 @@ static bool is_step(const char *command, const struct submission *submission)
     return getenv("SLURM_JOB_ID") || getenv("SLURM_JOBID");
 }
 
+// It stands behind all that the job's user has set.
+static void forget_order(void)
+{
+    char *options = getenv(SANITIZER_VARIABLE);
+    if (options) {
+        preload_file_take_back(SANITIZER_ANY_ORDER, options);
+        if (*options == '\0') {
+            unsetenv(SANITIZER_VARIABLE);
+        }
+    }
+}
+
 static void forget_library(const struct settings *settings, const char *library)
 {
     char *list = library ? getenv(LOADER_VARIABLE) : NULL;
@@ -51,13 +63,14 @@ static void forget_library(const struct settings *settings, const char *library)
         if (*list == '\0') {
             unsetenv(LOADER_VARIABLE);
         }
+        forget_order();
     }
 }
 
 // Remove the variables of a profiled job; its library is the last one in the list.
 static void forget_profile(spank_t spank, const struct settings *settings)
 {
-    char *list = getenv(LOADER_VARIABLE), *options = getenv(SANITIZER_VARIABLE);
+    char *list = getenv(LOADER_VARIABLE);
     if (getenv(PROFILE_WISH)) {
         if (list) {
             preload_file_take_back(settings->witness, list);
@@ -65,12 +78,7 @@ static void forget_profile(spank_t spank, const struct settings *settings)
                 unsetenv(LOADER_VARIABLE);
             }
         }
-        if (options) {
-            preload_file_take_back(SANITIZER_ANY_ORDER, options);
-            if (*options == '\0') {
-                unsetenv(SANITIZER_VARIABLE);
-            }
-        }
+        forget_order();
         unsetenv(PROFILE_VARIABLE);
         unsetenv(PROFILE_WISH);
     }

@@ -76,14 +76,20 @@ static void print_variables(const struct call *call, const struct decision *deci
         }
     }
     const char *library = getenv(PRELOAD_VARIABLE) ? NULL : decision_value(decision, PRELOAD_VARIABLE);
-    char *list = NULL;
+    char *list = NULL, *options = NULL;
     whole = whole &&
             (!library || preload_added(call->settings.preload_directory, library, getenv(LOADER_VARIABLE), &list) == 0);
+    whole = whole && (!list || preload_order_allowed(getenv(SANITIZER_VARIABLE), &options) == 0);
     if (list) {
         whole = whole && !strpbrk(list, forbidden);
         fprintf(out, "%s" LOADER_VARIABLE "=%s%s", before, list, after);
     }
+    if (options) {
+        whole = whole && !strpbrk(options, forbidden);
+        fprintf(out, "%s" SANITIZER_VARIABLE "=%s%s", before, options, after);
+    }
     free(list);
+    free(options);
     fprintf(out, "%s" DECISION_VARIABLE "=%s%s", before, decision->id, after);
     if (fclose(out) == 0 && whole) {
         fwrite(text, 1, size, stdout);

@@ -72,7 +72,7 @@ def sources() -> list[Path]:
 
 def without_slurm() -> list[Path]:
     """Return the sources of the plugin that do not need Slurm."""
-    of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "options", "plugin", "profile", "submit")]
+    of_slurm = [SPANK / f"{name}.c" for name in ("jobstep", "loading", "options", "plugin", "profile", "submit")]
     return [path for path in sorted(SPANK.glob("*.c")) if path not in of_slurm]
 
 

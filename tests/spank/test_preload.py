@@ -61,6 +61,32 @@ def test_the_library_stands_once_and_behind_all_others(
     assert given(played) == {**ENV, "REPRISE_DECISION": "d-9"}
 
 
+@pytest.mark.parametrize("step", [BATCH_STEP, 0])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "verify_asan_link_order=0"),
+        ("detect_leaks=0", "detect_leaks=0:verify_asan_link_order=0"),
+        ("verify_asan_link_order=1:a=b", "verify_asan_link_order=1:a=b"),
+    ],
+)
+def test_programs_with_address_sanitizer_start_behind_it(
+    stub: Stub, daemon: FakeDaemon, directory: Path, step: int, before: str | None, after: str
+) -> None:
+    env = [] if before is None else [f"ASAN_OPTIONS={before}"]
+    assert begin(stub, directory, step=step, env=env).job["ASAN_OPTIONS"] == after
+    again = begin(stub, directory, step=3, env=[*HAD, *env, f"LD_PRELOAD={directory}/libreprise_sro.so"])
+    assert again.job["ASAN_OPTIONS"] == after, "the script may have set them anew"
+    (directory / "libreprise_sro.so").unlink()
+    assert begin(stub, directory, step=3, env=[*HAD, *env]).job.get("ASAN_OPTIONS") == before
+    submitted = stub.submit(
+        settings=[f"preload_directory={directory}"],
+        env={"SLURM_SPANK_REPRISE": json.dumps(CARRIED), "REPRISE_PRELOAD": "sro"},
+        before=["own LD_PRELOAD=/a.so", f"own ASAN_OPTIONS={after}"],
+    )
+    assert submitted.own.get("ASAN_OPTIONS") == before, "and a job that this one submits has its user's"
+
+
 def test_a_step_gets_it_though_its_script_has_a_list_of_its_own(
     stub: Stub, daemon: FakeDaemon, directory: Path
 ) -> None:
@@ -188,6 +214,9 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
         assert form.format(f"LD_PRELOAD={ours}") in Program(
             binaries / "reprise-ask", where, arguments=own, env=JOB
         ).ask(words)
+        assert form.format("ASAN_OPTIONS=a=b:verify_asan_link_order=0") in Program(
+            binaries / "reprise-ask", where, arguments=own, env={**JOB, "ASAN_OPTIONS": "a=b"}
+        ).ask(words)
         chosen = {**JOB, "REPRISE_PRELOAD": "mine"}
         assert "LD_PRELOAD" not in Program(binaries / "reprise-ask", where, arguments=own, env=chosen).ask(words)
         (directory / "libreprise_sro.so").unlink()
@@ -195,11 +224,11 @@ def test_sites_without_the_plugin_give_it_too(binaries: Path, directory: Path, w
         assert listening.refused == []
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 6, 7])
 def test_where_the_library_cannot_be_added_the_job_gets_nothing(
     stub: Stub, daemon: FakeDaemon, directory: Path, at: int
 ) -> None:
-    """Three variables, the list and its variable each need an asprintf(3), in the stub or in the plugin."""
+    """Three variables, the list, the sanitizer's options, and the variables of these two each need an asprintf(3)."""
     failing = {"FAIL_CALL": "asprintf", "FAIL_AT": str(at)}
     played = begin(stub, directory, own=failing, env=["LD_PRELOAD=/a.so"])
     assert given(played) == {} and played.job["LD_PRELOAD"] == "/a.so"
@@ -252,7 +281,8 @@ def test_sites_without_the_plugin_give_nothing_where_the_list_cannot_be_written(
         return Program(binaries / "reprise-ask", where, arguments=own, env={**JOB, **more}).ask(words)
 
     with FakeDaemon(where / "m.sock", reply=decision("apply", ENV)).listening() as listening:
-        asked = [ask("srun", FAIL_CALL="asprintf", FAIL_AT=str(at)) for at in range(1, 4)]
+        asked = [ask("srun", FAIL_CALL="asprintf", FAIL_AT=str(at)) for at in range(1, 5)]
         assert {text for text in asked if "LD_PRELOAD" not in text} == {""}
+        assert all("ASAN_OPTIONS" in text for text in asked if text)
         listening.reply = decision("apply", {**ENV, "SRO_LIST": "a,b"})
         assert ask("srun") == ""
