@@ -178,15 +178,18 @@ static int read_symbols(const struct image *image, uint32_t kind, bool own_only,
     return result;
 }
 
-static int read_libraries(const struct image *image, struct lowest *numbers)
+static int read_libraries(const struct image *image, struct executable *executable)
 {
     const size_t width = image->wide ? 8 : 4;
     struct bytes table, names;
     const int result = read_table(image, SHT_DYNAMIC, NEEDED * 2 * width, &table, &names);
     for (size_t at = 0; result == 0 && table.size - at >= 2 * width; at += 2 * width) {
         if (word(image, table.at + at) == DT_NEEDED) {
-            names_add(numbers, &names, word(image, table.at + at + width));
+            names_add(&executable->imports, &names, word(image, table.at + at + width));
         }
+    }
+    if (result == 0) {
+        own_runtime_sanitizer(&names, executable->runtime);
     }
     free(table.at);
     free(names.at);
@@ -228,6 +231,26 @@ static int read_build_id(const struct image *image, char *build_id)
     return 0;
 }
 
+// Where the program's loader is not the system's, that counts, whatever else was found.
+static int read_loader(const struct image *image, char runtime[RUNTIME_MAX + 1])
+{
+    const struct section *section = of_name(image, ".interp");
+    struct bytes path = {0};
+    char own[RUNTIME_MAX + 1];
+    if (!section) {
+        return 0;
+    }
+    if (read_some(image, section, RUNTIME_MAX, &path)) {
+        return -1;
+    }
+    own_runtime_loader(&path, own);
+    if (*own) {
+        memcpy(runtime, own, sizeof own);
+    }
+    free(path.at);
+    return 0;
+}
+
 static int read_words(const struct image *image, struct lowest *numbers)
 {
     const struct section *constants = of_name(image, ".rodata");
@@ -256,8 +279,8 @@ int executable_read(struct executable *executable, struct bounded_file *file)
     image.wide = header.at[EI_CLASS] == ELFCLASS64;
     image.big = header.at[EI_DATA] == ELFDATA2MSB;
     result = read_sections(&image, header.at) || read_symbols(&image, SHT_DYNSYM, false, &executable->imports) ||
-                     read_libraries(&image, &executable->imports) || read_build_id(&image, executable->build_id) ||
-                     read_words(&image, &executable->words)
+                     read_libraries(&image, executable) || read_build_id(&image, executable->build_id) ||
+                     read_loader(&image, executable->runtime) || read_words(&image, &executable->words)
                  ? -1
                  : 0;
     if (result == 0) { // last: those of a large program exceed the limit, and the rest also identifies it

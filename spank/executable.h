@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "bounded_file.h"
+#include "own_runtime.h"
 #include "sketch.h"
 
 #define BUILD_ID_MAX 32 // bytes
@@ -16,6 +17,7 @@ struct executable {
     struct lowest names;                 // symbols that it defines
     struct lowest imports;               // symbols that it and its libraries exchange
     struct lowest words;                 // words of its text constants
+    char runtime[RUNTIME_MAX + 1];       // its own loader or sanitizer; empty without one
 };
 
 // True if these are the first bytes of an ELF file.

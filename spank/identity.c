@@ -14,6 +14,7 @@ static int read_executable(struct identity *identity, struct bounded_file *file)
     const int result = executable_read(&executable, file);
     if (result == 0) {
         memcpy(identity->build_id, executable.build_id, sizeof identity->build_id);
+        memcpy(identity->runtime, executable.runtime, sizeof identity->runtime);
         lowest_sketch(&executable.names, identity->functions);
         lowest_sketch(&executable.imports, identity->imports);
         lowest_sketch(&executable.words, identity->contents);

@@ -13,6 +13,7 @@ struct identity {
     char functions[SKETCH_SIZE + 1];
     char imports[SKETCH_SIZE + 1];
     char contents[SKETCH_SIZE + 1];
+    char runtime[RUNTIME_MAX + 1];
     struct bytes script; // empty for an executable
 };
 

@@ -242,7 +242,8 @@ char *request_outcome(const struct outcome *outcome, size_t *size)
 static int put_executable(struct json_object *message, const struct identity *identity)
 {
     return put_text(message, "build_id", identity->build_id) || put_text(message, "functions", identity->functions) ||
-                   put_text(message, "imports", identity->imports) || put_text(message, "contents", identity->contents)
+                   put_text(message, "imports", identity->imports) ||
+                   put_text(message, "contents", identity->contents) || put_text(message, "runtime", identity->runtime)
                ? -1
                : 0;
 }

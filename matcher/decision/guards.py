@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reprise.allowlist import PRELOAD_VARIABLE
 from reprise.database.entities import RecordStatus, Scope
 from reprise.matcher.decision.known_records import Known
 from reprise.matcher.decision.refusal import Refusal
@@ -47,6 +48,7 @@ def refusal(record: Known, job: JobMetadata, uid: int | None, chosen: Sequence[s
         or _openmpi(record, policy)
         or _users_choice(record, chosen)
         or _launcher(record, job)
+        or _preload(record, job)
     )
     return Refusal(final) if final else _shape(record, job)
 
@@ -97,6 +99,12 @@ def _users_choice(record: Known, chosen: Sequence[str]) -> str | None:
 def _launcher(record: Known, job: JobMetadata) -> str | None:
     if record.terms.scope is Scope.CLUSTER and job.launcher not in MPI_LAUNCHERS:
         return f"is for MPI jobs, and the script starts nothing with {', '.join(MPI_LAUNCHERS)}"
+    return None
+
+
+def _preload(record: Known, job: JobMetadata) -> str | None:
+    if job.runtime and PRELOAD_VARIABLE in record.terms.names:
+        return f"preloads a library, and the program, which has {job.runtime}, might not start with it"
     return None
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from reprise.matcher.identity.bounded_file import BoundedFile, NotIdentifiedError
 from reprise.matcher.identity.name_numbers import name_numbers
+from reprise.matcher.identity.own_runtime import RUNTIME_LIMIT, own_loader, sanitizer
 
 MAGIC = b"\x7fELF"
 SECTIONS = 4096  # that are looked at; executables have some 40
@@ -52,12 +53,13 @@ Items = npt.NDArray[np.uint64]
 @dataclass(frozen=True)
 class Executable:
     """`names` are of what it defines, `imports` of the libraries that it needs and of what they and it give each other,
-    `words` are those of its constants."""
+    `words` are those of its constants, `runtime` is as in ProgramIdentity."""
 
     build_id: str
     names: Items
     imports: Items
     words: Items
+    runtime: str
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,13 @@ def read_executable(file: BoundedFile) -> Executable:
     sections = _sections(file, layout, header)
     own, _ = _symbols(file, layout, sections, SYMTAB)
     _, shared = _symbols(file, layout, sections, DYNSYM)
+    libraries, found = _libraries(file, layout, sections)
     return Executable(
         build_id=_build_id(file, layout, sections),
         names=_distinct(own),
-        imports=_distinct(np.concatenate([shared, _libraries(file, layout, sections)])),
+        imports=_distinct(np.concatenate([shared, libraries])),
         words=_words(file, sections),
+        runtime=_loader(file, sections) or found,
     )
 
 
@@ -148,17 +152,26 @@ def _rows(data: bytes, row: np.dtype[np.void]) -> npt.NDArray[np.void]:
     return np.frombuffer(data, row, len(data) // row.itemsize)
 
 
-def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> Items:
-    """The needed libraries without their versions: `libhdf5.so.103` is `libhdf5`."""
+def _of_name(sections: list[_Section], name: bytes) -> _Section | None:
+    return next((section for section in sections if section.name == name), None)
+
+
+def _libraries(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> tuple[Items, str]:
+    """The needed libraries without their versions: `libhdf5.so.103` is `libhdf5`; and a sanitizer among the names."""
     table = _of_kind(sections, DYNAMIC)
     if table is None or table.link >= len(sections):
-        return np.empty(0, np.uint64)
+        return np.empty(0, np.uint64), ""
     data = file.read(table.start, min(table.size, NEEDED * layout.dynamic.itemsize))
     entries = _rows(data, layout.dynamic)
     names = sections[table.link]
     texts = file.read(names.start, min(names.size, NAME_BYTES))
     starts = entries["value"][entries["tag"] == NEEDED_TAG]
-    return name_numbers(texts, starts[starts < len(texts)].astype(np.uint32))
+    return name_numbers(texts, starts[starts < len(texts)].astype(np.uint32)), sanitizer(texts)
+
+
+def _loader(file: BoundedFile, sections: list[_Section]) -> str:
+    section = _of_name(sections, b".interp")
+    return own_loader(file.read(section.start, min(section.size, RUNTIME_LIMIT))) if section else ""
 
 
 def _build_id(file: BoundedFile, layout: _Layout, sections: list[_Section]) -> str:
@@ -181,7 +194,7 @@ def _words(file: BoundedFile, sections: list[_Section]) -> Items:
     common, but as little as 0.25 of the texts. TLSH of the same bytes told 27 of 30 builds from strangers,
     of the code 8.
     """
-    constants = next((section for section in sections if section.name == b".rodata"), None)
+    constants = _of_name(sections, b".rodata")
     if constants is None:
         return np.empty(0, np.uint64)
     data = file.read(constants.start, min(constants.size, TEXT_BYTES))

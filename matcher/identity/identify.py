@@ -92,6 +92,7 @@ def identity_of(file: BoundedFile) -> ProgramIdentity:
             functions=_sketch(found.names),
             imports=_sketch(found.imports),
             contents=_sketch(found.words),
+            runtime=found.runtime,
         )
     if not beginning or b"\0" in beginning:
         return UNKNOWN

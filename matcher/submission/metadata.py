@@ -33,8 +33,9 @@ class JobMetadata:
     the job asks Slurm to deal tasks round the nodes, "core" if it asks to fill a node before the next. `modules` are
     the names of loaded environment modules. `script` is a sketch of the batch script (matcher.submission.sketch);
     `script_path` is its absolute path, for people who tune the job, and is not compared. `build_id`, `functions`,
-    `imports` and `contents` identify the program (matcher.submission.program_identity). `processors` is the number that
-    Slurm allocates to the job on each node, known once it runs; it is not compared.
+    `imports` and `contents` identify the program (matcher.submission.program_identity); `runtime` is the loader or
+    sanitizer of the program that a preloaded library may conflict with. `processors` is the number that Slurm allocates
+    to the job on each node, known once it runs. Neither of the two is compared.
     """
 
     user: str
@@ -58,6 +59,7 @@ class JobMetadata:
     functions: str = ""
     imports: str = ""
     contents: str = ""
+    runtime: str = ""
     programs: tuple[str, ...] = ()
     processors: int | None = None
 

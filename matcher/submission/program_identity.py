@@ -14,13 +14,15 @@ class ProgramIdentity:
 
     `build_id` is the linker's, in hexadecimal digits. The others are sketches (matcher.submission.sketch): `functions`
     of the names that the file defines, `imports` of the names that it uses from others, `contents` of the words in its
-    text constants or, for a script, in its text.
+    text constants or, for a script, in its text. `runtime` is the path of an executable's own loader, or its sanitizer,
+    which a preloaded library may conflict with (matcher.identity.own_runtime); "" if there is none.
     """
 
     build_id: str = ""
     functions: str = ""
     imports: str = ""
     contents: str = ""
+    runtime: str = ""
 
 
 UNKNOWN = ProgramIdentity()

@@ -217,6 +217,7 @@ class Outcome(_Message):
 
 BuildId = Annotated[str, Field(pattern=r"^(?:[0-9a-f]{2}){0,32}$")]
 Sketch = Annotated[str, Field(pattern=r"^(?:[0-9A-Za-z+-]{32})?$")]
+Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
 
 
 class Identity(_Message):
@@ -227,6 +228,7 @@ class Identity(_Message):
     functions: Sketch = ""
     imports: Sketch = ""
     contents: Sketch = ""
+    runtime: Runtime = ""
     script: Text | None = None
 
 

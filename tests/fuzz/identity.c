@@ -19,6 +19,15 @@ static void check_sketch(const char *sketch)
     MUST(strspn(sketch, letters) == strlen(sketch));
 }
 
+static void check_runtime(const char *runtime)
+{
+    size_t length = 0;
+    while (runtime[length] > ' ' && runtime[length] < 0x7f) {
+        length++;
+    }
+    MUST(runtime[length] == '\0' && length <= RUNTIME_MAX);
+}
+
 static void check_request(const struct identity *identity)
 {
     size_t size = 0;
@@ -39,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_sketch(identity.functions);
         check_sketch(identity.imports);
         check_sketch(identity.contents);
+        check_runtime(identity.runtime);
         check_request(&identity);
     }
     identity_free(&identity);

@@ -27,7 +27,7 @@ FAILING_CALLS = (
 )  # of failing.c
 PURE = (
     *("allowlist", "bounded_file", "decision", "envelope", "executable", "identity", "json", "message", "names"),
-    *("preload", "sbatch_options", "sketch"),
+    *("own_runtime", "preload", "sbatch_options", "sketch"),
 )  # the plugin's sources in `probe`
 WRAPPED = [f"-Wl,--wrap={name}" for name in FAILING_CALLS]
 OUT_OF_MEMORY = ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=json_tokener_parse_ex"]

@@ -41,7 +41,7 @@ def by_the_daemon(path: Path) -> ProgramIdentity:
 
 
 def parts(identity: ProgramIdentity) -> list[Any]:
-    return [identity.build_id, identity.functions, identity.imports, identity.contents, 0]
+    return [identity.build_id, identity.functions, identity.imports, identity.contents, identity.runtime, 0]
 
 
 def is_small_elf(path: Path) -> bool:
@@ -75,6 +75,29 @@ def test_more_names_than_count_are_cut_as_the_daemon_cuts_them(probe: Probe, tmp
     subprocess.run(["cc", "-shared", "-o", tmp_path / "many.so", source], check=True)
     (found,) = probed(probe, [tmp_path / "many.so"])
     assert found == parts(by_the_daemon(tmp_path / "many.so")) and found[1] and found[2]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["-fsanitize=address"],
+        ["-fsanitize=address", "-static-libasan"],
+        ["-fsanitize=thread"],
+        ["-fsanitize=undefined"],
+        ["-static-pie"],
+        [f"-Wl,--dynamic-linker=/opt/caf\u00e9/{'x' * 80}/ld.so"],
+        ["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"],
+        ["-Wl,--dynamic-linker=/lib64/ld/own.so"],
+        ["-Wl,--dynamic-linker=/usr/lib/ld-2.17.so"],
+    ],
+)
+def test_what_a_program_brings_of_its_own_is_seen_as_the_daemon_sees_it(
+    probe: Probe, tmp_path: Path, flags: Sequence[str]
+) -> None:
+    path = tmp_path / "program"
+    words = ["gcc", *flags, "-x", "c", "-o", str(path), "-"]
+    subprocess.run(words, input="int main(void) { return 0; }\n", text=True, check=True)
+    assert probed(probe, [path]) == [parts(by_the_daemon(path))]
 
 
 @pytest.mark.parametrize("every", [pytest.param(3, marks=pytest.mark.slow), 25])
@@ -114,7 +137,7 @@ def test_what_is_no_program_is_not_read(probe: Probe, tmp_path: Path) -> None:
     names = ("fifo", "empty", "data", "loop", "gone", ".")
     paths = [*(tmp_path / name for name in names), Path("/dev/zero"), Path("/proc/self/mem")]
     assert probed(probe, paths) == [None] * len(paths)
-    assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", 0]]
+    assert probed(probe, [tmp_path / "large"]) == [["", "", "", "", "", 0]]
 
 
 def test_a_file_of_which_too_much_would_have_to_be_read_is_not(probe: Probe, tmp_path: Path) -> None:

@@ -202,6 +202,18 @@ def test_a_user_who_sets_something_else_is_served() -> None:
     assert ask(record(), of=submission(set_names=["OMPI_MCA_btl"])).verdict == "apply"
 
 
+@pytest.mark.parametrize("runtime", ["libasan.so", "/opt/stack/lib/ld.so"])
+def test_a_program_that_a_library_may_end_is_given_none(runtime: str) -> None:
+    library = record(1, environment={"REPRISE_PRELOAD": "jemalloc"}, conflicts=())
+    variables = record(2, environment={"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}, conflicts=())
+    asking = dataclasses.replace(job("root"), runtime=runtime)
+    decision = ask(library, metadata=asking)
+    assert decision.verdict == "none" and f"the program, which has {runtime}, might not start" in decision.reason
+    assert runtime in decision.alternatives[0]["refusal"]
+    assert ask(library, variables, metadata=asking).record_id == 2
+    assert ask(library, metadata=job("root")).verdict == "apply"
+
+
 def test_when_the_best_fails_the_next_best_over_the_threshold_serves() -> None:
     wrong_nodes = record(1, **context(nodes=16))
     good = record(2, metadata=job("alice").to_json())
