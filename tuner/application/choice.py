@@ -111,7 +111,9 @@ def _tried(
         )
     space = tried_space(described)
     if not space:
-        raise TunerError("has no parameter that jobs could be given: run a campaign of its own")
+        raise TunerError(
+            "has no parameter that jobs could be given, by a variable that the plugin sets: run a campaign of its own"
+        )
     if definition.get("before_reads") and not cold(profile):
         raise TunerError(
             f"acts on files that are not in memory, and the application reads less than {cold_files.LEAST >> 20} "

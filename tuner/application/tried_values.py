@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reprise.tuner.components.described_component import ComponentParameter, Description, Via
+from reprise.allowlist import is_allowed
+from reprise.tuner.components.described_component import Activation, ComponentParameter, Description, Via
 from reprise.tuner.model.space import Value
 
 MOST = 3
 """Values of one number that are tried: near both ends and in the middle of its range."""
 MOST_NAMES = 4
 """Values that have no order."""
-REACHED = (Via.ENVIRONMENT, Via.HINT)
-"""Ways in which jobs can be given a value."""
 
 
 def tried_space(description: Description, most: int = MOST) -> dict[str, list[Value]]:
@@ -21,9 +20,16 @@ def tried_space(description: Description, most: int = MOST) -> dict[str, list[Va
     found = {
         one.key: _tried(one, most if one.scale != "category" else MOST_NAMES)
         for one in description.parameters
-        if one.via in REACHED
+        if _reaches_jobs(one, description.activation)
     }
     return {key: values for key, values in found.items() if values}
+
+
+def _reaches_jobs(parameter: ComponentParameter, activation: Activation) -> bool:
+    """Whether jobs can be given its value: by variables, all of which the plugin sets."""
+    if parameter.via is Via.ENVIRONMENT:
+        return all(is_allowed(name) for name in (parameter.name, *parameter.copies))
+    return parameter.via is Via.HINT and is_allowed(activation.hints or activation.hint_list)
 
 
 def _tried(parameter: ComponentParameter, most: int) -> list[Value]:

@@ -3,30 +3,46 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reprise.tuner.application.tried_values import tried_space
 from reprise.tuner.components.component_file import read
 from reprise.tuner.components.described_component import Description
 
 
-def described(**parameters: object) -> Description:
+def described(activation: object = None, **parameters: object) -> Description:
     definition = {"name": "x", "version": "1", "description": "x", "kind": "application", "parameters": parameters}
-    return read(definition, {})
+    return read({**definition, "activation": activation or {}}, {})
 
 
 def test_of_a_number_three_values_are_tried_as_far_apart_as_there_is_room_for() -> None:
-    found = tried_space(described(size={"default": 0, "min": 1, "max": 9, "step": 1}))
-    assert found == {"size": [1, 5, 9]}
-    assert tried_space(described(size={"default": 2, "values": [1, 2, 3]})) == {"size": [1, 3]}
-    assert tried_space(described(size={"default": 1, "values": list(range(1, 10))}), 1) == {"size": [6]}
+    found = tried_space(described(SRO_SIZE={"default": 0, "min": 1, "max": 9, "step": 1}))
+    assert found == {"SRO_SIZE": [1, 5, 9]}
+    assert tried_space(described(SRO_SIZE={"default": 2, "values": [1, 2, 3]})) == {"SRO_SIZE": [1, 3]}
+    assert tried_space(described(SRO_SIZE={"default": 1, "values": list(range(1, 10))}), 1) == {"SRO_SIZE": [6]}
 
 
 def test_of_what_has_no_order_the_first_four_are_tried() -> None:
-    found = tried_space(described(kind={"type": "str", "default": "a", "values": list("abcdef")}))
-    assert found == {"kind": ["b", "c", "d", "e"]}
+    found = tried_space(described(SRO_KIND={"type": "str", "default": "a", "values": list("abcdef")}))
+    assert found == {"SRO_KIND": ["b", "c", "d", "e"]}
 
 
 def test_what_no_job_can_be_given_and_what_has_one_value_is_left_alone() -> None:
     found = tried_space(
-        described(word={"via": "argument", "default": 1, "values": [1, 2]}, fixed={"default": 3, "values": [3]})
+        described(word={"via": "argument", "default": 1, "values": [1, 2]}, SRO_FIXED={"default": 3, "values": [3]})
     )
     assert found == {}
+
+
+def test_variables_that_the_plugin_does_not_set_in_jobs_are_left_alone() -> None:
+    two = {"default": 1, "values": [1, 2]}
+    copied = {"name": "OMPI_MCA_a", "copies": ["OTHER_A"], **two}
+    found = tried_space(described(given={"name": "OMPI_MCA_b", **two}, copied=copied, UCX_TLS=two))
+    assert found == {"given": [2]}
+
+
+@pytest.mark.parametrize("way", ["hints", "hint_list"])
+def test_hints_are_tried_where_the_plugin_sets_the_variable_that_they_are_in(way: str) -> None:
+    hint = {"via": "hint", "default": 1, "values": [1, 2]}
+    assert tried_space(described({way: "ROMIO_HINTS"}, size=hint)) == {"size": [2]}
+    assert tried_space(described({way: "OTHER_HINTS"}, size=hint)) == {}
