@@ -98,7 +98,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     if given["only_write"]:
         click.echo(yaml.safe_dump(planned.campaign(asked, choice), sort_keys=False), nl=False)
         return
-    replayed = _is_worth_a_proxy(profile, given)
+    replayed = _is_worth_a_proxy(profile, choice, given)
+    if replayed and (alone := choice.off_proxy().components):
+        click.echo(f"not tried on the proxy, which only sends messages: {', '.join(alone)}", err=True)
     told = f"{overall(judged)}; {planned.cost(asked, choice, profile.nodes, profile.elapsed_s, replayed)}"
     if not given["yes"] and sys.stdin.isatty():
         click.confirm(f"Run it ({told})?", err=True, abort=True)
@@ -116,7 +118,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
         records = foreground.run(database, begun, settings.config)
         trials = database.trials(begun.id)
         if ranked and proxy is not None:
-            proxy |= proxy_ranking.to_json(ranked.agreement(trials), ranked.ratios(trials))
+            (problem,) = database.campaign(begun.id).spec["problems"]
+            found = ranked.agreement(trials, problem["default"]), ranked.ratios(trials, problem["default"])
+            proxy |= proxy_ranking.to_json(*found)
         proofs = proofs_with_application(directory_of(begun, settings.config))
         runs = len(trials) + proofs + profiled + (proxy is not None)
         answer = _to_its_jobs(asked, settings.config) if records else None
@@ -139,11 +143,12 @@ def _to_its_jobs(asked: Asked, config: Config) -> dict[str, str]:
     return {"verdict": decided.decision.verdict, "reason": decided.decision.reason}
 
 
-def _is_worth_a_proxy(profile: Profile, given: dict[str, Any]) -> bool:
+def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -> bool:
     """Return whether communication takes enough of the time; a replay repeats only the communication."""
     from reprise.tuner.application import planned
 
-    return bool(given["proxy"]) and profile.share("mpi.collective") + profile.share("mpi.p2p") >= planned.WORTH_A_PROXY
+    share = profile.share("mpi.collective") + profile.share("mpi.p2p")
+    return bool(given["proxy"] and choice.on_proxy().components) and share >= planned.WORTH_A_PROXY
 
 
 def _ranked_on_proxy(

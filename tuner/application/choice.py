@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -19,9 +19,10 @@ from reprise.tuner.components.trial_inputs import parts
 from reprise.tuner.components.user_script import of_its_own
 from reprise.tuner.definition import component_registry
 from reprise.tuner.errors import TunerError
+from reprise.tuner.model import touched_names
 from reprise.tuner.model.space import Value
 from reprise.tuner.openmpi.catalogue import CATALOGUE
-from reprise.tuner.profile.profile_values import Profile
+from reprise.tuner.profile.profile_values import COLLECTIVE, P2P, Profile
 from reprise.tuner.profile.verdicts import Verdict
 from reprise.tuner.together import described_ingredient, rules_ingredient
 from reprise.tuner.together.ingredient import Ingredient, exclude
@@ -35,13 +36,35 @@ class Choice:
     """`components`: the settings of each, as the component `together` takes them. `points`: each value to try alone, in
     the order in which they are tried: what differs from the default. `left_out`: why the others are not tried that the
     profile shows something for, a line each. `reads`: files that no trial may find in memory. `proofs`: runs of the
-    application that a winner takes at most before its record is written."""
+    application that a winner takes at most before its record is written. `communicating`: the components that act on
+    what a proxy replays."""
 
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     points: Sequence[Mapping[str, Value]] = ()
     left_out: Sequence[str] = ()
     reads: Sequence[str] = ()
     proofs: int = 0
+    communicating: Collection[str] = ()
+
+    def on_proxy(self) -> Choice:
+        """Keep what a replay can rank, which sends messages and does nothing else."""
+        return self._only([name for name in self.components if name in self.communicating])
+
+    def off_proxy(self) -> Choice:
+        """Keep what only the application's own runs can rank."""
+        return self._only([name for name in self.components if name not in self.communicating])
+
+    def _only(self, names: Collection[str]) -> Choice:
+        return replace(
+            self,
+            components={name: self.components[name] for name in names},
+            points=[point for point in self.points if all(axis.startswith(_of(names)) for axis in point)],
+        )
+
+
+def _of(names: Iterable[str]) -> tuple[str, ...]:
+    """Beginnings of the axes of components."""
+    return tuple(f"{name}." for name in names)
 
 
 def choose(
@@ -72,7 +95,12 @@ def choose(
         ingredients.append(ingredient)
     in_turn = zip_longest(*alone)
     points = [point for points in in_turn for point in points if point is not None]
-    return Choice(components, points, left_out, cold(profile), _proofs(ingredients))
+    communicating = [one.component for one in worth if _communicates(one)]
+    return Choice(components, points, left_out, cold(profile), _proofs(ingredients), communicating)
+
+
+def _communicates(verdict: Verdict) -> bool:
+    return any(touched_names.touches(ours, name) for ours in (COLLECTIVE, P2P) for name in verdict.names)
 
 
 def cold(profile: Profile) -> list[str]:

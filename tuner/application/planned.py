@@ -90,13 +90,15 @@ class Runs:
 
 
 def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The campaign on the application itself: the points `first` are tried first, then each value alone."""
+    """The campaign on the application itself: the points `first` are tried first, then each value alone. Where a proxy
+    has ranked these, the values that it could not rank come before the others."""
+    alone = [*choice.off_proxy().points, *choice.on_proxy().points] if first else choice.points
     return {
         "name": asked.title,
         "component": "together",
         "settings": {
             "components": {name: dict(own) for name, own in choice.components.items()},
-            "first": [dict(point) for point in (*first, *choice.points)],
+            "first": [dict(point) for point in (*first, *alone)],
             **({"reads": list(choice.reads)} if choice.reads else {}),
         },
         "application": _application(asked),
@@ -113,8 +115,8 @@ def campaign(asked: Asked, choice: Choice, first: Sequence[Mapping[str, Any]] = 
 
 
 def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, Any]:
-    """The campaign that ranks the settings on a proxy's `script`: what it finds is tried on the application."""
-    found = campaign(asked, choice)
+    """The campaign that ranks what a replay can rank on its `script`; its best is tried on the application."""
+    found = campaign(asked, choice.on_proxy())
     found["name"] = asked.title + ITS_PROXY
     found["settings"].pop("reads", None)  # a replay reads nothing
     found["settings"] |= {"proxy": str(script), "objective": dict(OBJECTIVE)}
@@ -140,8 +142,9 @@ def _if_they_spread(runs: int) -> int:
 
 def _searched_on_proxy(choice: Choice) -> int:
     """Return enough runs for each value alone, for combinations and for the repeated runs."""
-    combined = min(COMBINED_ON_PROXY, len(choice.points) + 1)
-    return min(ON_PROXY, math.ceil((len(choice.points) + combined) / (1 - REPEATED_ON_PROXY)))
+    points = len(choice.on_proxy().points)
+    combined = min(COMBINED_ON_PROXY, points + 1)
+    return min(ON_PROXY, math.ceil((points + combined) / (1 - REPEATED_ON_PROXY)))
 
 
 def _searched(asked: Asked, choice: Choice) -> int:

@@ -79,28 +79,28 @@ class Ranked:
 
     first: Sequence[Parametrization]
     seconds: Mapping[str, Sequence[float]]
-    default: Parametrization
 
     @classmethod
     def of(cls, trials: Sequence[Trial], default: Parametrization, count: int) -> Ranked:
         """What the trials of a campaign on a proxy say; `count` points at most are tried first."""
-        return cls(to_try(trials, default, count), times(trials, default), default)
+        return cls(to_try(trials, default, count), times(trials, default))
 
-    def agreement(self, trials: Sequence[Trial]) -> Agreement | None:
-        """Whether the proxy chose as its application would, by the application's trials; None where they had no two
-        settings in common."""
-        both = self._both(trials)
+    def agreement(self, trials: Sequence[Trial], default: Parametrization) -> Agreement | None:
+        """Whether the proxy chose as its application would, by the application's trials and their default; None where
+        they had no two settings in common."""
+        both = self._both(trials, default)
         return agreement(*both) if both else None
 
-    def ratios(self, trials: Sequence[Trial]) -> Ratios | None:
+    def ratios(self, trials: Sequence[Trial], default: Parametrization) -> Ratios | None:
         """What the proxy's choice gains the application; None where they had no two settings in common, or one of them
         did not run as it is."""
-        both = self._both(trials)
+        both = self._both(trials, default)
         return ratios(*both, DEFAULT) if both and DEFAULT in both[0] else None
 
-    def _both(self, trials: Sequence[Trial]) -> tuple[Times, Times] | None:
-        """Seconds of the application and of the proxy at the settings that both ran at, two or more."""
-        application = times(trials, self.default)
+    def _both(self, trials: Sequence[Trial], default: Parametrization) -> tuple[Times, Times] | None:
+        """Seconds of the application, which may have more axes, and of the proxy at the settings that both ran at, two
+        or more."""
+        application = times(trials, default)
         names = self.seconds.keys() & application.keys()
         if len(names) < 2:
             return None

@@ -134,7 +134,7 @@ def test_what_reads_little_stays_in_memory_and_has_nothing_to_gain_from_reading_
 
 def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> None:
     placed(site, a="")
-    found = chosen(site, {"a": ["io"]}, io_read=0.5)
+    found = chosen(site, {"a": ["mpi.p2p"]}, mpi_p2p_offnode=0.5)
     asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, ("--partition=x",), {"account": "y"})
     definition = check(planned.campaign(asked, found, [{"a.size": 4}]), "test")
     assert definition.settings["first"] == [{"a.size": 4}, {"a.size": 2}, {"a.size": 4}]
@@ -149,6 +149,22 @@ def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> Non
     assert str(cost).endswith(" node-hours; up to 4 more if runs of the default spread")
     on_proxy = check(planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh")), "test")
     assert on_proxy.settings["proxy"] == "/srv/replay.sh" and on_proxy.name.endswith(" - proxy")
+
+
+def test_a_proxy_ranks_only_what_acts_on_messages_and_the_rest_follows_its_best_points(site: Site) -> None:
+    placed(site, a="", b="", c="")
+    touches = {"a": ["mpi.io"], "b": ["mpi.p2p", "mpi.collective"], "c": ["compute", "mpi.collective"]}
+    found = chosen(site, touches, mpi_io_read=0.3, mpi_p2p_offnode=0.2, mpi_collective_bcast=0.01, compute=0.4)
+    asked = planned.Asked(site.directory / "app.sh", "alice", site.directory, (), {})
+    assert list(found.off_proxy().components) == ["a"]
+    on_proxy = planned.campaign_on_proxy(asked, found, Path("/srv/replay.sh"))
+    assert list(on_proxy["settings"]["components"]) == ["b", "c"]
+    first = [{"b.size": 2}, {"c.size": 2}, {"b.size": 4}, {"c.size": 4}]
+    assert on_proxy["settings"]["first"] == first and on_proxy["search"]["budget"] == 4 * 4 // 3 + 3
+    assert planned.cost(asked, found, nodes=4, run_s=90.0, replayed=True).on_proxy == 3 + 8 + 4
+    ours = planned.campaign(asked, found, [{"b.size": 4}])["settings"]["first"]
+    assert ours == [{"b.size": 4}, {"a.size": 2}, {"a.size": 4}, *first]
+    assert planned.campaign(asked, found)["settings"]["first"] == list(found.points)
 
 
 def test_a_run_that_proves_a_winner_is_counted_for_each_component_that_it_may_have(site: Site) -> None:

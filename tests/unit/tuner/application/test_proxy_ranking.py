@@ -62,20 +62,20 @@ def test_failed_trials_are_left_out() -> None:
 def test_it_is_said_whether_the_application_ranks_as_its_proxy_did() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     same = trials(({}, 20.0), ({"a.x": 1}, 15.0), ({"b.y": "on"}, 25.0))
-    assert verdict(ranked.agreement(same)).startswith("the proxy ranks as the application does")
+    assert verdict(ranked.agreement(same, BASE)).startswith("the proxy ranks as the application does")
     other = trials(({}, 20.0), ({"a.x": 1}, 25.0), ({"b.y": "on"}, 15.0))
-    assert verdict(ranked.agreement(other)).startswith("the proxy does not rank as the application does")
-    assert "nothing is known" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0))))
+    assert verdict(ranked.agreement(other, BASE)).startswith("the proxy does not rank as the application does")
+    assert "nothing is known" in verdict(ranked.agreement(trials(({"a.x": 7}, 1.0)), BASE))
 
 
 def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() -> None:
     ranked = Ranked.of(ON_PROXY, BASE, 3)
     ran = trials(({}, 20.0), ({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))
-    told = to_json(ranked.agreement(ran), ranked.ratios(ran))
+    told = to_json(ranked.agreement(ran, BASE), ranked.ratios(ran, BASE))
     assert (told["best"], told["agrees"]) == ("a.x=1", False) and told["loss"] == pytest.approx(0.04)
     ratios = {"gain": 20 / 15, "proxy_gain": 20 / 15.6, "saved": 1 - 10.1 / 20, "fidelity": 15 / 15.6}
     assert told["ratios"] == pytest.approx(ratios)
-    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0))) is None, "nothing ran as it is"
+    assert ranked.ratios(trials(({"a.x": 1}, 15.6), ({"a.x": 2}, 15.0)), BASE) is None, "nothing ran as it is"
     unknown = to_json(None, None)
     assert (
         unknown["loss"] is None
@@ -83,3 +83,10 @@ def test_programs_read_how_much_the_proxys_best_setting_costs_the_application() 
         and unknown["agrees"] is None
         and "nothing is known" in unknown["reason"]
     )
+
+
+def test_the_application_may_have_settings_that_the_proxy_has_not() -> None:
+    ranked = Ranked.of(ON_PROXY, BASE, 3)
+    ran = trials(({"file.z": 0}, 20.0), ({"file.z": 0, "a.x": 1}, 15.0), ({"file.z": 1, "a.x": 1}, 9.0))
+    found = ranked.agreement(ran, {"file.z": 0, **BASE})
+    assert found and found.best == "a.x=1"
