@@ -237,9 +237,9 @@ class ApplicationComponent:
         found = publication(self.description, before, comparison, artifacts, self._cluster)
         if found and found.environment and self.description.verify:
             self._prove(comparison, run)
-        return dataclasses.replace(found, context={**found.context, **self._by_trials()}) if found else None
+        return dataclasses.replace(found, context={**found.context, **self.by_trials()}) if found else None
 
-    def _by_trials(self) -> dict[str, object]:
+    def by_trials(self) -> dict[str, object]:
         """What a record holds for that only trials tell: the matcher knows it of a job that runs."""
         found: dict[str, object] = {}
         if PROCESSORS in self.description.context:

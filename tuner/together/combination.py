@@ -88,7 +88,7 @@ def combine(parts: Sequence[Part]) -> Combination:
         parts,
         {name: value for part in parts for name, value in part.environment.items()},
         list(dict.fromkeys(pattern for part in parts for pattern in part.conflicts)),
-        _context(parts),
+        merged_context([(part.component, part.context) for part in parts]),
     )
 
 
@@ -122,11 +122,13 @@ def _both_decide(one: Part, other: Part) -> str | None:
     return conflict((*one.conflicts, *one.environment), other.environment) or conflict(other.conflicts, one.environment)
 
 
-def _context(parts: Sequence[Part]) -> Json:
+def merged_context(named: Sequence[tuple[str, Json]]) -> Json:
+    """Merge what the settings of components, with their names, hold for. Raises TunerError where that is different
+    jobs."""
     found: Json = {}
-    for number, part in enumerate(parts):
-        earlier = ", ".join(before.component for before in parts[:number])
-        found = _merged(found, part.context, earlier, part.component)
+    for number, (name, context) in enumerate(named):
+        earlier = ", ".join(before for before, _ in named[:number])
+        found = _merged(found, context, earlier, name)
     return found
 
 
@@ -146,8 +148,8 @@ def _merged(one: Json, other: Json, mine: str, its: str) -> dict[str, Any]:
             agreed = None
         if agreed is None:
             raise TunerError(
-                f"{mine} and {its} are for different jobs, {key} {one[key]} and {other[key]}: combine what was tuned "
-                "for the same"
+                f"{mine} and {its} are for different jobs, {key} {one[key]} and {other[key]}: have them for the same, "
+                "or leave one of them out"
             )
         found[key] = agreed
     return found

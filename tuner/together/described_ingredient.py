@@ -57,7 +57,7 @@ class DescribedIngredient:
         self._component = component
 
     def context(self) -> Mapping[str, object]:
-        return self._component.context()
+        return {**self._component.context(), **self._component.by_trials()}
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         own = self._component.given(plan.script or "", point)

@@ -27,7 +27,7 @@ class Ingredient(Protocol):
     """Whether `publish` may run the application once more."""
 
     def context(self) -> Mapping[str, object]:
-        """What its settings hold for."""
+        """What its settings hold for; `FromTrials` where only trials tell."""
 
     def add(self, plan: TrialPlan, point: Parametrization) -> TrialPlan:
         """The plan with the settings of a point that is not the default. Raises TunerError where that cannot be."""

@@ -23,6 +23,7 @@ from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
 from reprise.tuner.model.component import (
     Comparison,
     Component,
+    FromTrials,
     Problem,
     Publication,
     Runner,
@@ -33,7 +34,7 @@ from reprise.tuner.model.component import (
 from reprise.tuner.model.space import Parametrization, Space, Value
 from reprise.tuner.search import grid_points
 from reprise.tuner.together import described_ingredient, rules_ingredient, together_settings
-from reprise.tuner.together.combination import Part, combine, publication
+from reprise.tuner.together.combination import Part, combine, merged_context, publication
 from reprise.tuner.together.ingredient import Ingredient, exclude
 
 COMPONENTS = "components"  # the key of their definitions, see `component_registry`
@@ -58,9 +59,13 @@ def build(definition: Mapping[str, Any], settings: Mapping[str, Any], config: Co
             raise TunerError(
                 f"settings: components: {name}: of kind {part['kind']} cannot be tuned together with others"
             )
-        sizes = {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(checked, key)) is not None}
-        ingredients.append(INGREDIENTS[part["kind"]](part, {**sizes, **own}, workload, config))
+        ingredients.append(INGREDIENTS[part["kind"]](part, {**_sizes(checked), **own}, workload, config))
     return TogetherComponent(ingredients, workload, checked, definition.get(PROXY, ""))
+
+
+def _sizes(settings: together_settings.Settings) -> dict[str, int]:
+    """What the settings say of the application's size."""
+    return {key: value for key in ("nodes", "tasks_per_node") if (value := getattr(settings, key)) is not None}
 
 
 def _without_dropping(definition: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -83,7 +88,8 @@ class TogetherComponent:
         settings: together_settings.Settings,
         proxy: str = "",
     ) -> None:
-        """`proxy`: the script that stands for the application's in trials."""
+        """`proxy`: the script that stands for the application's in trials. Raises TunerError where the ingredients are
+        for different jobs: nothing that is found with two of them would be a record."""
         self.name = joint_name(one.name for one in ingredients)
         self.version = JOINT.join(one.version for one in sorted(ingredients, key=lambda one: one.name))
         self.workload = workload
@@ -107,9 +113,10 @@ class TogetherComponent:
         ]
         self._space = Space(axes, self._canonical)
         self._first = [self._point(said) for said in settings.first]
+        self._context = _context(ingredients, _sizes(settings))
 
     def context(self) -> Mapping[str, object]:
-        return {name: value for one in self._ingredients for name, value in one.context().items()}
+        return self._context
 
     def problems(self) -> Sequence[Problem]:
         if all(len(axis.values) == 1 for axis in self._space.parameters):
@@ -180,6 +187,20 @@ class TogetherComponent:
                     used.append(one)
             found |= {_axis(one, name): value for name, value in own.items()}
         return found
+
+
+def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Mapping[str, object]:
+    """What the campaign measures for: what all of its ingredients hold for, which run one application of these
+    `sizes`."""
+    named = [(one.name, dict(one.context())) for one in ingredients]
+    try:
+        for name, own in named:
+            merged_context([("the campaign", dict(sizes)), (name, {key: own[key] for key in sizes.keys() & own.keys()})])
+        merged = merged_context(named)
+    except TunerError as error:
+        raise TunerError(f"settings: components: {error}") from error
+    found = {name: one.otherwise if isinstance(one, FromTrials) else one for name, one in merged.items()}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _check(one: Ingredient, output: TrialOutput) -> None:

@@ -21,7 +21,7 @@ from reprise.database.gain_subject import subject
 from reprise.tuner.campaign import session
 from reprise.tuner.definition.campaign_definition import check as check_definition
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
-from reprise.tuner.model.component import Comparison, TrialOutput, TrialPlan
+from reprise.tuner.model.component import Comparison, FromTrials, TrialOutput, TrialPlan
 from reprise.tuner.report import campaign_overview, following, text_report, words
 from reprise.tuner.together.described_ingredient import DescribedIngredient
 from reprise.tuner.together.together_component import GIVEN_FILE, TogetherComponent, build
@@ -327,6 +327,44 @@ def test_a_winner_that_had_no_effect_when_it_was_run_again_gets_no_record(
     assert together.run(number) == []
     (problem,) = together.described(number)["problems"]
     assert "failed when it was run again" in json.dumps(problem)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "more", "says"),
+    [
+        ({"nodes": 4}, {"nodes": 8}, {}, "a and b are for different jobs, nodes 4 and 8: "),
+        ({"nodes": 4}, {}, {}, "a and b are for different jobs, nodes 4 and 2: "),  # as the script says
+        ({"tasks_per_node": 4}, {"tasks_per_node": 2}, {"nodes": 2}, "a and b are for different jobs, tasks_per_node"),
+        ({"nodes": 4}, {"nodes": 4}, {"nodes": 2}, "the campaign and a are for different jobs, nodes 2 and 4: "),
+    ],
+)
+def test_components_that_say_different_sizes_of_the_application_are_refused_before_anything_runs(
+    together: Site, a: dict[str, int], b: dict[str, int], more: dict[str, int], says: str
+) -> None:
+    for name in "ab":
+        text = FAST.format(name=name, variable=f"SRO_{name.upper()}", more="context: [nodes, tasks_per_node]")
+        (together.directory / f"components/{name}.yaml").write_text(text)
+    own = components(a={"level": [2]}, b={"level": [1]})["components"]
+    settings = {"components": {"a": {**own["a"], **a}, "b": {**own["b"], **b}}, **more}
+    with pytest.raises(TunerError, match=f"^settings: components: {says}") as refused:
+        component(together, settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_campaign_measures_for_what_all_of_its_components_hold_for(
+    together: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contexts = {
+        "a": {"nodes": 2, "openmpi": ["4.1.4", "4.1.6"]},
+        "b": {"openmpi": ["4.1.4"], "processors": FromTrials()},
+    }
+    monkeypatch.setattr(DescribedIngredient, "context", lambda ingredient: contexts[ingredient.name])
+    assert component(together).context() == {"nodes": 2, "openmpi": ["4.1.4"]}
+    contexts["a"] |= {"tasks_per_node": 4}
+    contexts["b"] |= {"tasks_per_node": FromTrials(1)}
+    assert component(together).context()["tasks_per_node"] == 4
+    contexts["a"].clear()
+    assert component(together).context() == {"openmpi": ["4.1.4"], "tasks_per_node": 1}
 
 
 def test_points_that_come_first_are_completed_by_the_default_and_refused_off_the_axes(together: Site) -> None:
