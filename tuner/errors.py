@@ -14,6 +14,10 @@ class ObjectiveError(TunerError):
     """A trial ran, but its output does not hold the objective; the trial is failed, the campaign goes on."""
 
 
+class NotInEffectError(ObjectiveError):
+    """A trial ran, and its settings were not in effect: jobs must not be given them, whatever else ran then."""
+
+
 class CampaignFailedError(TunerError):
     """A campaign has no result and would have none if it were resumed; a trial that shows it is failed."""
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from reprise.database.entities import Trial, TrialState
 from reprise.tuner.campaign.trial_journal import Journal
-from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
+from reprise.tuner.errors import CampaignFailedError, NotInEffectError, ObjectiveError, TunerError
 from reprise.tuner.executors.executor import UNKNOWN, Begun, Executor, TrialResult
 from reprise.tuner.executors.trial_script import APPLICATION
 from reprise.tuner.model import private_files
 from reprise.tuner.model.component import Component, RoundComponent, Sample, TrialOutput, TrialPlan, Wanted
-from reprise.tuner.model.trial_rows import INTERRUPTED, OPEN
+from reprise.tuner.model.trial_rows import INTERRUPTED, OBJECTION, OPEN
 from reprise.tuner.steps.step import Start
 
 ATTEMPTS = 3  # trials, for each that runs at once, that are interrupted in a row until the campaign stops
@@ -199,7 +199,8 @@ class Trials:
                 sample = _checked(self._component.read(trial.problem, result.output))
             except ObjectiveError as error:
                 if result.state is TrialState.COMPLETE:
-                    return TrialState.FAILED, " ".join(str(error).split()), None
+                    objection = OBJECTION if isinstance(error, NotInEffectError) else ""
+                    return TrialState.FAILED, objection + " ".join(str(error).split()), None
                 return result.state, result.message, None
             if sample.given_up:
                 return TrialState.PRUNED, f"was given up above {sample.value:.3g} {sample.unit}", sample

@@ -12,6 +12,8 @@ from reprise.database.entities import Trial, TrialRole, TrialState
 
 OPEN = frozenset((TrialState.PLANNED, TrialState.RUNNING))
 INTERRUPTED = frozenset((TrialState.PREEMPTED, TrialState.CANCELLED))  # says nothing of the parametrization
+OBJECTION = "not in effect: "
+"""Begins the message of a trial that ran without its settings."""
 FINAL = frozenset((TrialRole.FINAL_DEFAULT, TrialRole.FINAL_TUNED))
 
 
@@ -40,6 +42,11 @@ class Rows:
     def final(self) -> bool:
         """Whether the final comparison has begun."""
         return any(row.role in FINAL for row in self.rows)
+
+
+def objected(row: Trial) -> bool:
+    """Whether a trial failed since its settings were not in effect, which is no fault of the machine."""
+    return row.state is TrialState.FAILED and row.message.startswith(OBJECTION)
 
 
 def measured(rows: Sequence[Trial]) -> Sequence[Trial]:

@@ -18,7 +18,7 @@ from reprise.database.entities import TrialRole, TrialState
 from reprise.tuner.model.component import Comparison
 from reprise.tuner.model.space import Parametrization
 from reprise.tuner.model.statistics import DRIFT, gain_of_jobs, gain_of_sessions, measurement, paired_gain
-from reprise.tuner.model.trial_rows import FINAL
+from reprise.tuner.model.trial_rows import FINAL, objected
 from reprise.tuner.steps.costs import Costs
 from reprise.tuner.steps.problem_evidence import Evidence
 from reprise.tuner.steps.step import Done, Later, ProblemResult, Start, Step
@@ -131,11 +131,11 @@ class Comparing:
             if missing:
                 role = missing[0] if orders[number] >= 0.5 else missing[-1]
                 return Start(role, points[role])
-            before, after = (of[number].value for of in ended)
-            if before is not None and after is None:
+            default, tuned = (of[number] for of in ended)
+            if tuned.value is None and (default.value is not None or objected(tuned)):
                 return Pairs(values, FAILED)
-            if before is not None and after is not None:
-                values.append((before, after))
+            if default.value is not None and tuned.value is not None:
+                values.append((default.value, tuned.value))
         return Pairs(values, TOO_FEW if len(values) < FEWEST else "")
 
     def _of(self, sessions: Sequence[Sequence[tuple[float, float]]], winner: Parametrization) -> Comparison:

@@ -19,7 +19,7 @@ from reprise.tuner.components.application import APPLICATION, Workload
 from reprise.tuner.components.component_file import objective_of
 from reprise.tuner.components.job_size import tasks_on_each
 from reprise.tuner.components.publication import gain_of
-from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
+from reprise.tuner.errors import CampaignFailedError, NotInEffectError, TunerError
 from reprise.tuner.model.component import (
     Comparison,
     Component,
@@ -195,7 +195,9 @@ def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Map
     named = [(one.name, dict(one.context())) for one in ingredients]
     try:
         for name, own in named:
-            merged_context([("the campaign", dict(sizes)), (name, {key: own[key] for key in sizes.keys() & own.keys()})])
+            merged_context(
+                [("the campaign", dict(sizes)), (name, {key: own[key] for key in sizes.keys() & own.keys()})]
+            )
         merged = merged_context(named)
     except TunerError as error:
         raise TunerError(f"settings: components: {error}") from error
@@ -204,11 +206,11 @@ def _context(ingredients: Sequence[Ingredient], sizes: Mapping[str, int]) -> Map
 
 
 def _check(one: Ingredient, output: TrialOutput) -> None:
-    """Raise ObjectiveError where its settings were not in effect: only this trial fails, and the search goes on."""
+    """Raise NotInEffectError where its settings were not in effect: only this trial fails, and the search goes on."""
     try:
         one.check(output)
     except CampaignFailedError as error:
-        raise ObjectiveError(str(error)) from error
+        raise NotInEffectError(str(error)) from error
 
 
 def _axis(one: Ingredient, name: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from reprise.database.entities import TrialRole, TrialState
 from reprise.tuner.model.component import Problem
 from reprise.tuner.model.space import Parameter, Parametrization, Space
+from reprise.tuner.model.trial_rows import OBJECTION
 from reprise.tuner.steps.costs import in_node_hours, least_searched, least_trials
 from reprise.tuner.steps.step import Done, Failed, Scarce, Start, Wait
 from tests.unit.tuner_machine import PROBLEM, SPACE, Machine, definition, roles, seconds
@@ -240,6 +241,23 @@ def test_what_was_begun_is_repeated_to_its_end_after_a_stop_rule() -> None:
     machine.to_the_end()
     searched = [SPACE.key(row.parametrization) for row in machine.rows if row.role is TrialRole.SEARCH]
     assert len(searched) <= 20
+
+
+def test_a_winner_whose_settings_were_not_in_effect_is_none_though_the_default_failed_beside_it() -> None:
+    def value(point: Parametrization) -> float | None:
+        now = roles(machine)
+        return None if now[-1].startswith("final") and now.count(now[-1]) == 3 else seconds(point)
+
+    machine = Machine(definition(), value)
+    found = machine.to_the_end().result.comparison
+    assert found and found.tuned.n == 2, "a pair that failed as a whole says nothing of the winner"
+    (last,) = [row.number for row in machine.rows if row.role is TrialRole.FINAL_TUNED and row.value is None]
+    machine.rows[last] = dataclasses.replace(
+        machine.rows[last], message=f"{OBJECTION}component a: no hint of it was seen"
+    )
+    step = machine.step()
+    assert isinstance(step, Done) and step.result.comparison is None
+    assert step.result.note == "the best parametrization failed when it was run again"
 
 
 PAIRS = {"repetitions": {"default_runs": 2, "final_pairs": 3, "more_pairs": 4}}

@@ -315,7 +315,7 @@ def test_a_component_that_has_no_effect_does_not_keep_the_others_from_a_record(
     assert together.read(lambda database: database.record(record)).environment == {"SRO_B": "1"}
     failed = [trial for trial in together.trials(number) if trial.state is TrialState.FAILED]
     assert failed and all(trial.parametrization["a.level"] == 2 for trial in failed)
-    assert failed[0].message == "component a: the program sets it itself, which wins"
+    assert failed[0].message == "not in effect: component a: the program sets it itself, which wins"
 
 
 @pytest.mark.slow
