@@ -120,7 +120,16 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
         if given is None:
             return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is unknown", until_start=True)
         return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
-    return _placement(record, job)
+    return _spread(record, job) or _placement(record, job)
+
+
+def _spread(record: Known, job: JobMetadata) -> Refusal | None:
+    """Refuse a job with the right number of tasks on average, of which three may be on one node and one on another."""
+    wanted = record.terms.context.tasks_per_node
+    if wanted in (None, 1) or job.tasks_per_node is not None or job.nodes == 1:
+        return None
+    doubt = "the job may have more of its tasks on one node than on another"
+    return Refusal(f"was tuned for {wanted} tasks per node, and {doubt}", until_start=True)
 
 
 def _placement(record: Known, job: JobMetadata) -> Refusal | None:

@@ -73,7 +73,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         program,
         facts or JobFacts(),
         is_one_node=_is_one_node(submission, options),
-        on_each_node=equal_on_nodes(running.get("SLURM_TASKS_PER_NODE", "")),
+        on_nodes=running.get("SLURM_TASKS_PER_NODE", ""),
     )
     arguments = [argument[:TEXT_LIMIT] for argument in program.arguments[:ARGUMENT_LIMIT]]
     return JobMetadata(
@@ -158,14 +158,15 @@ def _is_one_node(submission: Submission, options: Mapping[str, str]) -> bool:
 
 
 def _size(
-    options: Mapping[str, str], program: Program, facts: JobFacts, *, is_one_node: bool, on_each_node: int | None
+    options: Mapping[str, str], program: Program, facts: JobFacts, *, is_one_node: bool, on_nodes: str
 ) -> tuple[int | None, int | None, int | None]:
     """Return (nodes, tasks, tasks per node), each None unless it is certain.
 
     If Slurm's options give no number of tasks, the launcher's counts. Slurm lowers the nodes to the tasks, and
     allocates one node and one task if neither is given (`is_one_node`); a launcher that starts more tasks puts that in
-    doubt. `on_each_node` is the number of tasks that Slurm expects on each node of a running job.
+    doubt. `on_nodes` is Slurm's own list of the tasks on each node of a running job (`2(x3),1`).
     """
+    on_each_node = equal_on_nodes(on_nodes)
     nodes = node_count(options.get("nodes", ""))
     tasks = positive(options.get("ntasks", ""))
     per_node = positive(options.get("ntasks-per-node", ""))
@@ -183,6 +184,6 @@ def _size(
     if not tasks and nodes and on_each_node:
         tasks = nodes * on_each_node
     if nodes and tasks:
-        even = tasks // nodes if tasks % nodes == 0 else None
-        per_node = even if per_node in (None, even) else None
+        even = tasks // nodes if tasks % nodes == 0 and "," not in on_nodes else None
+        per_node = even if per_node in (None, even) or on_each_node == even else None
     return nodes, tasks, per_node

@@ -157,8 +157,8 @@ def _of_collectives(profile: Profile, workload: Workload) -> dict[str, Any]:
         raise TunerError(
             "what it spends there is in small pieces, or in communicators of few of its ranks: nothing to try"
         )
-    if profile.ranks % profile.nodes:
-        raise TunerError(f"{profile.ranks} ranks on {profile.nodes} nodes: rules hold for as many ranks on each node")
+    if not profile.is_even or profile.ranks % profile.nodes:
+        raise TunerError(f"{profile.layout}: rules hold for as many ranks on each node")
     nodes, each = _size(profile, workload)
     if (nodes, each) != (profile.nodes, profile.ranks / profile.nodes):
         raise TunerError(

@@ -26,7 +26,8 @@ def merge(reports: Sequence[ProcessReport]) -> Profile:
     begin, end = min(one.start for one in reports), max(one.end for one in reports)
     elapsed = max(end - begin, 1)
     parallel = [one for one in reports if one.mpi]
-    ranks, shifts = _ranks(parallel) if parallel else (_lanes(reports), {})
+    runs = _runs(parallel)
+    ranks, shifts = _ranks(runs) if runs else (_lanes(reports), {})
     slowest = max(ranks, key=lambda one: (own_ns(one), one.wall_ns, -(one.rank or 0)))
     alone = [one for one in reports if not one.mpi] if parallel else []
     hosts = {one.rank: one.reports[-1].host for one in ranks if one.rank is not None}
@@ -36,6 +37,7 @@ def merge(reports: Sequence[ProcessReport]) -> Profile:
         elapsed_s=elapsed / NS,
         processes=len(reports),
         ranks=max((one.mpi.ranks for one in parallel if one.mpi), default=0),
+        most_on_node=_most_on_node(runs),
         nodes=len({one.host for one in parallel or reports}),
         programs=_programs(parallel or reports),
         slowest=Slowest(
@@ -67,10 +69,10 @@ def merge(reports: Sequence[ProcessReport]) -> Profile:
     )
 
 
-def _ranks(parallel: Sequence[ProcessReport]) -> tuple[list[Rank], Mapping[str, float]]:
+def _ranks(runs: Sequence[Sequence[ProcessReport]]) -> tuple[list[Rank], Mapping[str, float]]:
     found: dict[int, Rank] = {}
     shifts: dict[str, float] = {}
-    for run in _runs(parallel):
+    for run in runs:
         waiting, shifted = measure(run)
         shifts |= shifted
         for one, waited in zip(run, waiting, strict=True):
@@ -92,6 +94,15 @@ def _runs(parallel: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
         runs.setdefault((launch, ranks, seen[rank]), []).append(one)
         seen[rank] += 1
     return list(runs.values())
+
+
+def _most_on_node(runs: Sequence[Sequence[ProcessReport]]) -> int:
+    """The most ranks on one node, of the runs of most ranks."""
+    size, hosts = 0, 0
+    for run in runs:
+        own = run[0].mpi.ranks if run[0].mpi else 0
+        size, hosts = max((size, hosts), (own, max(Counter(one.host for one in run).values())))
+    return hosts
 
 
 def _launch(one: ProcessReport) -> str:

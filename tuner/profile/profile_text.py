@@ -27,8 +27,8 @@ def summary(profile: Profile) -> str:
     """The largest shares, in one line."""
     spent = {**profile.shares, "waiting for other ranks": profile.waiting}
     largest = sorted(((share, name) for name, share in spent.items() if share >= TOLD), reverse=True)[:SUMMARY_PARTS]
-    where = f"{profile.ranks} ranks on {profile.nodes} nodes" if profile.ranks else f"{profile.processes} processes"
-    return f"{', '.join(f'{share:.0%} {name}' for share, name in largest)} (of {profile.elapsed_s:.0f} s, {where})"
+    parts = ", ".join(f"{share:.0%} {name}" for share, name in largest)
+    return f"{parts} (of {profile.elapsed_s:.0f} s, {profile.layout})"
 
 
 def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -52,8 +52,7 @@ def lines(profile: Profile, verdicts: Sequence[Verdict]) -> Iterator[str]:
 def head(profile: Profile) -> Iterator[str]:
     """What ran, and the shares of its run time."""
     slowest = profile.slowest
-    where = f"{profile.ranks} ranks on {profile.nodes} nodes" if profile.ranks else f"{profile.processes} processes"
-    yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {where}"
+    yield f"{', '.join(profile.programs)}: {profile.elapsed_s:.1f} s, {profile.layout}"
     who = f"rank {slowest.rank} on {slowest.host}" if slowest.rank is not None else f"a process on {slowest.host}"
     yield f"slowest: {who}, {slowest.wall_s:.1f} s, of which {slowest.waiting_s:.1f} s waiting for other ranks"
     for name, share in sorted(profile.shares.items(), key=lambda one: (-one[1], one[0])):

@@ -119,6 +119,7 @@ class Profile(_Value):
     `shares` by name are of `elapsed_s`, the time from the first process's start to the last one's end; they are
     disjoint, and transfer alone for communication. `waiting`: the share in which the slowest rank waited for others.
     `tasks`: most that one step of srun started, 0 without one; None in a profile of an earlier release.
+    `most_on_node`: most ranks on one node, of a run with all `ranks`; None in a profile of an earlier release.
     `waiting_calls`: on how many calls, by kind, waiting was measured; without any, all time counts as transfer.
     """
 
@@ -138,6 +139,7 @@ class Profile(_Value):
     mpi_files: Sequence[MpiFiles]
     inputs: Sequence[Input] = ()
     tasks: int | None = None
+    most_on_node: int | None = None
     meta: Mapping[str, tuple[int, float]]
     threads: Threads
     memory: Memory
@@ -153,6 +155,19 @@ class Profile(_Value):
         so."""
         ranks = self.ranks or self.tasks
         return ranks is None or ranks > self.nodes
+
+    @property
+    def layout(self) -> str:
+        """Where its ranks were, in words; of a program without MPI, how many processes there were."""
+        if not self.ranks:
+            return f"{self.processes} processes"
+        spread = "" if self.is_even else f" (up to {self.most_on_node} on one)"
+        return f"{self.ranks} ranks on {self.nodes} nodes{spread}"
+
+    @property
+    def is_even(self) -> bool:
+        """Whether no node is known to have more ranks than another."""
+        return (self.most_on_node or 0) * self.nodes <= self.ranks
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")

@@ -152,6 +152,27 @@ def test_tasks_that_the_script_does_not_name_are_known_once_the_job_runs() -> No
         assert ask(record(), point="start", of=batch, facts=JobFacts(nodes=4)).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("options", "on_nodes", "submitted", "started"),
+    [
+        ("-n 8", "2(x4)", "apply", "apply"),
+        ("-n 8", "3,2(x2),1", "apply", "none"),
+        ("-n 8 --ntasks-per-node=3", "3,2(x2),1", "defer", "none"),  # with -n it is the most that a node may have
+        ("-n 8 --ntasks-per-node=3", "2(x4)", "defer", "apply"),
+    ],
+)
+def test_rules_are_not_given_to_jobs_with_more_tasks_on_one_node_than_on_another(
+    options: str, on_nodes: str, submitted: str, started: str
+) -> None:
+    script = PAIRED.replace("--ntasks-per-node=2", options).format("")
+    tuned = record(**context(tasks_per_node=2))
+    assert ask(tuned, of=submission(script)).verdict == submitted
+    batch = dataclasses.replace(submission(script, command="batch"), env={"SLURM_TASKS_PER_NODE": on_nodes})
+    found = ask(tuned, point="start", of=batch, facts=JobFacts(nodes=4, tasks=8))
+    assert found.verdict == started, found.reason
+    assert started == "apply" or "more of its tasks on one node than on another" in found.reason
+
+
 def test_a_retired_record_is_as_if_there_were_none() -> None:
     assert ask(record(status=RecordStatus.RETIRED)).reason == "no tuned job is known yet"
 

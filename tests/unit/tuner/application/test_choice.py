@@ -264,6 +264,20 @@ def test_rules_are_tried_where_the_jobs_of_the_application_would_be_given_them(
     assert all(line.startswith("rules: 8 ranks ran on 2 nodes") and left_out in line for line in choice.left_out)
 
 
+def test_rules_are_not_tried_where_ranks_are_not_as_many_on_each_node(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RulesChannel, "installed", lambda _: RulesChannel.of(BUILD, ()))
+    text = 'name: rules\nversion: "1"\ndescription: tried\nkind: collectives\n'
+    (site.directory / "components/rules.yaml").write_text(text)
+    changes = {"shares": {"mpi.collective": 0.5}, "most_on_node": 5}
+    found = communicating(8, call("allreduce", 4096, 5.0)).model_copy(update=changes)
+    judged = verdicts(found, {"rules": Touches(["mpi.collective"])})
+    workload = Workload("/srv/app.sh", "#!/bin/bash\n#SBATCH -N 2 -n 8\nsrun solver\n", "/srv")
+    choice = choose(found, judged, workload, site.config, lambda _: True)
+    assert choice.left_out == ["rules: 8 ranks on 2 nodes (up to 5 on one): rules hold for as many ranks on each node"]
+
+
 @pytest.mark.parametrize("ranks", [0, 1])
 def test_there_is_no_rule_for_one_rank(ranks: int) -> None:
     assert tried_calls(communicating(ranks, call("bcast", 64, 5.0, ranks)), CATALOGUE) == []

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from reprise.tuner.errors import TunerError
 from reprise.tuner.profile.merge import _runs as runs_of
 from reprise.tuner.profile.merge import merge
-from reprise.tuner.profile.process_report import read_reports
+from reprise.tuner.profile.process_report import ProcessReport, read_reports
 from reprise.tuner.profile.profile_values import read_profile
 from tests.unit.profile_values import START, S, calls, collective, mpi, report
 
@@ -35,6 +35,21 @@ def test_the_slowest_rank_is_the_one_that_waits_least_and_its_transfer_counts() 
 def test_shares_are_of_the_whole_job() -> None:
     found = merge([report(pid=9, wall=40 * S, cpu=0), report(start=START + 20 * S, mpi=mpi(0, 1))])
     assert found.shares == {"compute": 0.25} and found.ranks == 1 and found.processes == 2
+
+
+def test_ranks_that_are_not_as_many_on_each_node_are_told() -> None:
+    def on(*hosts: str, start: int = START) -> list[ProcessReport]:
+        return [report(host=host, pid=rank, start=start, mpi=mpi(rank, len(hosts))) for rank, host in enumerate(hosts)]
+
+    uneven = merge(on("a", "a", "a", "b"))
+    assert uneven.most_on_node == 3 and not uneven.is_even and uneven.layout == "4 ranks on 2 nodes (up to 3 on one)"
+    before = on("a", "a", start=START - 20 * S)
+    for even in (on("a", "a", "b", "b"), on("a", "b", "a", "b"), [*before, *on("a", "a", "b", "b")]):
+        found = merge(even)
+        assert found.most_on_node == 2 and found.is_even and found.layout == "4 ranks on 2 nodes"
+    assert merge(on("a", "a", "b", "b")[:1]).is_even, "what was not seen is not known"
+    assert read_profile({**uneven.to_json(), "most_on_node": None}, "old").is_even
+    assert merge([report()]).is_even
 
 
 def test_peers_are_told_by_their_hosts() -> None:
