@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,9 @@ static int take_library(struct dl_phdr_info *info, size_t size, void *data)
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
     (void)size;
+    for (int i = 0; name && i < facts->libraries; i++)
+        if (strncmp(facts->library[i], name + 1, LIBRARY_BYTES - 1) == 0)
+            return 0;
     for (size_t i = 0; name && i < sizeof(known) / sizeof(*known) && facts->libraries < LIBRARIES_MAX; i++)
         if (strncmp(name + 1, known[i], strlen(known[i])) == 0) {
             snprintf(facts->library[facts->libraries++], LIBRARY_BYTES, "%s", name + 1);
@@ -99,7 +103,7 @@ void process_facts_take(struct process_facts *facts)
     struct rusage all = {0}, first = {0};
     static char text[FILE_BYTES]; // as in report_write, which calls this
 
-    memset(facts, 0, sizeof(*facts));
+    memset(facts, 0, offsetof(struct process_facts, libraries));
     getrusage(RUSAGE_SELF, &all);
     facts->cpu_ns = in_ns(all.ru_utime) + in_ns(all.ru_stime);
     facts->system_ns = in_ns(all.ru_stime);

@@ -24,6 +24,7 @@ struct process_facts {
     char library[LIBRARIES_MAX][LIBRARY_BYTES]; // of those that matter for tuning: OpenMP, BLAS, allocators, HDF5, ...
 };
 
+// Libraries that an earlier call has found stay: Open MPI unloads UCX's when MPI ends. Zero `facts` before the first.
 void process_facts_take(struct process_facts *facts);
 
 #endif

@@ -172,6 +172,22 @@ def test_ranks_of_one_launch_say_the_same_namespace(programs: Path, known: Path,
     assert len(found[0]) == len(found[1]) == 1 and all(map(any, found)) and found[0] != found[1]
 
 
+UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
+
+
+@pytest.mark.parametrize(("options", "loads"), [(UCX, True), (["--mca", "pml", "ob1"], False)])
+def test_ucx_is_told_where_messages_go_through_it(
+    programs: Path, tmp_path: Path, options: list[str], loads: bool
+) -> None:
+    """Open MPI unloads it when MPI ends, before the report is written for the last time."""
+    done = mpirun(programs, tmp_path, *options, str(programs / "known_calls"), "end", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    for one, mpi in by_rank(tmp_path).values():
+        assert mpi.kinds["finalize"][1] > 0, "the last report"
+        assert any(name.startswith("libucp") for name in one.libraries) == loads
+        assert len(set(one.libraries)) == len(one.libraries)
+
+
 def test_an_aborted_program_leaves_what_it_did_so_far(programs: Path, tmp_path: Path) -> None:
     done = mpirun(programs, tmp_path / "reports", str(programs / "known_calls"), "abort")
     assert done.returncode == 3
