@@ -107,9 +107,9 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     else:
         click.echo(told, err=True)
     with Database.open(settings.config.database.path) as database:
-        ranked, proxy = None, None
+        ranked, proxy, recorded = None, None, 0
         if replayed:
-            ranked, proxy = _ranked_on_proxy(database, asked, choice, settings.config)
+            ranked, proxy, recorded = _ranked_on_proxy(database, asked, choice, settings.config)
         mapping = planned.campaign(asked, choice, ranked.first if ranked else ())
         definition = campaign_definition.check(mapping, str(script))
         now = time.time()
@@ -122,7 +122,7 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
             found = ranked.agreement(trials, problem["default"]), ranked.ratios(trials, problem["default"])
             proxy |= proxy_ranking.to_json(*found)
         proofs = proofs_with_application(directory_of(begun, settings.config))
-        runs = len(trials) + proofs + profiled + (proxy is not None)
+        runs = len(trials) + proofs + profiled + recorded
         answer = _to_its_jobs(asked, settings.config) if records else None
         more = {"runs": runs, "proxy": proxy, "its_jobs": answer}
         foreground.show(database, begun.id, settings.config, given["as_json"], more)
@@ -153,8 +153,11 @@ def _is_worth_a_proxy(profile: Profile, choice: Choice, given: dict[str, Any]) -
 
 def _ranked_on_proxy(
     database: Database, asked: Asked, choice: Choice, config: Config
-) -> tuple[Ranked | None, dict[str, Any]]:
-    """Return the ranking of a campaign on the application's replay, and its cost; without a replay, None and why."""
+) -> tuple[Ranked | None, dict[str, Any], int]:
+    """Return the ranking of a campaign on the application's replay, its cost, and the runs of the application for it.
+
+    Without a replay, the ranking is None and the cost holds the reason.
+    """
     from reprise.tuner.application import planned, proxy_campaign, proxy_ranking
     from reprise.tuner.campaign import session
     from reprise.tuner.definition import campaign_definition
@@ -162,12 +165,13 @@ def _ranked_on_proxy(
     from reprise.tuner.model.trial_rows import node_seconds
 
     name = single_run.name_of("record")
+    directory = config.tuner.work / name
     try:
         script = proxy_campaign.make(
             asked,
             config,
             single_run.executor(config, "slurm", name, asked.sbatch_options),
-            config.tuner.work / name,
+            directory,
             asked.timeout_s,
         )
         definition = campaign_definition.check(planned.campaign_on_proxy(asked, choice, script), str(asked.script))
@@ -175,11 +179,12 @@ def _ranked_on_proxy(
         foreground.run(database, begun, config)
     except TunerError as error:
         click.echo(f"no proxy: {error}: searching with the application itself", err=True)
-        return None, {"made": False, "reason": str(error)}
+        return None, {"made": False, "reason": str(error)}, proxy_campaign.recordings(directory)
     (problem,) = database.campaign(begun.id).spec["problems"]
     trials = database.trials(begun.id)
     cost = {"made": True, "trials": len(trials), "node_hours": node_seconds(trials) / 3600}
-    return proxy_ranking.Ranked.of(trials, problem["default"], planned.FROM_PROXY), cost
+    ranked = proxy_ranking.Ranked.of(trials, problem["default"], planned.FROM_PROXY)
+    return ranked, cost, proxy_campaign.recordings(directory)
 
 
 def _asked(script: Path, given: dict[str, Any]) -> Asked:

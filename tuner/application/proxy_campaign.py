@@ -11,11 +11,15 @@ from reprise.tuner.definition.campaign_place import claim
 from reprise.tuner.definition.component_registry import read_script
 from reprise.tuner.errors import ProxyError
 from reprise.tuner.executors.executor import Executor
+from reprise.tuner.executors.trial_script import CLAIM
 from reprise.tuner.model import private_files
 from reprise.tuner.profile.profiled_run import Application
 from reprise.tuner.proxy import mix_file, recorded_run
 from reprise.tuner.proxy.mix_share import shared
 from reprise.tuner.proxy.replay_script import PROGRAM, replay_script
+
+RUN = "run"
+"""Where the application is recorded, in a proxy's directory."""
 
 
 def make(asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float) -> Path:
@@ -27,7 +31,7 @@ def make(asked: Asked, config: Config, executor: Executor, directory: Path, time
     plan = recorded_run.recording(application, config, timeout_s)
     try:
         claim(directory)
-        mix = recorded_run.record(plan, executor, directory / "run")
+        mix = recorded_run.record(plan, executor, directory / RUN)
         if mix.left_out:
             kinds = ", ".join(sorted(mix.left_out))
             raise ProxyError(f"it calls {kinds}, which a replay does not do")
@@ -39,3 +43,8 @@ def make(asked: Asked, config: Config, executor: Executor, directory: Path, time
     except OSError as error:
         raise ProxyError(f"{error.filename or directory}: {error.strerror or error}") from error
     return script
+
+
+def recordings(directory: Path) -> int:
+    """How often the application began to run to be recorded in a proxy's `directory`, whatever came of it."""
+    return int((directory / RUN / CLAIM).is_symlink())
