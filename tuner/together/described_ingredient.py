@@ -75,6 +75,9 @@ class DescribedIngredient:
     def check(self, output: TrialOutput) -> None:
         self._component.verify(output)
 
+    def remarks(self) -> Sequence[str]:
+        return self._component.review({}, [])
+
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         given = parts(self._component.description, comparison.winner)
         workload = self._component.workload

@@ -35,6 +35,9 @@ class Ingredient(Protocol):
     def check(self, output: TrialOutput) -> None:
         """Raise CampaignFailedError where a trial shows that its settings were not in effect. Only that trial fails."""
 
+    def remarks(self) -> Sequence[str]:
+        """What is odd about the trials that `check` has seen, a line each."""
+
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         """What jobs are given of a winner (`comparison` has the ingredient's own point, which is not the default, and
         the gain of all together). None: nothing that could be given."""

@@ -148,6 +148,9 @@ class RulesIngredient:
     def check(self, output: TrialOutput) -> None:
         """A file that Open MPI does not read is found by the proof, before anything is published."""
 
+    def remarks(self) -> Sequence[str]:
+        return ()
+
     def publish(self, comparison: Comparison, run: Runner, artifacts: Path) -> Publication | None:
         rules = self._rules(comparison.winner)
         text = self._channel.text(rules, self._provenance())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.config import Config
+from reprise.database.entities import Measurement
 from reprise.database.joint_component import JOINT, joint_name
 from reprise.tuner.components import cold_files, objective
 from reprise.tuner.components.application import APPLICATION, Workload
@@ -147,6 +148,10 @@ class TogetherComponent:
                 if one.name in given:
                     _check(one, output)
         return objective.read(self._objective, output, self.workload.directory, None)
+
+    def review(self, defaults: Mapping[str, Measurement], comparisons: Sequence[Comparison]) -> Sequence[str]:
+        """What its ingredients say of the trials that had their settings."""
+        return list(dict.fromkeys(f"{one.name}: {line}" for one in self._ingredients for line in one.remarks()))
 
     def publish(self, comparisons: Sequence[Comparison], run: Runner, artifacts: Path) -> Sequence[Publication]:
         (comparison,) = comparisons

@@ -19,9 +19,11 @@ from reprise.database.entities import Measurement, TrialRole, TrialState
 from reprise.database.facade import Database
 from reprise.database.gain_subject import subject
 from reprise.tuner.campaign import session
+from reprise.tuner.components import witness
+from reprise.tuner.components.witness import Opened
 from reprise.tuner.definition.campaign_definition import check as check_definition
 from reprise.tuner.errors import CampaignFailedError, ObjectiveError, TunerError
-from reprise.tuner.model.component import Comparison, FromTrials, TrialOutput, TrialPlan
+from reprise.tuner.model.component import Comparison, FromTrials, Reviewer, TrialOutput, TrialPlan
 from reprise.tuner.report import campaign_overview, following, text_report, words
 from reprise.tuner.together.described_ingredient import DescribedIngredient
 from reprise.tuner.together.together_component import GIVEN_FILE, TogetherComponent, build
@@ -290,6 +292,26 @@ def test_a_trial_whose_settings_were_not_in_effect_fails_unless_it_had_none(
     (tmp_path / GIVEN_FILE).write_text("a\nb\n")
     with pytest.raises(ObjectiveError, match="not in effect"):
         found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path))
+
+
+def test_what_a_component_finds_odd_about_its_trials_is_said_with_its_name(
+    together: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hinted = "verify: mpiio\nactivation: {hints: SRO_HINTS}"
+    text = FAST.format(name="a", variable="SRO_A", more=hinted).replace("SRO_A, ", "cb_nodes, via: hint, ")
+    (together.directory / "components/a.yaml").write_text(text)
+    (together.directory / "reprise-witness.so").touch()
+    tuner = together.config.tuner.model_copy(update={"libexec": together.directory})
+    together.config = together.config.model_copy(update={"tuner": tuner})
+    found = component(together)
+    assert isinstance(found, Reviewer) and found.review({}, []) == []
+    seen = [Opened("/data/x", {}, {"cb_nodes": "2"}), Opened("/data/y", {"cb_nodes": "7"}, {"cb_nodes": "7"})]
+    monkeypatch.setattr(witness, "seen_in", lambda _: seen)
+    (tmp_path / "hints").write_text("cb_nodes 2\n")
+    (tmp_path / GIVEN_FILE).write_text("a\nb\n")
+    for _ in range(2):
+        found.read("app.sh", TrialOutput(0, "", "", 2.5, tmp_path))
+    assert found.review({}, []) == ["a: /data/y: the program sets cb_nodes to 7 itself, which wins over the hints file"]
 
 
 def objecting(name: str, after: int = 0) -> Callable[[DescribedIngredient, TrialOutput], None]:
