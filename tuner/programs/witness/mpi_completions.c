@@ -75,9 +75,8 @@ static void exchange_end(struct mpi_call *call, struct mpi_call *half, int code,
     call->recv_bytes = half->recv_bytes;
     call->source = half->peer;
     mpi_leave(call, code);
-    if (code != MPI_SUCCESS)
+    if (code != MPI_SUCCESS || !mpi_lock())
         return;
-    mpi_lock();
     const int other = comms_world_rank(&half->comm, half->peer);
     if (half->peer != MPI_PROC_NULL)
         count_message(other, half->recv_bytes, 0, false);
@@ -185,25 +184,26 @@ static void completed(struct mpi_call *call, const struct handles *handles, cons
     struct request *taken = done > ON_STACK ? malloc((size_t)done * sizeof(*taken)) : few;
     const uint64_t ticks = call->leave - call->enter;
 
-    mpi_lock();
-    mpi->kind_calls[call->kind]++;
-    mpi->kind_ticks[call->kind] += ticks;
-    const uint64_t weight = taken ? take_completed(handles, which, done, taken) : 0;
-    for (int i = 0; i < done; i++) {
-        const struct request *request = taken && taken[i].handle ? &taken[i] : NULL;
-        if (values)
-            values[i] = request ? request->id : 0;
-        if (!request)
-            continue;
-        const double part = (double)(request->bytes + OVERHEAD_BYTES) / (double)weight;
-        count_completion(request, call->enter, call->leave, (uint64_t)((double)ticks * part));
+    if (mpi_lock()) {
+        mpi->kind_calls[call->kind]++;
+        mpi->kind_ticks[call->kind] += ticks;
+        const uint64_t weight = taken ? take_completed(handles, which, done, taken) : 0;
+        for (int i = 0; i < done; i++) {
+            const struct request *request = taken && taken[i].handle ? &taken[i] : NULL;
+            if (values)
+                values[i] = request ? request->id : 0;
+            if (!request)
+                continue;
+            const double part = (double)(request->bytes + OVERHEAD_BYTES) / (double)weight;
+            count_completion(request, call->enter, call->leave, (uint64_t)((double)ticks * part));
+        }
+        if (!weight)
+            count_idle(ticks);
+        call->values = values;
+        call->value_count = values && done > 0 ? (uint32_t)done : 0;
+        mpi_record(call);
+        mpi_unlock();
     }
-    if (!weight)
-        count_idle(ticks);
-    call->values = values;
-    call->value_count = values && done > 0 ? (uint32_t)done : 0;
-    mpi_record(call);
-    mpi_unlock();
     if (values != stack)
         free(values);
     if (taken != few)
@@ -270,16 +270,17 @@ static void restarted(struct mpi_call *call, const struct handles *handles)
     int64_t stack[ON_STACK] = {0};
     int64_t *values = handles->count > ON_STACK ? calloc((size_t)handles->count, sizeof(*values)) : stack;
 
-    mpi_lock();
-    mpi_state()->kind_calls[call->kind]++;
-    mpi_state()->kind_ticks[call->kind] += call->leave - call->enter;
-    for (int i = 0; values && i < handles->count; i++)
-        restart(handles->all[i], call->enter, &values[i]);
-    count_idle(call->leave - call->enter);
-    call->values = values;
-    call->value_count = values ? (uint32_t)handles->count : 0;
-    mpi_record(call);
-    mpi_unlock();
+    if (mpi_lock()) {
+        mpi_state()->kind_calls[call->kind]++;
+        mpi_state()->kind_ticks[call->kind] += call->leave - call->enter;
+        for (int i = 0; values && i < handles->count; i++)
+            restart(handles->all[i], call->enter, &values[i]);
+        count_idle(call->leave - call->enter);
+        call->values = values;
+        call->value_count = values ? (uint32_t)handles->count : 0;
+        mpi_record(call);
+        mpi_unlock();
+    }
     if (values != stack)
         free(values);
 }
@@ -318,8 +319,7 @@ RESTARTS(PMPI_Startall, startall, (int n, MPI_Request *r), (n, r), r, n)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        if (mpi_is_watched()) {                                                                                        \
-            mpi_lock();                                                                                                \
+        if (mpi_is_watched() && mpi_lock()) {                                                                          \
             struct request *request = requests_find(*r);                                                               \
             if (request)                                                                                               \
                 requests_forget(request);                                                                              \

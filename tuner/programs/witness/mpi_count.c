@@ -78,12 +78,20 @@ bool mpi_begin(void)
     return false;
 }
 
-// Whoever has begun to count a call counts it to its end: the others hold the lock for moments only.
-void mpi_lock(void)
+// Whoever has begun to count a call counts it to its end: the others hold the lock for moments only. Where a signal
+// handler of the thread that counts would wait for itself, it is not known what it changes: nothing more is counted.
+bool mpi_lock(void)
 {
-    for (int spins = 0; !try_lock(); spins += spins < SPINS)
+    for (int spins = 0; !try_lock(); spins += spins < SPINS) {
+        if (is_holder) {
+            mpi_state()->is_on = false;
+            mpi_state()->lost++;
+            return false;
+        }
         if (spins == SPINS)
             sched_yield();
+    }
+    return true;
 }
 
 uint64_t mpi_bytes(int count, MPI_Datatype type)
@@ -398,7 +406,8 @@ void mpi_leave(struct mpi_call *call, int code)
 
     call->leave = clock_ticks();
     witness_inside--;
-    mpi_lock();
+    if (!mpi_lock())
+        return;
     if (code == MPI_SUCCESS) {
         const uint64_t ticks = call->leave - call->enter;
         if (call->request)

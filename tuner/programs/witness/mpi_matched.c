@@ -27,9 +27,8 @@ static void taken(const struct mpi_call *call, MPI_Message message, const MPI_St
         .family = FAMILY_PROBE,
     };
 
-    if (message == of_nobody())
+    if (message == of_nobody() || !mpi_lock())
         return;
-    mpi_lock();
     requests_add(MESSAGE_KEY(message), &probed);
     mpi_unlock();
 }

@@ -82,10 +82,8 @@ static void end(enum kind kind)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        if (mpi_is_watched()) {                                                                                        \
-            mpi_lock();                                                                                                \
+        if (mpi_is_watched() && mpi_lock())                                                                            \
             end(KIND_finalize);                                                                                        \
-        }                                                                                                              \
         const uint64_t enter = witness ? clock_ticks() : 0;                                                            \
         MPI_THROUGH(code, real());                                                                                     \
         if (witness)                                                                                                   \
@@ -118,9 +116,9 @@ ABORTS(PMPI_Abort)
                                                                                                                        \
         if (!real)                                                                                                     \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                                      \
-        if (!mpi_is_watched())                                                                                         \
+        /* Never passed over by `mpi_begin`: its handle may be another communicator's next. */                         \
+        if (!mpi_is_watched() || !mpi_lock())                                                                          \
             return real(comm);                                                                                         \
-        mpi_lock(); /* never passed over: its handle may be another communicator's next */                             \
         struct mpi_call call = {.kind = KIND_comm_free};                                                               \
         call_on(&call, *comm, MPI_PROC_NULL, 0);                                                                       \
         comms_forget(*comm);                                                                                           \

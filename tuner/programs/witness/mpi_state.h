@@ -187,7 +187,7 @@ void mpi_enter(struct mpi_call *call);
 void mpi_leave(struct mpi_call *call, int code);
 
 // The steps of the two, for wrappers written by hand.
-void mpi_lock(void);
+bool mpi_lock(void); // fails in a signal handler of the thread that is counting
 void mpi_unlock(void);
 void mpi_record(const struct mpi_call *call); // the event, where events are asked for
 

@@ -119,6 +119,17 @@ def test_an_abort_in_a_signal_handler_of_a_thread_that_is_counted_is_not_waited_
     assert status == 9
 
 
+@pytest.mark.parametrize("word", ["free", "test"])
+def test_a_signal_handler_of_a_thread_that_is_counted_does_not_wait_for_it(
+    programs: Path, pair: Pair, word: str
+) -> None:
+    """What it frees is not known to be gone, so that nothing more is counted."""
+    alone, witnessed = pair.run(mpirun(programs, 1, "threads"), {"ODD_SIZES": word}, [programs / "odd_sizes.so"])
+    assert witnessed == alone == (0, [])
+    found = pair.ranks()[0]
+    assert found.lost > 0 and found.kinds["isend"][0] < 100
+
+
 def test_the_shares_of_a_wait_add_up_where_requests_have_one_handle(programs: Path, pair: Pair) -> None:
     pair.run(mpirun(programs, 2, "shares"))
     for mpi in pair.ranks().values():
