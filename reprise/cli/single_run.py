@@ -45,6 +45,12 @@ TIMEOUT = click.option(
     default=math.inf,
     help="Seconds after which the run is stopped (default: Slurm's limit for the job).",
 )
+TRACE = click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="ARCHIVE",
+    help="OTF2 trace of SCRIPT's program (its file NAME.otf2), instead of a run that is recorded.",
+)
 
 
 def name_of(what: str) -> str:

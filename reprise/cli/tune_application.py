@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--warm", is_flag=True, help="Keep files in the page cache between runs.")
 @click.option("--proxy/--no-proxy", default=True, help="Rank MPI settings on a replay of the program's communication.")
+@single_run.TRACE
 @click.option(
     "--timeout",
     "timeout_s",
@@ -83,6 +84,8 @@ def application(settings: Settings, /, script: Path, **given: Any) -> None:
     from reprise.tuner.profile import profile_text, profiled_run
     from reprise.tuner.profile.verdicts import NOT_GIVEN, NOTHING, overall, verdicts
 
+    if given["trace"] and not given["proxy"]:
+        raise click.UsageError("--trace gives the proxy its communication: leave out --no-proxy")
     asked = _asked(script, given)
     campaign_definition.check(planned.campaign(asked, Choice()), str(script))  # report errors before anything runs
     profile, profiled = _profile(asked, given["profile_file"], given["warm"], settings.config)
@@ -173,6 +176,7 @@ def _ranked_on_proxy(
             single_run.executor(config, "slurm", name, asked.sbatch_options),
             directory,
             asked.timeout_s,
+            single_run.warn,
         )
         definition = campaign_definition.check(planned.campaign_on_proxy(asked, choice, script), str(asked.script))
         begun = session.begin(database, definition, config, time.time())
@@ -205,9 +209,8 @@ def _asked(script: Path, given: dict[str, Any]) -> Asked:
     counts = {name: given[key] for name, key in named if given[key] is not None}
     executor = {key: given[key] for key in ("partition", "account", "reservation") if given[key]}
     directory = (given["directory"] or path.parent).absolute()
-    return planned.Asked(
-        path, given["user"] or owner, directory, given["options"], executor, timeout_s=given["timeout_s"], **counts
-    )
+    more = {"timeout_s": given["timeout_s"], "trace": given["trace"], **counts}
+    return planned.Asked(path, given["user"] or owner, directory, given["options"], executor, **more)
 
 
 def _profile(asked: Asked, file: Path | None, warm: bool, config: Config) -> tuple[Profile, int]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @single_run.OPTIONS
 @single_run.EXECUTOR
 @single_run.TIMEOUT
+@single_run.TRACE
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def record(
@@ -38,15 +39,24 @@ def record(
     options: tuple[str, ...],
     executor: str,
     timeout_s: float,
+    trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the batch script SCRIPT once, and record the communication of its MPI program: its mix."""
+    """Run the batch script SCRIPT once, and record the communication of its MPI program: its mix.
+
+    With --trace, nothing runs: the mix is made from an OTF2 trace, such as `eztrace -t openmpi` writes.
+    """
     from reprise.tuner.definition.campaign_place import claim
     from reprise.tuner.profile import profiled_run
-    from reprise.tuner.proxy import mix_file, recorded_run
+    from reprise.tuner.proxy import mix_file, otf2_mix, recorded_run
 
     path = output or script.with_suffix(".mix")
     single_run.writable(path)
+    if trace:
+        mix = otf2_mix.mix_of(trace, single_run.warn)
+        mix_file.write(mix, path)
+        _say(mix, path, as_json)
+        return
     place = (directory or script.parent).absolute()
     application = profiled_run.Application(script.absolute(), place, options)
     name = single_run.name_of("record")

@@ -58,6 +58,7 @@ class Asked:
     searched: int = SEARCHED
     pairs: int = PAIRS
     later_s: float = LATER_S
+    trace: Path | None = None  # of the application, in OTF2: its proxy is made of it
 
     @property
     def sbatch_options(self) -> list[str]:
@@ -127,9 +128,10 @@ def campaign_on_proxy(asked: Asked, choice: Choice, script: Path) -> dict[str, A
 
 
 def cost(asked: Asked, choice: Choice, nodes: int, run_s: float, replayed: bool) -> Runs:
-    """Estimate what the campaigns cost at most. `replayed`: the application is recorded, and its replay is tried first,
-    each run of which takes as long as `proxy_campaign` lets it, at least."""
-    runs = replayed + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs
+    """Estimate what the campaigns cost at most. `replayed`: the application is recorded, unless there is a trace of it,
+    and its replay is tried first, each run of which takes as long as `proxy_campaign` lets it, at least."""
+    recorded = replayed and asked.trace is None
+    runs = recorded + DEFAULT_RUNS + _searched(asked, choice) + 2 * (asked.pairs + CONFIRM_PAIRS) + choice.proofs
     on_proxy = replayed * (PROXY_DEFAULT_RUNS + _searched_on_proxy(choice) + 2 * PROXY_PAIRS)
     seconds = runs * run_s + on_proxy * max(LEAST_PROXY_S, LEAST_SHARE * run_s)
     return Runs(runs, on_proxy, nodes * seconds / 3600)

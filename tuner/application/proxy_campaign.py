@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from reprise.config import Config
@@ -14,7 +15,8 @@ from reprise.tuner.executors.executor import Executor
 from reprise.tuner.executors.trial_script import CLAIM
 from reprise.tuner.model import private_files
 from reprise.tuner.profile.profiled_run import Application
-from reprise.tuner.proxy import mix_file, recorded_run
+from reprise.tuner.proxy import mix_file, otf2_mix, recorded_run
+from reprise.tuner.proxy.mix import Mix
 from reprise.tuner.proxy.mix_share import shared
 from reprise.tuner.proxy.replay_script import PROGRAM, replay_script
 
@@ -22,16 +24,19 @@ RUN = "run"
 """Where the application is recorded, in a proxy's directory."""
 
 
-def make(asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float) -> Path:
+def make(
+    asked: Asked, config: Config, executor: Executor, directory: Path, timeout_s: float, warn: Callable[[str], None]
+) -> Path:
     """Record the application once, in a new `directory` of [tuner] work, and return the script of its replay.
+
+    If there is a trace of it, it does not run; `warn` is told what the trace lacks.
 
     Raises ProxyError where it cannot be recorded or replayed.
     """
-    application = Application(asked.script, asked.directory, asked.options)
-    plan = recorded_run.recording(application, config, timeout_s)
+    record = _recorder(asked, config, executor, timeout_s, warn)
     try:
         claim(directory)
-        mix = recorded_run.record(plan, executor, directory / RUN)
+        mix = record(directory / RUN)
         if mix.left_out:
             kinds = ", ".join(sorted(mix.left_out))
             raise ProxyError(f"it calls {kinds}, which a replay does not do")
@@ -48,3 +53,14 @@ def make(asked: Asked, config: Config, executor: Executor, directory: Path, time
 def recordings(directory: Path) -> int:
     """How often the application began to run to be recorded in a proxy's `directory`, whatever came of it."""
     return int((directory / RUN / CLAIM).is_symlink())
+
+
+def _recorder(
+    asked: Asked, config: Config, executor: Executor, timeout_s: float, warn: Callable[[str], None]
+) -> Callable[[Path], Mix]:
+    """Return what makes the mix, by a run in a directory or of the trace."""
+    if trace := asked.trace:
+        return lambda _: otf2_mix.mix_of(trace, warn)
+    application = Application(asked.script, asked.directory, asked.options)
+    plan = recorded_run.recording(application, config, timeout_s)
+    return lambda directory: recorded_run.record(plan, executor, directory)

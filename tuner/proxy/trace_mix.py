@@ -50,8 +50,8 @@ def mix_of(directory: Path) -> Mix:
     return mix
 
 
-def joined(traces: Sequence[Trace]) -> Mix:
-    """Make a mix of all ranks' traces, in order of rank. It is not checked."""
+def joined(traces: Sequence[Trace], source: str = "witness") -> Mix:
+    """Make a mix of all ranks' traces, in order of rank, as `source` recorded them. It is not checked."""
     world = tuple(range(len(traces)))
     comms = CommIndices(world)
     found = origins(traces)
@@ -59,7 +59,7 @@ def joined(traces: Sequence[Trace]) -> Mix:
     programs = [rank.program(trace.events) for rank, trace in zip(ranks, traces, strict=True)]
     left_out = sum((rank.builder.left_out for rank in ranks), Counter[str]())
     spans = [trace.events[-1].leave - trace.events[0].enter for trace in traces if trace.events]
-    return Mix(comms.members, programs, "witness", 1e-9 * max(spans, default=0), left_out)
+    return Mix(comms.members, programs, source, 1e-9 * max(spans, default=0), left_out)
 
 
 class _Rank:

@@ -12,7 +12,9 @@ from click.testing import CliRunner, Result
 
 from reprise.cli import main
 from reprise.tuner.proxy import mix_file
+from tests.unit.tuner.proxy import otf2_archives
 from tests.unit.tuner.proxy.mixes import ring
+from tests.unit.tuner.proxy.otf2_archives import collective
 from tests.unit.tuner.proxy.traces import event, write
 
 APPLICATION = "#!/bin/bash\n#SBATCH --nodes=3\nmodule load mpi\nmpirun -np 3 ./app\n"
@@ -72,6 +74,23 @@ def test_a_run_is_recorded(site: Path) -> None:
     assert (told["ranks"], told["calls"]) == (2, 4)
     assert mix_file.read(site / "new.mix").calls == 4
     assert not list((site / "work").glob("*/run/traces"))
+
+
+def test_a_trace_takes_the_place_of_a_run(site: Path) -> None:
+    calls = [collective("barrier", 0, -1, 0, 0), collective("alltoallv", 0, -1, 16, 16)]
+    (site / "app.sh").write_text(f"#!/bin/bash\ntouch {site}/ran\n")
+    trace = otf2_archives.write(site, calls, calls)
+    done = command(site, "record", site / "app.sh", "--trace", trace, "--output", site / "new.mix", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["calls"] == 6  # two of them what ranks compute at the end
+    assert "1 times MPI_Alltoallv with each rank's sum only" in done.stderr
+    assert mix_file.read(site / "new.mix").source == "otf2"
+    assert not (site / "ran").exists() and not (site / "work").exists()
+
+
+def test_a_trace_without_a_proxy_is_refused(site: Path) -> None:
+    done = command(site, "application", site / "app.sh", "--trace", site / "app.sh", "--no-proxy")
+    assert done.exit_code == 2 and "not with --no-proxy" in done.output
 
 
 @pytest.mark.slow

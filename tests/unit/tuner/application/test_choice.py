@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,7 @@ def test_what_is_planned_is_a_campaign_and_says_what_it_costs(site: Site) -> Non
     assert (cost.runs, cost.on_proxy, cost.node_hours) == (2 + 4 + 14, 0, 20 * 4 * 90 / 3600)
     with_proxy = planned.cost(asked, found, nodes=4, run_s=90.0, replayed=True)
     assert (with_proxy.runs, with_proxy.on_proxy) == (21, 3 + 7 + 4)
+    assert planned.cost(replace(asked, trace=Path("a.otf2")), found, nodes=4, run_s=90.0, replayed=True).runs == 20
     assert with_proxy.node_hours == pytest.approx((21 * 90 + 14 * 9) * 4 / 3600)
     assert str(with_proxy).startswith("at most 21 more runs of the application and 14 of its proxy, some ")
     assert str(with_proxy).endswith(" node-hours; up to 4 and 6 more if runs of the default spread")

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make one rank's calls of what an OTF2 archive has recorded of it, as the witness would have recorded them.
+
+A call is a function of MPI with the records that lie between its beginning and its end. A call that sends or receives
+without a record of it cannot be replayed, and the archive is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.otf2_archive import Definitions, Record
+from reprise.tuner.proxy.trace_kinds import (
+    BOTH,
+    COLLECTIVES,
+    COUNTED,
+    ISENDS,
+    LOCAL,
+    RECEIVES,
+    ROOTED,
+    SENDS,
+    WHOLE,
+)
+from reprise.tuner.proxy.witness_trace import NONE, NULL, WORLD, Event
+
+LEFT_OUT = ("win_", "neighbor_", "ineighbor_")
+ONE_SIDED = frozenset(
+    f"{request}{call}" for request in ("", "r") for call in ("put", "get", "accumulate", "get_accumulate")
+) | {"fetch_and_op", "compare_and_swap"}
+"""With LEFT_OUT: calls that communicate, and that no replay makes."""
+FIRST_MADE = 3
+"""The number of the first communicator that is not the world's, or a process's own."""
+
+Counted = tuple[int, Record]
+"""A call whose bytes by rank the archive lacks: its place among the rank's events, and its record."""
+
+
+class RankCalls:
+    """Takes the records of one rank.
+
+    `events` are its calls; those in `counted` lack their bytes by rank.
+    """
+
+    def __init__(self, rank: int, definitions: Definitions) -> None:
+        self.events: list[Event] = []
+        self.counted: list[Counted] = []
+        self._rank = rank
+        self._comms = definitions.comms
+        self._ns = 1e9 / definitions.ticks_per_s
+        self._world = tuple(range(len(definitions.ranks)))
+        world = next((number for number, members in self._comms.items() if members == self._world), None)
+        self._numbers = {} if world is None else {world: WORLD}  # of communicators that this rank has used
+        self._under_way: dict[int, tuple[int, int]] = {}  # by request: place of its event, and its number
+        self._requests = 0
+        self._inside: list[str] = []
+        self._entered = 0
+        self._records: list[Record] = []
+        self._first: int | None = None
+        self._last = 0
+        self._name = ""  # of the function that was called last
+
+    def take(self, record: Record) -> None:
+        """Take the next record in. Raises ProxyError for one that cannot be replayed."""
+        self._first = record.time if self._first is None else self._first
+        self._last = record.time
+        if record.kind not in ("enter", "leave"):
+            if not self._inside:
+                raise self._wrong(f"{record.kind} outside of a function of MPI")
+            self._records.append(record)
+        elif record.function and record.kind == "enter":
+            if not self._inside:
+                self._entered = record.time
+            self._inside.append(record.function)
+        elif record.function:
+            if not self._inside or self._inside.pop() != record.function:
+                raise self._wrong(f"MPI_{record.function.capitalize()} ends without having begun")
+            if not self._inside:
+                self._call(record.function)
+                self._records.clear()
+
+    def end(self) -> None:
+        """Take note that there are no more. Raises ProxyError for messages whose end was not recorded."""
+        if self._under_way:
+            first = self.events[min(place for place, _ in self._under_way.values())]
+            raise self._wrong(f"no end of what MPI_{first.kind.capitalize()} starts (EZTrace 2.0 records none)")
+        if self._inside:
+            raise self._wrong(f"MPI_{self._inside[0].capitalize()} does not end: the program was killed")
+        if self._first is not None:
+            head = [self._moment("init", self._first)]
+            for comm, number in self._numbers.items():
+                if number != WORLD:
+                    members = self._comms[comm]
+                    head.append(replace(head[0], kind="comm_define", comm=number, send_bytes=comm, values=members))
+            self.events = [*head, *self.events, self._moment("finalize", self._last)]
+            self.counted = [(place + len(head), record) for place, record in self.counted]
+
+    def _call(self, kind: str) -> None:
+        self._name = f"MPI_{kind.capitalize()}"
+        event = self._event(kind)
+        if kind in ("init", "init_thread"):
+            self._first = self._last
+        elif kind in SENDS:
+            self.events.append(self._sent(event, self._one("send")))
+        elif kind in ISENDS:
+            self._start(event, self._one("isend"))
+        elif kind in RECEIVES:
+            self._receive(event)
+        elif kind in BOTH:
+            self._exchange(event, self._one("send"), self._one("recv"))
+        elif kind.removeprefix("i") in COLLECTIVES:  # there is none of those that do not block
+            self._collective(event, self._one(kind))
+        elif kind in ("start", "startall"):
+            self._start_again(event)
+        elif kind in ONE_SIDED or kind.startswith((*LOCAL, *LEFT_OUT, "file_")):
+            self.events.append(event)
+        self._complete(event)
+
+    def _complete(self, event: Event) -> None:
+        """Take note of the messages whose end was found in a call."""
+        done = []
+        for record in self._records:
+            if record.kind not in ("isend_complete", "irecv", "cancelled"):
+                continue
+            if record.request not in self._under_way:
+                raise self._wrong(f"the end of a message, request {record.request}, that did not begin")
+            place, number = self._under_way.pop(record.request)
+            done.append(number)
+            if record.kind == "irecv":
+                self.events[place] = self._received(self.events[place], record)
+            elif record.kind == "cancelled":
+                self.events[place] = replace(self.events[place], peer=NULL)
+        if done:
+            self.events.append(replace(event, kind="waitall", values=tuple(done)))
+        elif event.kind.startswith(("wait", "test")):
+            last = self.events[-1] if self.events else event
+            if last.kind == event.kind and not last.values:  # a program that polls
+                self.events[-1] = replace(last, leave=event.leave)
+            else:
+                self.events.append(event)
+
+    def _exchange(self, event: Event, send: Record, receive: Record) -> None:
+        got = self._received(event, receive)
+        sent = self._sent(event, send)
+        self.events.append(replace(sent, source=got.peer, recv_tag=got.tag, recv_bytes=got.recv_bytes))
+
+    def _receive(self, event: Event) -> None:
+        if RECEIVES[event.kind] == "recv":
+            self.events.append(self._received(event, self._one("recv")))
+        else:
+            self._start(event, self._one("irecv_request"))
+
+    def _start(self, event: Event, record: Record) -> None:
+        if record.request in self._under_way:
+            raise self._wrong(f"no end of what {self._name} starts (EZTrace 2.0 records none)")
+        self._requests += 1
+        if record.kind == "isend":
+            event = self._sent(event, record)
+        self._under_way[record.request] = len(self.events), self._requests
+        self.events.append(replace(event, request=self._requests))
+
+    def _start_again(self, event: Event) -> None:
+        """Have persistent messages prepared each time that they are started."""
+        for record in self._records:
+            if record.kind in ("isend", "irecv_request"):
+                kind = "send_init" if record.kind == "isend" else "recv_init"
+                self._start(replace(event, kind=kind), record)
+                self.events.append(replace(event, kind="start", request=self._requests))
+
+    def _collective(self, event: Event, record: Record) -> None:
+        comm = self._comm(record)
+        members = self._comms[record.comm]
+        root = record.peer if event.kind in ROOTED else NONE
+        if event.kind in ROOTED and not 0 <= root < len(members):
+            raise self._wrong(f"{self._name} with root {root} among {len(members)} ranks")
+        if self._rank not in members:
+            raise self._wrong(f"{self._name} on a communicator of others")
+        is_root = event.kind in ROOTED and members[root] == self._rank
+        if event.kind in COUNTED:
+            self.counted.append((len(self.events), record))
+        size = _bytes(event.kind, record, is_root)
+        self.events.append(replace(event, comm=comm, peer=root, send_bytes=size, recv_bytes=record.received))
+
+    def _one(self, kind: str) -> Record:
+        """The record of this kind in the call."""
+        found = [record for record in self._records if record.kind == kind]
+        if len(found) != 1:
+            raise self._wrong(f"no record of what {self._name} sends or receives")
+        return found[0]
+
+    def _sent(self, event: Event, record: Record) -> Event:
+        comm = self._comm(record)
+        return replace(event, comm=comm, peer=self._peer(record), tag=record.tag, send_bytes=record.sent)
+
+    def _received(self, event: Event, record: Record) -> Event:
+        comm = self._comm(record)
+        return replace(event, comm=comm, peer=self._peer(record), tag=record.tag, recv_bytes=record.received)
+
+    def _peer(self, record: Record) -> int:
+        """A rank in the communicator; numbers that are none stand for nobody, each MPI having its own."""
+        return record.peer if record.peer < len(self._comms[record.comm]) else NULL
+
+    def _comm(self, record: Record) -> int:
+        """The rank's number of a communicator."""
+        if record.comm not in self._comms:
+            raise self._wrong(f"communicator {record.comm}, which the archive does not define")
+        return self._numbers.setdefault(record.comm, FIRST_MADE + len(self._numbers))
+
+    def _event(self, kind: str) -> Event:
+        """A call from when its function was entered until now, of which nothing else is known."""
+        enter, leave = round(self._entered * self._ns), round(self._last * self._ns)
+        return Event(kind, enter, leave, 0, 0, NONE, NONE, NONE, NONE, NONE, 0, 0, 0, 0, ())
+
+    def _moment(self, kind: str, ticks: int) -> Event:
+        at = round(ticks * self._ns)
+        return replace(self._event(kind), enter=at, leave=at)
+
+    def _wrong(self, what: str) -> ProxyError:
+        return ProxyError(f"rank {self._rank} of the trace: {what}: record by `reprise tune record`, without --trace")
+
+
+def _bytes(kind: str, record: Record, is_root: bool) -> int:
+    """Bytes of a collective as a mix has them, from the counts that EZTrace multiplies with the sizes of types.
+
+    Those that do not matter on a rank may be anything there. A call in place has 0 for one side.
+    """
+    if kind in WHOLE:
+        return record.sent
+    if kind.startswith("gather"):
+        return record.received if is_root and not record.sent else record.sent
+    if kind.startswith("scatter"):
+        return record.sent if is_root else record.received
+    return max(record.sent, record.received)

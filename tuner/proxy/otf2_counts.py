@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes by rank of collectives such as MPI_Alltoallv, of which an OTF2 archive has each rank's sums only.
+
+What each rank gives to an allgatherv or a gatherv, and gets from a scatterv, are these sums themselves. Those of an
+alltoallv and of a reduce_scatter are shared out evenly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy.otf2_archive import Definitions, Record
+from reprise.tuner.proxy.otf2_calls import RankCalls
+
+ELEMENT = 8
+"""Bytes that shares are multiples of where the sum is one: of numbers, no half is sent."""
+
+
+def fill(ranks: Sequence[RankCalls], definitions: Definitions) -> Counter[str]:
+    """Give all calls in `counted` their bytes by rank; return how many were shared out evenly, by kind.
+
+    Raises:
+        ProxyError: Ranks of a communicator did not call the same.
+    """
+    calls: dict[int, dict[int, list[tuple[int, Record]]]] = defaultdict(dict)
+    for rank, each in enumerate(ranks):
+        for place, record in each.counted:
+            calls[record.comm].setdefault(rank, []).append((place, record))
+    even: Counter[str] = Counter()
+    for comm, by_rank in calls.items():
+        members = definitions.comms[comm]
+        rows = [by_rank.get(member, []) for member in members]
+        kinds = [[record.kind for _, record in row] for row in rows]
+        if any(row != kinds[0] for row in kinds):
+            raise ProxyError(f"ranks of communicator {comm} of the trace did not call the same: record a whole run")
+        for column in zip(*rows, strict=True):
+            even += _fill(ranks, members, column)
+    return even
+
+
+def _fill(ranks: Sequence[RankCalls], members: Sequence[int], column: Sequence[tuple[int, Record]]) -> Counter[str]:
+    """Fill one call of all members."""
+    records = [record for _, record in column]
+    kind, root = records[0].kind, records[0].peer
+    in_place = not any(record.sent for record in records)
+    shares = [_shares(record.received if in_place else record.sent, len(members)) for record in records]
+    for own, (member, (place, record)) in enumerate(zip(members, column, strict=True)):
+        sent: Sequence[int] = ()
+        received: Sequence[int] = ()
+        if kind == "allgatherv":
+            received = _gathered(records)
+        elif kind == "gatherv" and own == root:
+            received = _with_root([one.sent for one in records], root, record.received)
+        elif kind == "scatterv" and own == root:
+            sent = _with_root([one.received for one in records], root, record.sent)
+        elif kind == "reduce_scatter":
+            sent = shares[0]
+        elif kind in ("alltoallv", "alltoallw"):
+            received = [each[own] for each in shares]
+            sent = () if in_place else shares[own]
+        events = ranks[member].events
+        events[place] = replace(events[place], values=(*sent, *received), send_counts=len(sent))
+    return Counter([kind] if kind in ("alltoallv", "alltoallw", "reduce_scatter") else [])
+
+
+def _gathered(records: Sequence[Record]) -> Sequence[int]:
+    """What each rank gives to an allgatherv; where all are in place, it is not known."""
+    parts = [record.sent for record in records]
+    return parts if any(parts) else _shares(records[0].received, len(parts))
+
+
+def _with_root(parts: list[int], root: int, whole: int) -> Sequence[int]:
+    """Each rank's part; the root's own is what is left where it is in place."""
+    parts[root] = parts[root] or max(0, whole - sum(parts))
+    return parts
+
+
+def _shares(whole: int, parts: int) -> Sequence[int]:
+    unit = ELEMENT if whole % ELEMENT == 0 else 4 if whole % 4 == 0 else 1
+    each, more = divmod(whole // unit, parts)
+    return [unit * (each + (place < more)) for place in range(parts)]

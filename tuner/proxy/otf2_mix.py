@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a mix of an OTF2 archive, such as EZTrace writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from reprise.tuner.errors import ProxyError
+from reprise.tuner.proxy import otf2_archive, otf2_counts
+from reprise.tuner.proxy.mix import Mix
+from reprise.tuner.proxy.mix_check import check
+from reprise.tuner.proxy.otf2_archive import Archive
+from reprise.tuner.proxy.otf2_calls import RankCalls
+from reprise.tuner.proxy.trace_mix import joined
+from reprise.tuner.proxy.witness_trace import Trace
+
+CALLS_MAX = 5_000_000
+"""Calls of all ranks: some 400 bytes each were measured, so 2 GB."""
+
+
+def mix_of(path: Path, warn: Callable[[str], None]) -> Mix:
+    """Make a mix of the archive whose anchor file, `NAME.otf2`, is at `path`; `warn` is told what had to be assumed.
+
+    Raises:
+        ProxyError: The library that reads archives is missing, the archive is damaged, too large or of a program
+            without MPI, or lacks what a replay needs.
+    """
+    try:
+        with otf2_archive.opened(path) as archive:
+            ranks = _ranks(archive)
+            even = otf2_counts.fill(ranks, archive.definitions)
+        mix = joined([Trace(rank, len(ranks), one.events) for rank, one in enumerate(ranks)], "otf2")
+        check(mix)
+    except OSError as error:
+        raise ProxyError(f"{path}: cannot be read: {error.filename}: {error.strerror}") from error
+    except ProxyError as error:
+        raise ProxyError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    for kind, count in sorted(even.items()):
+        warn(f"{path}: {count} times MPI_{kind.capitalize()} with each rank's sum only, which is shared out evenly")
+    return mix
+
+
+def _ranks(archive: Archive) -> list[RankCalls]:
+    definitions = archive.definitions
+    ranks: list[RankCalls] = []
+    left = CALLS_MAX
+    for number, location in enumerate(definitions.ranks):
+        records = archive.records(location)
+        if records is None:
+            raise ProxyError(f"rank {number} has no events in it: record a whole run")
+        one = RankCalls(number, definitions)
+        for record in records:
+            one.take(record)
+            if len(one.events) > left:
+                raise ProxyError(f"more than {CALLS_MAX} calls: record a shorter run")
+        one.end()
+        left -= len(one.events)
+        ranks.append(one)
+    for location in definitions.others:
+        if any(record.kind not in ("enter", "leave") for record in archive.records(location) or ()):
+            raise ProxyError(f"location {location}, no rank's first thread, calls MPI: a replay has one thread a rank")
+    if all(len(one.events) <= 2 for one in ranks):
+        raise ProxyError("no rank calls MPI between beginning and end")
+    return ranks
