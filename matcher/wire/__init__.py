@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How plugin, commands and daemon talk: the protocol, a client, munge credentials, tokens for the pages."""
+"""Communication of plugin, commands and daemon: the protocol, a client, MUNGE credentials, tokens for the pages."""

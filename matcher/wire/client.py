@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the daemon in Python, for our own commands and for tests; jobs are served by the plugin, in C."""
+"""A Python client of the daemon, for Reprise's commands and tests; the plugin, in C, is the client for jobs."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from reprise.matcher.wire import protocol
 from reprise.matcher.wire.munge import Munge
 
 NOT_BELIEVED = (
-    "set matcher_uid= and matcher.uid to the user id in its log's line `serving-tcp`, and compare munge's keys and the "
+    "set matcher_uid= and matcher.uid to the user id in the `serving-tcp` line of its log, and compare munge keys and "
     "clocks"
 )
 PING = {"v": protocol.VERSION, "kind": "ping"}
 
 
 def explain_request(job: str, cluster: str | None = None) -> dict[str, Any]:
-    """Why a job of the caller's got what it got; of another cluster than the matcher's own, if one is given."""
+    """Return the request to explain a decision about the caller's job, on `cluster` or on the matcher's cluster."""
     return {"v": protocol.VERSION, "kind": "explain", "job": job, "cluster": cluster}
 
 
 def preview_request(submission: Submission) -> dict[str, Any]:
-    """What the caller would be given for a submission that is not made."""
-    told = vars(submission) | {"script": submission.script and vars(submission.script)}
-    told["set"] = told.pop("set_names")
-    return {"v": protocol.VERSION, "kind": "preview", "submission": told}
+    """Return the request to preview the decision about a submission."""
+    fields = vars(submission) | {"script": submission.script and vars(submission.script)}
+    fields["set"] = fields.pop("set_names")
+    return {"v": protocol.VERSION, "kind": "preview", "submission": fields}
 
 
 def compare_request(job: str, cluster: str | None, shares: Mapping[str, float], waiting: float) -> dict[str, Any]:
-    """Whether a job of the caller's behaves as the record that it matched, by the shares of its profile."""
-    told = {"job": job, "cluster": cluster, "shares": dict(shares), "waiting": waiting}
-    return {"v": protocol.VERSION, "kind": "compare", **told}
+    """Return the request to compare the profile of the caller's job with that of the record that it matched."""
+    fields = {"job": job, "cluster": cluster, "shares": dict(shares), "waiting": waiting}
+    return {"v": protocol.VERSION, "kind": "compare", **fields}
 
 
 def ask_in_order(
@@ -49,10 +49,10 @@ def ask_in_order(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> Iterator[tuple[Endpoint, dict[str, Any]]]:
-    """The answers, in this order; who has enough with one stops there, and the next is not asked.
+    """Ask endpoints in order, and yield each endpoint with its answer; the next is asked when the caller continues.
 
-    An endpoint that does not answer, or is not believed, is passed over. Raises what was wrong where all are:
-    DaemonUnreachableError for several.
+    Endpoints that do not answer, or fail authentication, are skipped. If all are skipped, raises the error of the
+    endpoint, or DaemonUnreachableError if there are several.
     """
     failed: list[MatcherError] = []
     for endpoint in endpoints:
@@ -76,7 +76,7 @@ def ask_at(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
-    """Ask at one endpoint, as `ask` or `ask_over_tcp` does."""
+    """Ask one endpoint, with `ask` or `ask_over_tcp`."""
     if endpoint.path:
         return ask(endpoint.path, message, timeout_s, limit)
     where = (endpoint.host, endpoint.port)
@@ -86,9 +86,9 @@ def ask_at(
 def ask(
     path: Path, message: Mapping[str, Any], timeout_s: float = 1.0, limit: int = protocol.REPLY_LIMIT
 ) -> dict[str, Any]:
-    """Send one request and return the reply, at most `limit` bytes. `timeout_s` holds for each step.
+    """Send one request and return the reply, at most `limit` bytes. `timeout_s` applies to each step.
 
-    Raises DaemonUnreachableError where nobody answers, ProtocolError where what comes is not a reply.
+    Raises DaemonUnreachableError if no daemon answers, ProtocolError if the answer is not a reply.
     """
     request = protocol.body(message, protocol.REQUEST_LIMIT)
     try:
@@ -98,7 +98,7 @@ def ask(
             reply = _exchange(connection, request, limit, f"{path}: the daemon closed without an answer: see its log")
     except PermissionError as error:
         raise DaemonUnreachableError(
-            f"{path}: this user may not connect: every user must be able to enter its directory and to write to it"
+            f"{path}: this user may not connect: let every user enter its directory and write to the socket"
         ) from error
     except OSError as error:
         raise DaemonUnreachableError(
@@ -117,9 +117,9 @@ def ask_over_tcp(
     timeout_s: float = 1.0,
     limit: int = protocol.REPLY_LIMIT,
 ) -> dict[str, Any]:
-    """The same over TCP, where the matcher runs as `matcher_uid`; munge may take longer than `timeout_s`.
+    """Send one request to a matcher that runs as `matcher_uid`, over TCP; munge may take longer than `timeout_s`.
 
-    Raises CredentialError too, where munge does not do its part.
+    Raises the errors of `ask`, and CredentialError if munge fails.
     """
     where = f"{host}:{port}"
     nonce = os.urandom(protocol.NONCE_BYTES)
@@ -127,17 +127,17 @@ def ask_over_tcp(
     try:
         with socket.create_connection((host, port), timeout_s) as connection:
             longest = protocol.CREDENTIAL_FACTOR * limit
-            reply = _exchange(connection, request, longest, f"{where}: does not believe this host: {NOT_BELIEVED}")
+            reply = _exchange(connection, request, longest, f"{where}: rejects this host: {NOT_BELIEVED}")
     except OSError as error:
         raise DaemonUnreachableError(
-            f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host and let this "
-            "one through its firewall"
+            f"{where}: no matcher answers ({error.strerror or error}): set matcher.listen on its host, and let this "
+            "host through its firewall"
         ) from error
     opened = munge.open(reply)
     if opened.uid != matcher_uid or not opened.payload.startswith(nonce):
         raise ProtocolError(
-            f"{where}: what answers runs as user {opened.uid}: set matcher_uid= and matcher.uid to the user that runs "
-            "the matcher"
+            f"{where}: the program that answers runs as user {opened.uid}: set matcher_uid= and matcher.uid to the "
+            "user that runs the matcher"
         )
     return protocol.read_message(opened.payload.removeprefix(nonce))
 

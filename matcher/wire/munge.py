@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libmunge: bytes with proof of who made them, for one reader.
+"""libmunge: credentials, which are bytes with a proof of their author, for one reader.
 
-By ctypes: pymunge, the one binding there is, had its last release in 2018. Calls block: 0.1 ms with munged well, 10 s
-while it hangs.
+It is called through ctypes: the only binding, pymunge, had its last release in 2018. Calls block: 0.1 ms normally, 10 s
+while munged hangs.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ OPT_UID_RESTRICTION = 9
 
 
 class CredentialError(ProtocolError):
-    """Munge makes no credential, or refuses one."""
+    """Munge cannot make a credential, or refuses one."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What is in a credential, and the uid of who made it."""
+    """The payload of a credential, and the uid of its author."""
 
     payload: bytes
     uid: int
 
 
 class Munge:
-    """Makes and opens credentials, with the munged that listens on `socket` ("": where libmunge expects it).
+    """Makes and opens credentials, with the munged that listens on `socket` ("" for libmunge's default).
 
-    Raises ServiceError where there is no libmunge.
+    Raises ServiceError if there is no libmunge.
     """
 
     def __init__(self, socket: str = "") -> None:
@@ -48,7 +48,7 @@ class Munge:
             raise ServiceError(f"{LIBRARY}: cannot be loaded ({error}): install munge") from error
         library.munge_ctx_create.restype = ctypes.c_void_p
         library.munge_ctx_destroy.argtypes = [ctypes.c_void_p]
-        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one more, as the option has it
+        library.munge_ctx_set.argtypes = [ctypes.c_void_p, ctypes.c_int]  # and one more, of the option's type
         library.munge_ctx_strerror.restype = ctypes.c_char_p
         library.munge_ctx_strerror.argtypes = [ctypes.c_void_p]
         library.munge_encode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
@@ -58,7 +58,7 @@ class Munge:
         self._library, self._free = library, free
 
     def make(self, payload: bytes, reader: int) -> bytes:
-        """A credential that only the user `reader` can open. Raises CredentialError."""
+        """Return a credential that only the user `reader` can open. Raises CredentialError."""
         credential = ctypes.c_char_p()
         with self._context() as context:
             self._library.munge_ctx_set(context, OPT_UID_RESTRICTION, ctypes.c_uint32(reader))
@@ -70,7 +70,7 @@ class Munge:
                 self._free(credential)
 
     def open(self, credential: bytes) -> Opened:
-        """What is in a credential. Raises CredentialError for one that is forged, expired, replayed or another's."""
+        """Open a credential. Raises CredentialError if it is forged, expired, replayed or for another user."""
         payload, size, uid = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint32()
         with self._context() as context:
             status = self._library.munge_decode(

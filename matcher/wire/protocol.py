@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol between plugin and daemon, version 1, as docs/protocol.md states it: limits, frames and messages.
+"""The protocol between plugin and daemon, version 1, as specified in docs/protocol.md: limits, frames and messages.
 
-Requests are checked here and nowhere else: what leaves `read_request` has the right types and sizes. Keys that are not
-known are ignored. Nothing here touches a socket.
+Requests are checked only here: results of `read_request` have the right types and sizes. Unknown keys are ignored.
+Nothing here uses a socket.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ from reprise.matcher.submission import JobFacts, Script, Submission
 
 VERSION = 1
 HEADER_BYTES = 4
-REQUEST_LIMIT = 262_144  # bytes; what a 128 KiB script, an argument list and the SLURM_* variables need, with room
-REPLY_LIMIT = 65_536  # bytes; also the size of what is carried to the job
+REQUEST_LIMIT = 262_144  # bytes; enough for a script of 128 KiB, an argument list and the SLURM_* variables
+REPLY_LIMIT = 65_536  # bytes; also the size of the data that is carried to the job
 EXPLANATION_LIMIT = 262_144  # bytes of the one reply that no plugin reads: decisions with both jobs' command lines
-NONCE_BYTES = 16  # of a number that is used once: begins what is in a credential, and a reply repeats its request's
-CREDENTIAL_FACTOR = 2  # a credential is at most this many times longer than what is in it: base64 takes 4/3
+NONCE_BYTES = 16  # bytes of the nonce at the start of a credential's payload; a reply repeats its request's nonce
+CREDENTIAL_FACTOR = 2  # ratio of a credential's length to its payload's, at most: base64 takes 4/3
 VARIABLE_COUNT_LIMIT = 64  # variables in a decision
 VARIABLE_NAME_LIMIT = 128  # bytes
 VARIABLE_VALUE_LIMIT = 4_096  # bytes
 REASON_LIMIT = 512  # bytes
-PATH_LIMIT = 4_095  # bytes of the path that a job is asked about: Linux has no longer ones
+PATH_LIMIT = 4_095  # bytes of the path that a job is asked about; the limit of Linux
 SHARE_COUNT_LIMIT = 128  # names in a profile; there are some 60 kinds of calls
-ESCAPED_BYTES = 12  # of JSON, at most, for one character
-NOT_NOW = "not now: too many requests at once or within a short time; the job runs as it is"
-ELAPSED_LIMIT_S = 1e9  # 31 years; a start that lies further back is no date that can be shown
+ESCAPED_BYTES = 12  # bytes of JSON, at most, for one character
+NOT_NOW = "not now: too many requests at once or within a short time; the job runs unchanged"
+ELAPSED_LIMIT_S = 1e9  # 31 years; an earlier start may not be a valid date
 
 
 def environment_problem(environment: Mapping[str, str]) -> str | None:
-    """Why the plugin would refuse to set these variables, or None if it would set them."""
+    """Return why the plugin would refuse to set these variables, None if it would set them."""
     if problem := _names_problem(tuple(environment)):
         return problem
     for name, value in environment.items():
         is_long = 4 * len(value) > VARIABLE_VALUE_LIMIT < len(value.encode(errors="replace"))
         if is_long or "\n" in value or "\0" in value:
-            return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or holds a newline or NUL"
-    room = REPLY_LIMIT - 4 * REASON_LIMIT  # the rest of a reply: reason, id, verdict, numbers
+            return f"the value of {name} is longer than {VARIABLE_VALUE_LIMIT} bytes, or contains a newline or NUL"
+    room = REPLY_LIMIT - 4 * REASON_LIMIT  # without the reason, id, verdict and numbers
     if ESCAPED_BYTES * sum(map(len, environment.values())) > room // 2:  # names and quotes take far less than half
         carried = json.dumps({"env": dict(environment)}).encode()
         if len(carried) > room:
-            return f"its variables are {len(carried)} bytes together, more than a reply holds"
+            return f"its variables have {len(carried)} bytes together, more than fit a reply"
     return None
 
 
-@lru_cache(maxsize=4096)  # of each record at the start, and most have the same
+@lru_cache(maxsize=4096)  # called for each record at the start; most have the same names
 def _names_problem(names: tuple[str, ...]) -> str | None:
     if len(names) > VARIABLE_COUNT_LIMIT:
-        return f"it holds {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
+        return f"it has {len(names)} variables, and a decision carries at most {VARIABLE_COUNT_LIMIT}"
     for name in names:
         if len(name.encode()) > VARIABLE_NAME_LIMIT or not is_allowed(name):
             return f"the plugin does not set {shortened(name, 60)!r} (it is not on the allow-list)"
@@ -77,7 +77,7 @@ def _names_problem(names: tuple[str, ...]) -> str | None:
 
 
 def shortened(text: str, limit: int) -> str:
-    """`text`, at most `limit` bytes of UTF-8 long; what was cut is marked."""
+    """Return `text`, cut to at most `limit` bytes of UTF-8; a cut is marked with "..."."""
     data = text.encode(errors="replace")
     if len(data) <= limit:
         return data.decode()
@@ -105,6 +105,8 @@ class _Message(BaseModel):
 
 
 class Client(_Message):
+    """Versions of the client."""
+
     plugin: Text
     slurm: Text
 
@@ -112,13 +114,13 @@ class Client(_Message):
 def _checked_into(
     value: type, fields: Mapping[str, Any], *, called: Mapping[str, str] | None = None, optional: Collection[str] = ()
 ) -> GetPydanticSchema:
-    """Validate an object of a message straight into the frozen dataclass `value`, whose module needs no pydantic.
+    """Validate an object of a message directly into the frozen dataclass `value`; its module does not need pydantic.
 
     Args:
         value: The dataclass.
         fields: The type on the wire of each of its fields, in the order in which they are checked.
-        called: The key on the wire of a field that has another name there.
-        optional: The fields that a message may leave out; they get the dataclass's default.
+        called: The keys on the wire of fields with another name there.
+        optional: Fields that a message may omit; they get the dataclass's default.
     """
 
     def schema(_: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -131,7 +133,7 @@ def _checked_into(
             key = (called or {}).get(name)
             read.append(core_schema.dataclass_field(name, checked, validation_alias=key))
         arguments = core_schema.dataclass_args_schema(value.__name__, read)
-        config = core_schema.CoreConfig(strict=True)  # of the fields; a strict dataclass itself refuses a dictionary
+        config = core_schema.CoreConfig(strict=True)  # for the fields; a strict dataclass refuses a dictionary
         return core_schema.dataclass_schema(value, arguments, list(fields), strict=False, config=config)
 
     return GetPydanticSchema(schema)
@@ -187,6 +189,8 @@ class Decide(_Message):
 
 
 class ReportedJob(_Message):
+    """The job that an outcome is about."""
+
     id: Id32
     array_task: Id32 | None
     uid: Id32
@@ -194,7 +198,7 @@ class ReportedJob(_Message):
 
 
 class Outcome(_Message):
-    """What became of a job."""
+    """A job's report of its start, its first step or its end."""
 
     state: Literal["started", "step", "ended"]
     decision: DecisionId | None
@@ -221,7 +225,7 @@ Runtime = Annotated[str, Field(pattern=r"^[!-~]{0,64}$")]
 
 
 class Identity(_Message):
-    """Who the program of a decision's job is, of which `ok` has asked: an executable's parts, or a script's text."""
+    """The identity of a job's program, as requested by an `ok` reply: an executable's parts, or a script's text."""
 
     decision: DecisionId
     build_id: BuildId = ""
@@ -233,7 +237,7 @@ class Identity(_Message):
 
 
 class Forwarded(_Message):
-    """A row of the database, as a replica has it; `state` is an outcome's."""
+    """A row of a replica's database; `state` is set for an outcome."""
 
     kind: Literal["decision", "outcome"]
     state: Literal["started", "step", "ended"] | None = None
@@ -241,15 +245,15 @@ class Forwarded(_Message):
 
 
 class Forward(_Message):
-    """What a replica has decided and heard."""
+    """A replica's decisions and outcomes."""
 
     entries: list[Forwarded]
 
 
 class Explain(_Message):
-    """Why a job of the caller's got what it got. `job`: its number, an array's task (`4711_3`), or a decision's id.
+    """A request to explain a decision. `job`: id of the caller's job, an array's task (`4711_3`), or a decision's id.
 
-    `cluster`: where the job ran; the configured one, unless given.
+    `cluster`: cluster on which the job ran; defaults to the configured one.
     """
 
     job: DecisionId
@@ -257,7 +261,7 @@ class Explain(_Message):
 
 
 class Preview(_Message):
-    """What the caller would be given for this submission; nothing is decided."""
+    """A request to preview the caller's settings for this submission; no decision is recorded."""
 
     submission: CheckedSubmission
 
@@ -267,9 +271,10 @@ ShareName = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
 
 
 class Compare(_Message):
-    """Whether a job of the caller's behaves as the record that it matched, by the profile of the job.
+    """A request to compare the profile of the caller's job with that of the record that it matched.
 
-    `job` and `cluster` are as in `Explain`; `shares` are of the job's run time, `waiting` is the one for other ranks.
+    `job`, `cluster`: as in `Explain`. `shares`: shares of the job's run time. `waiting`: the share of waiting for other
+    ranks.
     """
 
     job: DecisionId
@@ -283,7 +288,7 @@ class Token(_Message):
 
 
 class Ping(_Message):
-    """A request for a sign of life."""
+    """A request to check that the daemon answers."""
 
 
 Request = Decide | Outcome | Identity | Forward | Explain | Preview | Compare | Token | Ping
@@ -301,7 +306,7 @@ _KINDS: dict[str, type[Request]] = {
 
 
 def body_length(header: bytes, limit: int = REQUEST_LIMIT) -> int:
-    """The length that a frame's header announces. Raises ProtocolError outside 1 to `limit`."""
+    """Return the length in a frame's header. Raises ProtocolError unless it is 1 to `limit`."""
     length = int.from_bytes(header, "big")
     if not 1 <= length <= limit:
         raise ProtocolError(f"a frame of {length} bytes is not accepted (1 to {limit})")
@@ -312,17 +317,17 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def frame(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """A message as a frame. Raises ProtocolError where it is longer than `limit`, by default a reply's of its kind."""
+    """Return a message as a frame. Raises ProtocolError if it exceeds `limit`, by default that of its kind of reply."""
     return framed(body(message, limit))
 
 
 def framed(body: bytes) -> bytes:
-    """A frame's body behind its header."""
+    """Return a frame's body with its header."""
     return len(body).to_bytes(HEADER_BYTES, "big") + body
 
 
 def body(message: Mapping[str, Any], limit: int | None = None) -> bytes:
-    """A message as a frame's body; `limit` and what is raised as for `frame`."""
+    """Return a message as a frame's body; `limit` and errors as for `frame`."""
     limit = limit or (EXPLANATION_LIMIT if message.get("kind") == "explanation" else REPLY_LIMIT)
     return _within(_ENCODER.encode(message).encode(errors="replace"), limit)
 
@@ -334,22 +339,22 @@ def _within(body: bytes, limit: int) -> bytes:
 
 
 def opened_envelope(payload: bytes) -> tuple[bytes, bytes]:
-    """What is in a request's credential: the number that is used once, and the message. Raises ProtocolError."""
+    """Return the nonce and the message in the payload of a request's credential. Raises ProtocolError."""
     if not NONCE_BYTES < len(payload) <= NONCE_BYTES + REQUEST_LIMIT:
         raise ProtocolError(f"a credential of {len(payload)} bytes is not accepted")
     return payload[:NONCE_BYTES], payload[NONCE_BYTES:]
 
 
 def read_message(body: bytes) -> dict[str, Any]:
-    """The object in a frame's body, its version checked. Raises ProtocolError."""
+    """Return the object in a frame's body, and check its version. Raises ProtocolError."""
     try:
         message = pydantic_core.from_json(body)
     except ValueError as error:
         raise ProtocolError(f"the frame is not JSON: {error}") from error
     if not isinstance(message, dict):
-        raise ProtocolError(f"the frame holds {type(message).__name__}, not an object")
+        raise ProtocolError(f"the frame contains a {type(message).__name__}, not an object")
     if type(message.get("v")) is not int or message["v"] != VERSION:
-        raise ProtocolError(f"version {shortened(repr(message.get('v')), 20)} is not spoken here, only {VERSION}")
+        raise ProtocolError(f"version {shortened(repr(message.get('v')), 20)} is not supported here, only {VERSION}")
     return message
 
 
@@ -358,7 +363,7 @@ def read_request(body: bytes) -> Request:
     message = read_message(body)
     kind = message.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise ProtocolError(f"kind {shortened(repr(kind), 40)} is not known; known are {', '.join(_KINDS)}")
+        raise ProtocolError(f"unknown kind {shortened(repr(kind), 40)}: use one of {', '.join(_KINDS)}")
     try:
         return _KINDS[kind].model_validate(message)
     except ValidationError as error:
@@ -372,7 +377,7 @@ def read_request(body: bytes) -> Request:
 
 
 def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict[str, Any]:
-    """The answer to `decide`; variables go out only with the verdict `apply`. `score`: what the user may know of it."""
+    """Return the answer to `decide`; it has variables only with the verdict `apply`. `score`: visible to the user."""
     return {
         "v": VERSION,
         "kind": "decision",
@@ -386,30 +391,30 @@ def decision_reply(decision: LoggedDecision, score: float | None = None) -> dict
 
 
 def ok_reply(identify: str | None = None) -> dict[str, Any]:
-    """The answer to `outcome` and `identity`. `identify`: the path of a program that the job is asked about."""
+    """Return the answer to `outcome` and `identity`. `identify`: path of a program that the job is asked about."""
     return {"v": VERSION, "kind": "ok"} | ({"identify": identify} if identify else {})
 
 
 def explanation_reply(story: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to `explain` and `preview`: what `reprise match explain --json` prints."""
+    """Return the answer to `explain` and `preview`: the output of `reprise match explain --json`."""
     return {"v": VERSION, "kind": "explanation", "story": story}
 
 
 def comparison_reply(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to `compare`: fields as `behaviour.Comparison` has them."""
+    """Return the answer to `compare`, with the fields of `behaviour.Comparison`."""
     return {"v": VERSION, "kind": "comparison", **comparison}
 
 
 def token_reply(token: str) -> dict[str, Any]:
-    """The answer to `token`."""
+    """Return the answer to `token`."""
     return {"v": VERSION, "kind": "token", "token": token}
 
 
 def pong_reply(*, version: str, records: int, uptime_s: float) -> dict[str, Any]:
-    """The answer to `ping`."""
+    """Return the answer to `ping`."""
     return {**ok_reply(), "version": version, "records": records, "uptime_s": round(uptime_s, 3)}
 
 
 def error_reply(reason: str) -> dict[str, Any]:
-    """The answer to a request that cannot be served."""
+    """Return the answer to a request that cannot be served."""
     return {"v": VERSION, "kind": "error", "reason": shortened(reason, REASON_LIMIT)}

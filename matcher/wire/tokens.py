@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens for the web pages: who has one is the user that the kernel, or munge, named when the matcher made it.
+"""Tokens for the web pages: the holder is the user that the kernel, or munge, reported when the matcher made the token.
 
-They are signed with a key that lies beside the database, which only the matcher's user can read. Nothing is stored of a
-token: whoever wants all of them void deletes the key, and starts matcher and pages anew.
+Tokens are signed with a key next to the database, which only the matcher's user can read. They are not stored: to
+revoke all tokens, delete the key, and restart matcher and pages.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ TOKEN_LIMIT = 512  # characters
 
 
 class TokenError(MatcherError):
-    """A token is not one of ours, or no longer, or none can be made."""
+    """A token is invalid or has expired, or cannot be made."""
 
 
 def key_path(config: Config) -> Path:
-    """Where the key lies."""
+    """Return the path of the key."""
     return config.database.path.parent / KEY_NAME
 
 
 def key_of(config: Config) -> str:
-    """The key; made where there is none. Raises TokenError."""
+    """Return the key; make it if there is none. Raises TokenError."""
     path = key_path(config)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -42,19 +42,19 @@ def key_of(config: Config) -> str:
         return _checked(path)
     except OSError as error:
         raise TokenError(
-            f"{path}: cannot be read or made ({error.strerror}): the matcher's user must be able to write there"
+            f"{path}: cannot be read or created ({error.strerror}): let the matcher's user write to its directory"
         ) from error
 
 
 def _checked(path: Path) -> str:
     text = path.read_text(encoding="ascii", errors="replace").strip()
     if len(text) != 2 * KEY_BYTES:
-        raise TokenError(f"{path}: is damaged: delete it, and start matcher and pages anew")
+        raise TokenError(f"{path}: is damaged: delete it, and restart matcher and pages")
     return text
 
 
 def _make(path: Path) -> None:
-    """Whole or not at all, and never over another's that came first. Root leaves it to the directory's owner."""
+    """Create the key atomically, unless another process has created one. Root gives it to the directory's owner."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -70,22 +70,22 @@ def _make(path: Path) -> None:
 
 
 def make(key: str, uid: int) -> str:
-    """A token for this user, from now on."""
+    """Return a token for this user, which is valid from now on."""
     return str(_serializer(key).dumps(uid))
 
 
 def uid_of(key: str, token: str, lifetime: timedelta) -> int:
-    """Whose a token is. Raises TokenError."""
+    """Return the user of a token. Raises TokenError."""
     if len(token) > TOKEN_LIMIT:
-        raise TokenError("this is no token: `reprise web token` prints one")
+        raise TokenError("invalid token (too long): `reprise web token` prints a new one")
     try:
         uid = _serializer(key).loads(token, max_age=int(lifetime.total_seconds()))
     except SignatureExpired as error:
         raise TokenError("the token has expired: `reprise web token` prints a new one") from error
     except BadData as error:
-        raise TokenError("this is no token of this site's: `reprise web token` prints one") from error
+        raise TokenError("invalid token (not made by this site): `reprise web token` prints a new one") from error
     if type(uid) is not int or uid < 0:
-        raise TokenError("this is no token of this release's: `reprise web token` prints one")
+        raise TokenError("invalid token (not made by this release): `reprise web token` prints a new one")
     return uid
 
 

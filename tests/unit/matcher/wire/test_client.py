@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of the doctor: what it says where nobody answers."""
+"""The Python client: its errors if no daemon answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol's Python side: against docs/protocol.md, the shared vectors, and whatever hypothesis thinks of."""
+"""The protocol's Python side, compared with docs/protocol.md, the shared vectors, and hypothesis' examples."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_an_explanation_has_a_limit_of_its_own() -> None:
         ({"LD_PRELOAD": "x.so"}, "allow-list"),
         ({"SRO_A": "a" * 4097}, "longer"),
         ({"SRO_A": "a\nb"}, "newline"),
-        ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than a reply holds"),
+        ({f"SRO_{i}": "a" * 4000 for i in range(20)}, "more than fit a reply"),
     ],
 )
 def test_an_environment_that_the_plugin_would_refuse_is_named(environment: dict[str, str], why: str) -> None:
