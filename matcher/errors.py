@@ -7,11 +7,11 @@ from reprise.errors import RepriseError
 
 
 class MatcherError(RepriseError):
-    """The matcher cannot do what was asked."""
+    """The matcher cannot do what was requested."""
 
 
 class ProtocolError(MatcherError):
-    """A frame or message is not what docs/protocol.md says; the connection is answered `error` and closed."""
+    """A frame or message violates docs/protocol.md; the reply is `error`, and the connection is closed."""
 
 
 class ServiceError(MatcherError):
@@ -25,6 +25,6 @@ class DaemonUnreachableError(ServiceError):
 
 
 class NothingKnownError(MatcherError):
-    """Nothing is known of the job that was asked for."""
+    """Nothing is known about the requested job."""
 
     exit_status = 3
