@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real matcher daemon in a directory of its own, and the records and requests that its tests are about."""
+"""A real matcher daemon in a separate directory, with records and requests for its tests."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ RULES = {
 
 
 def job(user: str = "root", script: str = SCRIPT, at: float = 1.7e9) -> JobMetadata:
-    """The metadata of the job that `request()` submits."""
+    """Return the metadata of the job that `request()` submits."""
     submission = Submission.for_script("/home/alice/job.sh", script, cwd="/home/alice")
     return parse(submission, user=user, submit_time=at)
 
 
 def record(**changes: Any) -> Record:
-    """A record that fits the job of `request()`."""
+    """Return a record that fits the job of `request()`."""
     values: dict[str, Any] = {
         "component": "openmpi-collectives",
         "component_version": "1",
@@ -73,12 +73,12 @@ def record(**changes: Any) -> Record:
 
 
 def mine(**changes: Any) -> Record:
-    """A record of whoever runs the tests, whom the daemon takes to be the one who asks."""
+    """Return a record of the user who runs the tests, which the daemon authenticates as the client."""
     return record(metadata=job(ME).to_json(), **changes)
 
 
 def text_of(known: Record) -> RecordText:
-    """A record as the database holds it."""
+    """Return a record in the database's form."""
     columns = (getattr(known, name, "[]") for name in RecordText._fields)
     row = RecordText._make(json.dumps(value) if isinstance(value, dict | list | tuple) else value for value in columns)
     subject = [known.parametrization.get(name) for name in (GAIN_OF, BENCHMARKED)]
@@ -86,12 +86,12 @@ def text_of(known: Record) -> RecordText:
 
 
 def knowing(*records: Record, model: Model, cluster_nodes: int = 8) -> Knowledge:
-    """What the daemon knows when its database has these records."""
+    """Return the knowledge of a daemon with these records in its database."""
     return Knowledge(readable(map(text_of, records)), model, cluster_nodes=cluster_nodes)
 
 
 def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
-    """A `decide` at submission."""
+    """Return a `decide` request at submission."""
     submission = {
         "command": "sbatch",
         "argv": ["sbatch", "job.sh"],
@@ -105,7 +105,7 @@ def request(script: str | None = SCRIPT, **changes: Any) -> dict[str, Any]:
 
 
 class Daemon:
-    """`reprise serve` as a process. Settings are lines of the configuration's [matcher] table."""
+    """A `reprise serve` process. Settings are lines of the configuration's [matcher] table."""
 
     def __init__(self, directory: Path, *settings: str) -> None:
         self.socket = directory / "run" / "matcher.sock"
@@ -119,7 +119,7 @@ class Daemon:
 
     def configure(self, *settings: str) -> None:
         is_set = any(line.startswith("holdout") for line in settings)
-        nobody = () if is_set else ("holdout = 0.0",)  # what a job is given is not to be left to chance
+        nobody = () if is_set else ("holdout = 0.0",)  # decisions must not depend on chance
         lines = (f'socket = "{self.socket}"', *nobody, *settings)
         self.config.write_text(
             f'[site]\ncluster = "test"\nnodes = 8\n[database]\npath = "{self.database}"\n'
@@ -131,7 +131,7 @@ class Daemon:
             return [database.add_record(one) for one in records]
 
     def spawn(self, *wrapper: str, env: Mapping[str, str] | None = None, pass_fds: tuple[int, ...] = ()) -> None:
-        """Start the process without waiting for it: forked, where nothing is said of how it starts."""
+        """Start the process without waiting for it; fork it if no argument is set."""
         arguments = ["--config", str(self.config), "serve"]
         command = [*wrapper, sys.executable, "-m", "reprise", *arguments]
         with self.log.open("ab") as log:
@@ -149,7 +149,7 @@ class Daemon:
             )
 
     def start(self, **how: Any) -> Daemon:
-        """Nothing is left of one that does not come up: who asked for it does not get to stop it."""
+        """Start the process and wait until it answers; kill it if it does not, since the caller could not stop it."""
         self.spawn(**how)
         try:
             self.wait_until_up()
@@ -176,14 +176,14 @@ class Daemon:
         return ask(self.socket, message, timeout_s)
 
     def send(self, data: bytes, *, close: bool = False) -> bytes:
-        """Send bytes as they are; the whole reply's body, or nothing."""
+        """Send raw bytes, and return the body of the whole reply, empty if there is none."""
         with self.connect() as connection:
             try:
                 connection.sendall(data)
                 if close:
                     connection.shutdown(socket.SHUT_WR)
             except BrokenPipeError:
-                pass  # the daemon reads no further than it must
+                pass  # the daemon reads no more than it must
             with connection.makefile("rb") as stream:
                 header = stream.read(protocol.HEADER_BYTES)
                 return stream.read(int.from_bytes(header, "big")) if header else b""
@@ -208,7 +208,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def stop(self) -> int:
-        """SIGTERM; the exit status."""
+        """Stop the daemon with SIGTERM, and return its exit status."""
         if self.process is None:
             return 0
         if self.process.poll() is None:
