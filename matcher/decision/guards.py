@@ -120,7 +120,19 @@ def _shape(record: Known, job: JobMetadata) -> Refusal | None:
         if given is None:
             return Refusal(f"was tuned for {wanted} {noun}, and how many the job gets is unknown", until_start=True)
         return Refusal(f"was tuned for {wanted} {noun}, and the job has {given:g}")
-    return _spread(record, job) or _placement(record, job)
+    return _memory(record, job) or _spread(record, job) or _placement(record, job)
+
+
+def _memory(record: Known, job: JobMetadata) -> Refusal | None:
+    """Refuse a job with less memory than the trials had: settings may take more of it than the default, and what takes
+    more than its job has is ended."""
+    wanted, given = record.terms.context.memory, job.memory
+    if wanted is None or given == 0 or (given and 0 < wanted <= given):
+        return None
+    tuned = f"was tuned with {wanted} MiB of memory on a node" if wanted else "was tuned with all memory of a node"
+    if given is None:
+        return Refusal(f"{tuned}, and how much the job gets is not known", until_start=True)
+    return Refusal(f"{tuned}, and the job has {given} MiB")
 
 
 def _spread(record: Known, job: JobMetadata) -> Refusal | None:

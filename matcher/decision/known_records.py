@@ -41,6 +41,7 @@ class Context:
     nodes: int | None = None
     tasks_per_node: int | None = None
     processors: int | None = None
+    memory: int | None = None
     placement: str | None = None
     openmpi: tuple[str, ...] | None = None
     predicted: bool = False
@@ -146,6 +147,7 @@ class _Context(_Strict):
     nodes: int = 1
     tasks_per_node: int = 1
     processors: int = 1
+    memory: int = 0
     placement: str = ""
     openmpi: tuple[str, ...] = ()
     predicted: bool = False

@@ -35,7 +35,8 @@ class JobMetadata:
     `script_path` is its absolute path, for people who tune the job, and is not compared. `build_id`, `functions`,
     `imports` and `contents` identify the program (matcher.submission.program_identity); `runtime` is the loader or
     sanitizer of the program that a preloaded library may conflict with. `processors` is the number that Slurm allocates
-    to the job on each node, known once it runs. Neither of the two is compared.
+    to the job on each node and `memory` the MiB that the job may use there (0: all of it), both known once it runs.
+    None of these three is compared.
     """
 
     user: str
@@ -62,6 +63,7 @@ class JobMetadata:
     runtime: str = ""
     programs: tuple[str, ...] = ()
     processors: int | None = None
+    memory: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; `from_json` is its inverse."""

@@ -13,7 +13,7 @@ from reprise.matcher.submission.metadata import JobMetadata
 from reprise.matcher.submission.program import Program
 from reprise.matcher.submission.program_arguments import read_options
 from reprise.matcher.submission.script_contents import read_contents
-from reprise.matcher.submission.size_options import equal_on_nodes, node_count, positive
+from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_each, node_count, positive
 from reprise.matcher.submission.slurm_options import TABLES, Parsed, parse_options
 from reprise.matcher.submission.submitted import ARGUMENT_LIMIT, ARGV_LIMIT, TEXT_LIMIT, JobFacts, Submission
 
@@ -53,6 +53,7 @@ ntasks-per-socket spread-job tres-per-task extra-node-info
 """
 _SPREADING = frozenset(_SPREADING_NAMES.split())
 _SPREADING_VARIABLES = frozenset({"SBATCH_GPUS", "SBATCH_GPUS_PER_TASK", "SBATCH_SPREAD_JOB"})
+MEMORY = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_JOB_CPUS_PER_NODE")
 # Placement of tasks (`JobMetadata.placement`), by the first word of `--distribution`.
 PLACEMENTS = {"block": "core", "cyclic": "node"}
 
@@ -96,6 +97,7 @@ def parse(submission: Submission, *, user: str, submit_time: float, facts: JobFa
         script_path=_script_path(submission, given),
         programs=tuple(name[:TEXT_LIMIT] for name in script.programs),
         processors=equal_on_nodes(running.get("SLURM_JOB_CPUS_PER_NODE", "")),
+        memory=memory_on_each(*(running.get(name, "") for name in MEMORY)),
     )
 
 

@@ -23,6 +23,24 @@ def equal_on_nodes(text: str) -> int | None:
     return (int(found.group(1)) or None) if found else None
 
 
+def memory_on_each(per_node: str, per_processor: str, processors: str) -> int | None:
+    """The MiB that a job which runs may use on each of its nodes, from SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU and
+    SLURM_JOB_CPUS_PER_NODE; 0: all that a node has; None: not known, or not as many on each.
+
+    Slurm sets one of the first two, where it limits the memory. The other may be there from an outer job, so that the
+    least of them counts.
+    """
+    if not processors:
+        return None
+    each = equal_on_nodes(processors)
+    limits = [positive(per_node)]
+    if share := positive(per_processor):
+        if not each:
+            return None
+        limits.append(share * each)
+    return min((limit for limit in limits if limit), default=0)
+
+
 def node_count(text: str) -> int | None:
     """Return the nodes that `--nodes` requests if it leaves no choice (`4`, `4-4`, `1k`); else None."""
     found = _NODES.fullmatch(text)

@@ -100,3 +100,11 @@ def test_a_job_that_runs_says_what_slurm_gives_it_on_a_node_whatever_its_user_sa
         printed = output(cluster, f"echo ${name}", env={name: "99"})
     (asked,) = listening.of_kind("decide", "start")
     assert [asked.message["submission"]["env"][name]] == printed != ["99"]
+
+
+def test_a_job_that_runs_says_how_much_memory_it_may_use_whatever_its_user_says(cluster: VirtualCluster) -> None:
+    for option, name in (("--mem=100", "SLURM_MEM_PER_NODE"), ("--mem-per-cpu=50", "SLURM_MEM_PER_CPU")):
+        with FakeDaemon(cluster.path(SOCKET), reply=decision("defer", {})).listening() as listening:
+            printed = output(cluster, f"echo ${name}", option, env={name: "9999"})
+        (asked,) = listening.of_kind("decide", "start")
+        assert [asked.message["submission"]["env"][name]] == printed == [option.partition("=")[2]]

@@ -23,9 +23,10 @@ export REPRISE=off
 export SEGMENT=0
 
 # The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
-# as Slurm writes them the processors and the tasks of each node.
+# as Slurm writes them the processors and the tasks of each node, and its limits of memory.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4} ${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--}" >result.part &&
+  sizes="${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--} ${SLURM_MEM_PER_NODE:--} ${SLURM_MEM_PER_CPU:--}"
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-4} $sizes" >result.part &&
     mv result.part result
   exit "$1"
 }

@@ -31,9 +31,10 @@ case "${SLURM_EXPORT_ENV:-ALL}" in
 esac
 
 # The file `result` appears whole, by its renaming, and says that the trial is over: exit status, seconds, nodes, and
-# as Slurm writes them the processors and the tasks of each node.
+# as Slurm writes them the processors and the tasks of each node, and its limits of memory.
 over() {
-  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1} ${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--}" >result.part &&
+  sizes="${SLURM_JOB_CPUS_PER_NODE:--} ${SLURM_TASKS_PER_NODE:--} ${SLURM_MEM_PER_NODE:--} ${SLURM_MEM_PER_CPU:--}"
+  echo "$1 $2 ${SLURM_JOB_NUM_NODES:-1} $sizes" >result.part &&
     mv result.part result
   exit "$1"
 }

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reprise.tuner.executors.trial_script import read_sizes
-from reprise.tuner.model.component import PROCESSORS, TASKS_PER_NODE, FromTrials, Publication
+from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, FromTrials, Publication
 
-NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks"}
+NOUNS = {PROCESSORS: "processors", TASKS_PER_NODE: "tasks", MEMORY: "MiB of memory"}
 
 
 def with_sizes(publications: Sequence[Publication], trials: Iterable[Path]) -> Sequence[Publication]:

@@ -25,6 +25,7 @@ from reprise.tuner.components.trial_inputs import Parts, parts
 from reprise.tuner.components.user_script import sets, with_lines
 from reprise.tuner.errors import CampaignFailedError, TunerError
 from reprise.tuner.model.component import (
+    MEMORY,
     PROCESSORS,
     TASKS_PER_NODE,
     Comparison,
@@ -128,7 +129,7 @@ class ApplicationComponent:
     def check(self, environment: Mapping[str, str]) -> None:
         """Raise TunerError where trials would not measure what they say: where the script sets a variable itself, or
         this process has one that some trials are to do without; and where no job could be given what is found."""
-        if self.description.context and not self._size_is_known:
+        if {*self.description.context} - {MEMORY} and not self._size_is_known:
             raise TunerError(
                 f"{self.workload.path}: does not say on how many nodes it runs, and what is found holds for as many "
                 "only: set `nodes` in the campaign's settings"
@@ -158,7 +159,7 @@ class ApplicationComponent:
 
     def context(self) -> Mapping[str, object]:
         known = {"nodes": self._nodes, "tasks_per_node": self._tasks_per_node}
-        return {name: known[name] for name in self.description.context if name != PROCESSORS}
+        return {name: known[name] for name in self.description.context if name in known}
 
     def problems(self) -> Sequence[Problem]:
         only = math.prod(len(parameter.values) for parameter in self.space.parameters) == 1
@@ -242,8 +243,9 @@ class ApplicationComponent:
     def by_trials(self) -> dict[str, object]:
         """What a record holds for that only trials tell: the matcher knows it of a job that runs."""
         found: dict[str, object] = {}
-        if PROCESSORS in self.description.context:
-            found[PROCESSORS] = FromTrials()
+        for name in (PROCESSORS, MEMORY):
+            if name in self.description.context:
+                found[name] = FromTrials()
         if TASKS_PER_NODE in self.description.context and not self._tasks_are_known:
             found[TASKS_PER_NODE] = FromTrials(self._tasks_per_node)
         return found

@@ -234,7 +234,7 @@ class ComponentFile(Section):
     forbidden: list[dict[str, Scalars] | str] = Field(default_factory=list, description="combinations left out")
     objective: ObjectiveSection = ObjectiveSection()
     conflicts: list[str] = Field(default_factory=list, description="more variables of which a user may have set none")
-    context: list[Literal["nodes", "tasks_per_node", "processors"]] = Field(
+    context: list[Literal["nodes", "tasks_per_node", "processors", "memory"]] = Field(
         default_factory=list, description="what a record holds for"
     )
     verify: Literal["mpiio"] | None = Field(None, description="trials say which hints of MPI-IO were in effect")

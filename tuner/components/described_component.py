@@ -116,8 +116,8 @@ class Description:
     """A component file with a campaign's settings in it. `before` is shell that is run before each trial.
 
     `conflicts` are variables, beside its own, of which a job's user may have set none. `context` names what a record
-    holds for only: "nodes", "tasks_per_node", "processors". `verify`: "mpiio" where trials say which hints were in
-    effect. `predicted`: the models that the campaign's only point comes from; empty: it was searched for.
+    holds for only: "nodes", "tasks_per_node", "processors", "memory". `verify`: "mpiio" where trials say which hints
+    were in effect. `predicted`: the models that the campaign's only point comes from; empty: it was searched for.
     """
 
     name: str

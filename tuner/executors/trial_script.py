@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reprise.matcher.submission.size_options import equal_on_nodes
+from reprise.matcher.submission.size_options import equal_on_nodes, memory_on_each
 from reprise.templates import render
 from reprise.tuner.errors import TunerError
 from reprise.tuner.executors.executor import TrialResult, ended, read_output, timed_out, variables
 from reprise.tuner.executors.launch_lines import Launcher
 from reprise.tuner.model import private_files
-from reprise.tuner.model.component import PROCESSORS, TASKS_PER_NODE, TrialPlan
+from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, TrialPlan
 
 SCRIPT = "trial.sh"
 RESULT = "result"
@@ -128,14 +128,17 @@ def read_result(plan: TrialPlan, directory: Path, job_id: int | None = None) -> 
 
 
 def read_sizes(directory: Path) -> dict[str, int]:
-    """How many processors and tasks a trial's job had on each node, by the keys of a context; without what Slurm did
-    not say, and without numbers that differ between nodes."""
+    """How many processors, tasks and MiB of memory (0: all) a trial's job had on each node, by the keys of a context;
+    without what Slurm did not say, and without numbers that differ between nodes."""
     try:
         words = (directory / RESULT).read_text(encoding="utf-8").split()[3:]
     except (OSError, ValueError):
         return {}
-    found = zip((PROCESSORS, TASKS_PER_NODE), map(equal_on_nodes, words), strict=False)
-    return {name: number for name, number in found if number is not None}
+    said = ["" if word == "-" else word for word in words]
+    processors, tasks, per_node, per_processor = (*said, "", "", "", "")[:4]
+    memory = memory_on_each(per_node, per_processor, processors) if len(said) > 2 else None
+    found = {PROCESSORS: equal_on_nodes(processors), TASKS_PER_NODE: equal_on_nodes(tasks), MEMORY: memory}
+    return {name: number for name, number in found.items() if number is not None}
 
 
 def _one_line(text: str) -> str:

@@ -89,6 +89,7 @@ class Sample:
 
 PROCESSORS = "processors"  # keys of a context: those that a job has on each node
 TASKS_PER_NODE = "tasks_per_node"
+MEMORY = "memory"  # MiB that a job may use on each node; 0: all
 
 
 @dataclass(frozen=True)

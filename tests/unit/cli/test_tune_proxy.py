@@ -90,7 +90,7 @@ def test_a_trace_takes_the_place_of_a_run(site: Path) -> None:
 
 def test_a_trace_without_a_proxy_is_refused(site: Path) -> None:
     done = command(site, "application", site / "app.sh", "--trace", site / "app.sh", "--no-proxy")
-    assert done.exit_code == 2 and "not with --no-proxy" in done.output
+    assert done.exit_code == 2 and "leave out --no-proxy" in done.output
 
 
 @pytest.mark.slow

@@ -144,6 +144,30 @@ def test_threads_are_given_to_jobs_with_as_many_processors_once_they_run(
     assert started.verdict == verdict and why in started.reason, started.reason
 
 
+@pytest.mark.parametrize(
+    ("tuned", "environment", "why"),
+    [
+        (4096, {"SLURM_MEM_PER_NODE": "4096"}, ""),
+        (4096, {"SLURM_MEM_PER_CPU": "2048"}, ""),
+        (4096, {}, ""),  # all that the node has
+        (4096, {"SLURM_MEM_PER_NODE": "4095"}, "tuned with 4096 MiB of memory on a node, and the job has 4095 MiB"),
+        (4096, {"SLURM_MEM_PER_CPU": "1000"}, "and the job has 2000 MiB"),
+        (0, {}, ""),
+        (0, {"SLURM_MEM_PER_NODE": "999999"}, "tuned with all memory of a node, and the job has 999999 MiB"),
+        (4096, {"SLURM_JOB_CPUS_PER_NODE": ""}, "how much the job gets is not known"),
+    ],
+)
+def test_what_may_take_more_memory_is_given_to_jobs_with_no_less_than_the_trials_had(
+    tuned: int, environment: dict[str, str], why: str
+) -> None:
+    one = record(**context(memory=tuned))
+    assert ask(one).verdict == "defer"
+    given = {"SLURM_JOB_CPUS_PER_NODE": "2(x4)", **environment}
+    batch = dataclasses.replace(submission(SCRIPT, command="batch"), env=given)
+    started = ask(one, point="start", of=batch, facts=JobFacts(nodes=4, tasks=4))
+    assert started.verdict == ("none" if why else "apply") and why in started.reason, started.reason
+
+
 def test_tasks_that_the_script_does_not_name_are_known_once_the_job_runs() -> None:
     script = "#!/bin/sh\n#SBATCH -N4 -c2\nmpirun /home/alice/bin/lattice --steps 200 --size 64\n"
     assert ask(record(), of=submission(script)).verdict == "defer"

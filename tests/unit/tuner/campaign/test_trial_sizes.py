@@ -12,7 +12,7 @@ from reprise.database.entities import Measurement
 from reprise.tuner.campaign.trial_sizes import with_sizes
 from reprise.tuner.executors.launch_lines import Launcher
 from reprise.tuner.executors.trial_script import TrialScript, read_sizes
-from reprise.tuner.model.component import PROCESSORS, TASKS_PER_NODE, FromTrials, Publication, TrialPlan
+from reprise.tuner.model.component import MEMORY, PROCESSORS, TASKS_PER_NODE, FromTrials, Publication, TrialPlan
 
 MEASURED = Measurement(1.0, 0.9, 1.1, 4, "s")
 
@@ -70,12 +70,35 @@ def test_tasks_that_differ_between_trials_leave_no_record(tmp_path: Path) -> Non
     assert not found.environment and "the tasks that a job has on a node, and the trials had 2 or 4" in found.note
 
 
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("0 1 1 8(x2) - 4096 -", 4096),
+        ("0 1 1 8(x2) - - 1024", 8192),
+        ("0 1 1 8(x2) - 4096 1024", 4096),  # one of them may be an outer job's
+        ("0 1 1 8(x2) - - -", 0),
+        ("0 1 1 8(x3),4 - - -", 0),
+        ("0 1 1 8(x3),4 - - 1024", None),
+        ("0 1 1 - - - -", None),  # outside of Slurm
+        ("0 1 1 8(x2) 2(x2)", None),  # of an earlier release
+    ],
+)
+def test_memory_is_what_a_trial_may_use_on_a_node(tmp_path: Path, said: str, memory: int | None) -> None:
+    (found,) = with_sizes([publication(memory=FromTrials())], trials(tmp_path, said))
+    assert found.context == ({} if memory is None else {MEMORY: memory})
+    assert found.environment if memory is not None else "do not say how many" in found.note
+
+
 def test_a_trial_writes_down_what_slurm_gave_it(tmp_path: Path) -> None:
     plan = TrialPlan([], 1, 1, script="#!/bin/sh\ntrue\n", timeout_s=10.0)
     script = TrialScript("t", Launcher("none")).write(plan, tmp_path)
     for given, seen in (
-        ({"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_TASKS_PER_NODE": "3(x2)"}, {PROCESSORS: 6, TASKS_PER_NODE: 3}),
+        (
+            {"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_TASKS_PER_NODE": "3(x2)"},
+            {PROCESSORS: 6, TASKS_PER_NODE: 3, MEMORY: 0},
+        ),
         ({"SLURM_TASKS_PER_NODE": "3"}, {TASKS_PER_NODE: 3}),
+        ({"SLURM_JOB_CPUS_PER_NODE": "6", "SLURM_MEM_PER_CPU": "100"}, {PROCESSORS: 6, MEMORY: 600}),
         ({}, {}),
     ):
         subprocess.run(["bash", script], env={"PATH": "/usr/bin:/bin", **given}, check=True, timeout=30)
