@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbols of a library that the program has, for what is loaded with LD_PRELOAD and not linked with that library.
+// Looks up symbols in a library of the program, for code that is loaded with LD_PRELOAD and not linked with it.
 #ifndef LOOKUP_H
 #define LOOKUP_H
 
@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { LIBRARIES_MAX = 16 }; // that have such a name
+enum { LIBRARIES_MAX = 16 }; // with a matching name
 
-// Whether a path is that of the library; the file that includes this says so.
+// Whether a path is that of the library; defined by the file that includes this one.
 static int is_library(const char *path);
 
 struct library {
-    unsigned wanted; // of those that is_library finds, counted from 0
+    unsigned wanted; // index among the libraries that is_library accepts, from 0
     char path[PATH_MAX];
 };
 
-// Copies the name only: other threads that load a library hold the lock that dlopen needs, and wait for the one that is
-// held here.
+// Copies only the name: another thread that loads a library holds the lock that dlopen needs, and waits for the lock
+// that is held here.
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct library *library = found;
@@ -47,9 +47,9 @@ static void *open_library(void)
     return opened;
 }
 
-// A symbol, also where an interpreter has loaded the library for one of its modules only; NULL where there is none.
-// `where`: RTLD_NEXT for functions, which the preloaded library may have, too; RTLD_DEFAULT for variables, of which
-// programs have copies that count.
+// Find a symbol, even if an interpreter has loaded the library for only one of its modules; NULL if there is none.
+// `where` is RTLD_NEXT for functions, which the preloaded library may also define, and RTLD_DEFAULT for variables,
+// because a program may have a copy, and only that copy counts.
 static void *lookup(void *where, const char *name)
 {
     void *found = dlsym(where, name);

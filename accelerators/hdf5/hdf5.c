@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of HDF5 that programs make in their code, and mostly do not: given by variables to the files that a program
-// creates and opens. Loaded with LD_PRELOAD. What a program has set itself stays as it is.
+// Applies settings of HDF5, which programs can change in their code but rarely do, from variables to the files that a
+// program creates and opens. Loaded with LD_PRELOAD. Settings that the program has changed itself stay unchanged.
 //
-//   REPRISE_HDF5_ALIGNMENT      bytes: what is large begins at a multiple of it
-//   REPRISE_HDF5_THRESHOLD      bytes from which on something is large (65536)
-//   REPRISE_HDF5_META_BLOCK     bytes of a block of metadata
-//   REPRISE_HDF5_SIEVE_BUFFER   bytes that small pieces of a dataset are read and written through
-//   REPRISE_HDF5_METADATA_WRITE collective: metadata are written by all ranks together
+//   REPRISE_HDF5_ALIGNMENT      bytes: large objects begin at a multiple of it
+//   REPRISE_HDF5_THRESHOLD      bytes from which an object is large (65536)
+//   REPRISE_HDF5_META_BLOCK     bytes of a metadata block
+//   REPRISE_HDF5_SIEVE_BUFFER   bytes of the buffer for reading and writing small pieces of a dataset
+//   REPRISE_HDF5_METADATA_WRITE collective: all ranks write metadata together
 //
-// Nothing of HDF5 is linked or included: the library is the program's, with MPI or without, and it is looked up. Its
-// types are those of 1.10 and later; before that nothing is done. Whatever cannot be done is left out: a call fails
-// only where it would have failed.
+// HDF5 is neither linked nor included: symbols are looked up in the program's library, with or without MPI. The types
+// are those of 1.10 and later; with older releases this does nothing. A setting that cannot be applied is left out, so
+// a call fails only if it would have failed anyway.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -24,10 +24,10 @@ typedef int herr_t;
 typedef unsigned long long hsize_t;
 
 #define EXPORT __attribute__((visibility("default")))
-#define FIRST_MINOR 10 // of 1.x: identifiers have 64 bits from then on
+#define FIRST_MINOR 10 // 1.10: identifiers have 64 bits since then
 #define BYTES_MAX (1ULL << 40)
 
-// What a new list of properties has.
+// The values in a new property list.
 #define ALIGNMENT_DEFAULT 1
 #define META_BLOCK_DEFAULT 2048
 #define SIEVE_BUFFER_DEFAULT 65536
@@ -43,7 +43,7 @@ static void *real(const char *name)
     return lookup(RTLD_NEXT, name);
 }
 
-// A number of bytes; 0 where there is none, or nonsense.
+// A number of bytes; 0 if the variable is unset or invalid.
 static hsize_t number(const char *name)
 {
     const char *text = getenv(name);
@@ -104,7 +104,7 @@ static void enlarge_sieve_buffer(hid_t list)
         set(list, (size_t)wanted);
 }
 
-// Only writing: reading metadata together would let a rank that reads them alone wait for ever.
+// Only writing: with collective metadata reads, a rank that reads metadata alone would wait forever.
 static void write_metadata_together(hid_t list)
 {
     herr_t (*get)(hid_t, unsigned char *) = real("H5Pget_coll_metadata_write");
@@ -126,7 +126,7 @@ static int is_wanted(void)
            number("REPRISE_HDF5_SIEVE_BUFFER") || getenv("REPRISE_HDF5_METADATA_WRITE");
 }
 
-// A list like this one with what is wanted; -1 where that is nothing, or cannot be. H5P_DEFAULT is 0.
+// A copy of this property list with the requested settings; -1 if there are none, or on failure. H5P_DEFAULT is 0.
 static hid_t tuned(hid_t list)
 {
     herr_t (*begin)(void) = real("H5open");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// read() does not say where it reads, and asking would cost as much as a third of a read from the cache. So the
-// position is followed from read to read and through lseek(), and asked for when a read was slow anyway. Where it is
-// wrong meanwhile (the program writes, or a copy of the descriptor is read), a bin too many or too few is counted.
+// read() does not report its position, and asking the kernel costs a third of a read from the cache. So the position
+// is tracked from read to read and through lseek(), and the kernel is asked only after a slow read. While the position
+// is wrong (the program writes, or reads a copy of the descriptor), an access is counted in the wrong bin.
 #define _GNU_SOURCE
 #include "access.h"
 
@@ -30,7 +30,7 @@ static bool is_current(const struct file *file, uint32_t watched)
     return LOAD(file->generation) == watched >> PLACE_BITS;
 }
 
-// Is it worth a look at the clock?
+// Return whether to time the access.
 static bool is_timed(const struct access *access, const struct file *file)
 {
     return access->dozing || access->offset < 0 || LOAD(access->descriptor->calls) % SAMPLE_CALLS == 0 ||
@@ -56,13 +56,13 @@ void access_begin(struct access *access, int fd, int64_t offset)
     if (access->current && !access->dozing && !(mask && LOAD(descriptor->calls) % BURST_READS == 0)) {
         access->offset = LOAD(descriptor->position);
     }
-    // The kernel itself reads ahead of who reads on where the last one has ended.
+    // The kernel reads ahead if an access begins where the previous one ended.
     if (access->offset != LOAD(descriptor->end) && is_timed(access, state_file(state, watched))) {
         access->begun_ns = now_ns();
     }
 }
 
-// A stream knows its position once the program has set it; one that never did is read from its beginning on.
+// A stream has a position once the program has set it; otherwise it is read from the beginning.
 static int64_t buffered(const FILE *stream)
 {
     const int64_t bytes = stream->_IO_read_end - stream->_IO_read_ptr;
@@ -78,7 +78,7 @@ bool access_is_due_fread(const FILE *stream, size_t size, size_t count)
 
 void access_end_fread(struct access *access, const FILE *stream)
 {
-    access_end(access, stream->_offset - access->offset); // what was in the buffer was read before
+    access_end(access, stream->_offset - access->offset); // the buffered bytes were read before
 }
 
 void access_begin_fseek(struct access *access, const FILE *stream)
@@ -138,7 +138,7 @@ static void load_zone(struct state *state, struct file *file, const struct acces
     }
     job.begin = (int64_t)job.first * piece;
     job.end = job.last == all ? end : (int64_t)job.last * piece;
-    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // what is there already
+    ledger_cancel(&state->ledger, end - begin - (job.end - job.begin)); // loaded already
     atomic_fetch_add(&file->jobs, 1);
     if (pool_submit(state, &job)) {
         file->counters.zones++;
@@ -160,7 +160,7 @@ static void remember(struct state *state, struct file *file, const struct access
     enum piece_state piece = piece_state(file->pieces, number);
     bool helps = false;
     file->counters.accesses++;
-    if (piece == PIECE_LOADED && slow) { // one of SAMPLE_CALLS was looked at
+    if (piece == PIECE_LOADED && slow) { // one of SAMPLE_CALLS accesses was timed
         piece_forget(file->pieces, number);
         ledger_lose(&state->ledger, SAMPLE_CALLS * file->miss_ns);
         file->counters.evicted++;
@@ -192,7 +192,7 @@ static void remember(struct state *state, struct file *file, const struct access
     }
 }
 
-// Where it was: of a read() that was slow, or whose place is not known, the kernel is asked.
+// Determine the position of the access; ask the kernel if a read() was slow or its position is unknown.
 static void settle_position(struct access *access, int64_t bytes, bool slow)
 {
     int64_t position = access->offset + bytes;
@@ -203,8 +203,8 @@ static void settle_position(struct access *access, int64_t bytes, bool slow)
     STORE(access->descriptor->position, position);
 }
 
-// Of a descriptor whose reads are passed over, all but a few, and fewer the longer it goes on. One that is slow ends
-// that; where it was bad luck, not for long.
+// For a descriptor that dozes: only a few of its reads are timed, and fewer the longer it dozes. A slow read wakes it;
+// if that was an exception, it soon dozes again.
 static void end_dozing(struct access *access, struct file *file, bool slow)
 {
     const uint32_t mask = LOAD(access->descriptor->passed_over);
@@ -217,7 +217,7 @@ static void end_dozing(struct access *access, struct file *file, bool slow)
     STORE(access->descriptor->position, -1);
 }
 
-// Which of the descriptor's next reads are not looked at? A mask without the lowest bit leaves reads in a row.
+// Choose the next reads of the descriptor to skip. A mask without the lowest bit leaves consecutive reads.
 static void pass_over(struct descriptor *descriptor, struct state *state, const struct file *file)
 {
     uint32_t mask = ledger_is_in_vain(&state->ledger) ? BURST_EVERY - BURST_READS : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One read of the program's: what is asked before it and after it.
+// The work before and after one read of the program.
 #ifndef SRO_ACCESS_H
 #define SRO_ACCESS_H
 
@@ -7,19 +7,19 @@
 
 #include "state.h"
 
-#define OFFSET_CURRENT (-1LL) // where the descriptor is
+#define OFFSET_CURRENT (-1LL) // the position of the descriptor
 
 struct access {
-    struct descriptor *descriptor; // NULL: nothing is to be done after it
+    struct descriptor *descriptor; // NULL: nothing to do after the read
     uint32_t watched;
     int fd;
-    int64_t offset;   // -1: not known yet
+    int64_t offset;   // -1: still unknown
     int64_t begun_ns; // 0: not timed
-    bool current;     // it moves the descriptor's position
-    bool dozing;      // only the clock is looked at: has it become slow?
+    bool current;     // the read moves the position of the descriptor
+    bool dozing;      // only the time is taken, to notice slow reads
 };
 
-// Is this one of the reads to look at? This is all that most reads cost.
+// Return whether to process this read. For most reads this is the only cost.
 static inline bool access_is_due(int fd)
 {
     struct state *state = state_get();
@@ -32,11 +32,11 @@ static inline bool access_is_due(int fd)
     return !(calls & atomic_load_explicit(&descriptor->passed_over, memory_order_relaxed));
 }
 
-// Of one that is due. Both keep errno, wait for nothing and have no cancellation point.
+// Call these for a read that is due. Both keep errno, never wait, and have no cancellation point.
 void access_begin(struct access *access, int fd, int64_t offset);
 void access_end(struct access *access, int64_t bytes);
 
-// Of a FILE, whose reads libc makes by itself: fread() may read, and fseek() reads what is at the new place.
+// For a FILE, libc makes the reads itself: fread() may read, and fseek() reads at the new position.
 bool access_is_due_fread(const FILE *stream, size_t size, size_t count);
 void access_end_fread(struct access *access, const FILE *stream);
 void access_begin_fseek(struct access *access, const FILE *stream);

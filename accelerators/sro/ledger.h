@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loading zones has cost and what it has saved, both as time. As much of a zone is loaded as costs no more, with
-// all before, than was saved already or will be within the time that is looked ahead, if loaded zones go on to help as
-// they do. So a program that zones do not help, or that would have to load too much, loses little more than the
-// advance; and one that they do help begins with short ones, which show it, and soon has whole ones. What a zone saves
-// right after it was loaded says nothing of what it will: a program may go from place to place, and be done with each
-// before its zone has paid. Pure.
+// Accounts for the time that loading zones costs and saves. A zone is loaded only as far as the total cost does not
+// exceed the time saved so far, or the time expected to be saved within the look-ahead if loaded zones continue to help
+// at the present rate. A program that zones do not help, or that would have to load too much, therefore loses little
+// more than the advance. A program that they do help begins with short zones, which show it, and soon loads whole ones.
+// The time that a zone saves right after it was loaded does not predict later savings: a program may move from place to
+// place and leave each one before its zone has paid off. Pure functions.
 #ifndef SRO_LEDGER_H
 #define SRO_LEDGER_H
 
@@ -15,14 +15,14 @@
 #include "limits.h"
 
 struct ledger {
-    _Atomic int64_t begun_ns; // 0: not yet
+    _Atomic int64_t begun_ns; // 0: not begun
     _Atomic int64_t spent_ns;
     _Atomic int64_t saved_ns;
     _Atomic int64_t spent_bytes;
-    _Atomic int64_t planned_bytes; // asked for, and not loaded yet
-    _Atomic uint32_t loading;      // threads, now
-    _Atomic uint32_t reads;        // that have waited, or would have
-    _Atomic uint32_t lasting;      // of the last ones, about: those that zones of some time ago have saved from waiting
+    _Atomic int64_t planned_bytes; // requested and not loaded yet
+    _Atomic uint32_t loading;      // threads that are loading now
+    _Atomic uint32_t reads;        // that waited, or would have waited
+    _Atomic uint32_t lasting;      // about the number of recent reads that older zones saved from waiting
     _Atomic uint32_t others;
 };
 
@@ -35,7 +35,7 @@ static inline int64_t ledger_allowed(struct ledger *ledger, int64_t run_ns)
     return ADVANCE_NS + run_ns / SHARE_OF_RUN + (saved > expected ? saved : expected);
 }
 
-// How many of so many bytes may be loaded, in whole pieces or all of them; these are planned.
+// Return the number of bytes, of `bytes`, that may be loaded, in whole pieces or all of them; adds them to the plan.
 static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t piece, int64_t now_ns)
 {
     int64_t begun = 0;
@@ -49,19 +49,19 @@ static inline int64_t ledger_plan(struct ledger *ledger, int64_t bytes, int64_t 
         bytes = left_ns > 0 ? (int64_t)(left_ns / rate / (double)piece) * piece : 0;
     }
     if (!bytes && !loaded && !planned) {
-        bytes = piece; // nothing else would tell what it does
+        bytes = piece; // the only way to find out whether loading helps
     }
     atomic_fetch_add(&ledger->planned_bytes, bytes);
     return bytes;
 }
 
-// What it counts now, for `ledger_hit`.
+// The current count of reads, for `ledger_hit`.
 static inline uint32_t ledger_now(struct ledger *ledger)
 {
     return atomic_load_explicit(&ledger->reads, memory_order_relaxed);
 }
 
-// A read that has waited, or would have. One that is lost among threads does not matter.
+// Count a read that waited, or would have waited. A count lost between threads does no harm.
 static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
 {
     const uint32_t count = atomic_load_explicit(which, memory_order_relaxed) + 1;
@@ -73,7 +73,7 @@ static inline void ledger_count(struct ledger *ledger, _Atomic uint32_t *which)
     }
 }
 
-// Were zones tried, and have they kept hardly any read from waiting?
+// Return whether zones were tried and saved hardly any read from waiting.
 static inline bool ledger_is_in_vain(struct ledger *ledger)
 {
     const uint32_t lasting = atomic_load_explicit(&ledger->lasting, memory_order_relaxed);
@@ -93,7 +93,7 @@ static inline void ledger_begin(struct ledger *ledger)
     atomic_fetch_add(&ledger->loading, 1);
 }
 
-// What a part of its time counts: threads that load at the same time share what the program can lose by it.
+// Return the cost of a thread's time: threads that load at the same time share the time that the program can lose.
 static inline int64_t ledger_share(struct ledger *ledger, int64_t ns)
 {
     const uint32_t loading = atomic_load(&ledger->loading);
@@ -108,8 +108,9 @@ static inline void ledger_end(struct ledger *ledger, int64_t bytes, int64_t ns)
     ledger_cancel(ledger, bytes);
 }
 
-// What a read waits where nothing is loaded, as far as is known (0: not at all) and after one that waited this long.
-// One that waited less tells more: zones, of other processes too, make reads wait.
+// Return the estimated wait of a read without loaded zones, updated with a read that waited `seen_ns`. `known_ns` is
+// the previous estimate, 0 if there is none. Shorter waits have more weight, because zones, also those of other
+// processes, make reads wait longer.
 static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64_t seen_ns)
 {
     const int64_t seen = seen_ns < MISS_NS_MAX ? seen_ns : MISS_NS_MAX;
@@ -126,7 +127,7 @@ static inline int64_t ledger_wait(struct ledger *ledger, int64_t known_ns, int64
     return known_ns + (more < known_ns ? more : known_ns) / MISS_SLOWER;
 }
 
-// A read of what was loaded at `since`.
+// Count a read from a piece that was loaded at `since`.
 static inline void ledger_hit(struct ledger *ledger, int64_t miss_ns, uint32_t since)
 {
     atomic_fetch_add_explicit(&ledger->saved_ns, miss_ns, memory_order_relaxed);
@@ -138,7 +139,7 @@ static inline void ledger_miss(struct ledger *ledger)
     ledger_count(ledger, &ledger->others);
 }
 
-// What was loaded is gone.
+// Subtract savings that were wrong, because the piece was evicted.
 static inline void ledger_lose(struct ledger *ledger, int64_t ns)
 {
     atomic_fetch_sub_explicit(&ledger->saved_ns, ns, memory_order_relaxed);

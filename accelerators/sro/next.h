@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that this library stands before, and what it calls instead: the next library's, or libc's.
+// The functions that this library wraps, and those that it calls in turn: in the next library, or libc.
 #ifndef SRO_NEXT_H
 #define SRO_NEXT_H
 
@@ -19,7 +19,7 @@ extern void *next_functions[NEXT_COUNT];
 // Keeps errno.
 void *next_find(enum next_function function);
 
-// All are found when the library is loaded; another library's constructor may come before that.
+// All are found when the library is loaded, but the constructor of another library may run before that.
 #define NEXT(name)                                                                                                     \
     ((__typeof__(&name))(next_functions[NEXT_##name] ? next_functions[NEXT_##name] : next_find(NEXT_##name)))
 

@@ -31,7 +31,7 @@ bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last)
     return *first < *last;
 }
 
-// Another one may be in its place by now.
+// Another piece may be in this place by now.
 static void settle(struct piece *piece, uint64_t number, bool loaded)
 {
     uint64_t loading = (number + 1) << 1;

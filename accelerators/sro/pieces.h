@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pieces of a file are loaded, or being loaded. Pure. A piece that shares its place with a later one is
-// forgotten: it would be loaded again, which costs little where it is in the cache.
+// The pieces of a file that are loaded or being loaded. Pure functions. A piece that shares its place with a later one
+// is forgotten: it would be loaded again, which costs little if it is in the cache.
 #ifndef SRO_PIECES_H
 #define SRO_PIECES_H
 
@@ -11,9 +11,9 @@
 #include "limits.h"
 
 struct piece {
-    _Atomic uint64_t tag;                     // 0: none; twice the piece's number and 2, and 1 if it is loaded
-    _Atomic uint32_t since;                   // when it was loaded
-    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part of it that was read since
+    _Atomic uint64_t tag;                     // 0: none; else twice the piece's number, plus 2, plus 1 if it is loaded
+    _Atomic uint32_t since;                   // the time at which it was loaded
+    _Atomic uint64_t touched[PARTS_MAX / 64]; // a bit for each part that was read since
 };
 
 enum piece_state {
@@ -41,11 +41,11 @@ static inline void piece_forget(struct piece *pieces, uint64_t number)
     atomic_store_explicit(&piece_place(pieces, number)->tag, 0, memory_order_relaxed);
 }
 
-// Was this part of a loaded piece never read before?
+// Mark this part of a loaded piece as read; return whether it was never read before.
 bool piece_touch(struct piece *pieces, uint64_t number, unsigned part);
 
-// Take the pieces from `*first` to before `*last`, without those at both ends that are loaded or being loaded, as being
-// loaded. Returns false if none is left.
+// Mark the pieces from `*first` to before `*last` as being loaded, without those at both ends that are loaded or being
+// loaded already. Returns false if none is left.
 bool pieces_claim(struct piece *pieces, uint64_t *first, uint64_t *last);
 
 static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
@@ -53,7 +53,7 @@ static inline uint32_t piece_since(struct piece *pieces, uint64_t number)
     return atomic_load_explicit(&piece_place(pieces, number)->since, memory_order_relaxed);
 }
 
-// Of those that are being loaded: they are loaded now, at a time as the caller counts it, or not after all.
+// For pieces that are being loaded: mark them as loaded, at a time in the caller's unit, or as not loaded after all.
 void pieces_loaded(struct piece *pieces, uint64_t first, uint64_t last, uint32_t now);
 void pieces_give_up(struct piece *pieces, uint64_t first, uint64_t last);
 

@@ -18,7 +18,7 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// A child of vfork runs in its parent's memory: it must not make threads there, which would be its own.
+// A child of vfork runs in its parent's memory and must not start threads there, because they would belong to it.
 static bool is_ours(struct pool *pool)
 {
     pid_t self = (pid_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -32,7 +32,7 @@ static bool is_ours(struct pool *pool)
     return true;
 }
 
-// A thread keeps the user id that it was made with, whatever the program changes to.
+// A thread keeps the user id that it was created with, even if the program changes its user id.
 static bool has_our_user(struct pool *pool)
 {
     uint32_t uid = geteuid();
@@ -59,7 +59,7 @@ static void start(struct state *state, struct worker *worker)
     }
     worker->state = state;
     atomic_store(&worker->leaving, 0);
-    // libc's own function leaves out the signals that it keeps for itself.
+    // The function of libc leaves out the signals that libc uses internally.
     raw_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     void *id = (void *)&worker->id, *alive = (void *)&worker->alive;
     if (clone(worker_run, worker->stack + sizeof worker->stack, flags, worker, id, NULL, alive) < 0) {
@@ -82,7 +82,7 @@ static bool put(struct pool *pool, const struct job *job)
     return false;
 }
 
-// One thread for each zone that waits, up to all of them.
+// Start one thread for each zone that waits, up to the number of threads.
 static bool staff(struct state *state)
 {
     struct pool *pool = &state->pool;
@@ -109,7 +109,7 @@ bool pool_submit(struct state *state, const struct job *job)
     bool staffed = staff(state);
     atomic_fetch_add(&pool->asked, 1);
     raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-    if (!staffed) { // nobody will come
+    if (!staffed) { // no thread will take it
         for (int i = 0; i < QUEUE_MAX; i++) {
             uint32_t waiting = JOB_WAITING;
             atomic_compare_exchange_strong(&pool->queue[i].state, &waiting, JOB_NONE);
@@ -118,7 +118,7 @@ bool pool_submit(struct state *state, const struct job *job)
     return staffed;
 }
 
-// A short rest, which is no cancellation point.
+// Sleep briefly; not a cancellation point.
 static void rest(void)
 {
     const struct timespec short_time = {.tv_nsec = 50000};
@@ -135,7 +135,7 @@ void pool_release(struct state *state, int first, int last)
                 break;
             }
             until = until ? until : now_ns() + CLOSE_WAIT_NS;
-            if (now_ns() > until) { // the disk hangs; a close does not wait for it
+            if (now_ns() > until) { // the disk hangs; close does not wait for it
                 return;
             }
             rest();
@@ -143,9 +143,8 @@ void pool_release(struct state *state, int first, int last)
     }
 }
 
-// Waits until the thread is gone. The kernel clears `alive` first and takes the thread out of its process a moment
-// later; until then the process is one of several threads to unshare(2), which refuses it (seen once in 200 calls on a
-// busy machine).
+// Wait until the thread is gone. The kernel clears `alive` first and removes the thread from its process a moment
+// later. Until then unshare(2) sees several threads and refuses the call (seen once in 200 calls on a busy machine).
 static void await_end(struct worker *worker, int64_t until)
 {
     const long self = raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -157,7 +156,7 @@ static void await_end(struct worker *worker, int64_t until)
         rest();
     }
     if (id) {
-        rest(); // its number goes before it does
+        rest(); // `alive` is cleared before the thread is removed
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few threads that load zones. libc knows nothing of them: they are made without its memory (a signal's handler may
-// have interrupted malloc), they do not keep a program from ending whose last thread has, and they run no handler.
+// A few threads that load zones. They are invisible to libc: they are created without malloc (which a signal handler
+// may have interrupted), they do not keep a program alive after its last thread ended, and they run no signal handler.
 #ifndef SRO_POOL_H
 #define SRO_POOL_H
 
@@ -13,12 +13,12 @@
 
 struct job {
     int fd;
-    uint32_t watched; // what the descriptor was: it must be that still
+    uint32_t watched; // the descriptor's file, which must still be the same
     dev_t dev;
     ino_t ino;
     int64_t begin; // bytes of the file
     int64_t end;
-    uint64_t first; // pieces that are claimed
+    uint64_t first; // claimed pieces
     uint64_t last;
 };
 
@@ -29,19 +29,19 @@ enum job_state {
 };
 
 struct worker {
-    _Atomic uint32_t alive; // the kernel sets it to 0 when the thread has left its stack
-    _Atomic uint32_t id;    // of the thread that was started last; 0: none was
+    _Atomic uint32_t alive; // the kernel clears it when the thread has left its stack
+    _Atomic uint32_t id;    // of the thread that was started last; 0: none
     _Atomic uint32_t leaving;
-    _Atomic uint32_t calling; // a descriptor and 1, while a system call uses it
+    _Atomic uint32_t calling; // descriptor plus 1, while a system call uses it
     struct state *state;
     _Alignas(64) char stack[STACK_BYTES];
 };
 
 struct pool {
-    _Atomic uint32_t broken; // a thread could not be made: no more are tried
+    _Atomic uint32_t broken; // a thread could not be created; no more attempts
     _Atomic uint32_t stopped;
-    _Atomic uint32_t asked; // how often; what idle threads wait for
-    _Atomic int32_t pid;    // whose threads these are
+    _Atomic uint32_t asked; // count of requests; idle threads wait for a change
+    _Atomic int32_t pid;    // process that owns the threads
     _Atomic uint32_t uid;
     struct {
         _Atomic uint32_t state;
@@ -52,17 +52,17 @@ struct pool {
 
 struct state;
 
-// Have this done, soon. Returns false where it cannot be. Changes errno.
+// Queue a job. Returns false if that is not possible. Changes errno.
 bool pool_submit(struct state *state, const struct job *job);
 
-// Wait for the call that a thread makes with this descriptor just now, which is about to be closed: a file that was
-// written may be executed, or locked, right after its last close.
+// Wait for calls of threads that use these descriptors, which are about to be closed: right after its last close, a
+// file that was written may be executed or locked.
 void pool_release(struct state *state, int first, int last);
 
-// End all threads, for good.
+// End all threads permanently.
 void pool_stop(struct state *state);
 
-// What a thread does. In worker.c.
+// The main function of a thread, in worker.c.
 int worker_run(void *worker);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls for threads that libc knows nothing of: these have no errno and no other variable of their own thread.
-// Others use them for what an older libc does not have (../preloaded.mk).
+// System calls for threads that are invisible to libc and have neither errno nor other thread-local variables.
+// Other code uses them for functions that an older libc lacks (../preloaded.mk).
 #ifndef SRO_RAW_H
 #define SRO_RAW_H
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Returns what the kernel returns: from -4095 to -1, the negative of an error's number.
+// Returns the result of the kernel; -4095 to -1 are negative error numbers.
 static inline long raw_call(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined __x86_64__

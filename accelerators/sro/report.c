@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SRO_REPORT: one line of JSON for each process that ends, at the end of the file.
+// SRO_REPORT: each process that ends appends one line of JSON to the file.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "files.h"
 #include "state.h"
 
-// The path, with the process's number for %p. Returns -1 where it is too long.
+// Write the path with the process id for %p. Returns -1 if it is too long.
 static int expand(char *to, size_t size, const char *path, long pid)
 {
     size_t length = 0;
@@ -65,7 +65,7 @@ __attribute__((destructor)) static void report(void)
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd >= 0) {
         if (write(fd, line, (size_t)length) < 0) {
-            // nobody is left to be told
+            // nobody is left to report the error to
         }
         close(fd);
     }

@@ -18,7 +18,7 @@ static const struct variable {
     {"SRO_SEQUENCE_LENGTH", "", 100, SEQUENCE_MAX, offsetof(struct settings, sequence)},
 };
 
-// Digits and nothing else; -1 if not, or not from 1 to `most`.
+// Read a number of digits only; -1 if invalid or not from 1 to `most`.
 static int64_t read_number(const char *text, int64_t most)
 {
     int64_t number = 0;
@@ -51,7 +51,7 @@ static void read_variable(struct settings *settings, const struct variable *vari
     int64_t number = value && *value ? read_number(value, variable->most) : variable->otherwise;
     if (number < 0) {
         char otherwise[200];
-        snprintf(otherwise, sizeof otherwise, "give a number%s from 1 to %lld; it is %lld now", variable->unit,
+        snprintf(otherwise, sizeof otherwise, "use a number%s from 1 to %lld; the default %lld applies", variable->unit,
                  (long long)variable->most, (long long)variable->otherwise);
         complain_about(complain, variable->name, value, otherwise);
         number = variable->otherwise;
@@ -74,7 +74,7 @@ void settings_read(struct settings *settings, settings_lookup *lookup, settings_
     } else if (strlen(report) < sizeof settings->report) {
         memcpy(settings->report, report, strlen(report) + 1);
     } else {
-        complain_about(complain, "SRO_REPORT", report, "give a path of at most 4095 bytes; there is no report now");
+        complain_about(complain, "SRO_REPORT", report, "use a path of at most 4095 bytes; no report is written");
     }
     settings->disabled = disabled && *disabled && strcmp(disabled, "0") != 0;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that say what the library does.
+// The variables that configure the library.
 #ifndef SRO_SETTINGS_H
 #define SRO_SETTINGS_H
 
@@ -14,17 +14,17 @@ struct settings {
     int64_t threshold;
     int64_t zone_bytes;
     int64_t sequence;
-    int64_t piece_bytes;     // what is remembered as loaded or not: a bin, or a zone where that is smaller
-    int64_t part_bytes;      // of a piece, PARTS_MAX at most
-    char report[PATH_BYTES]; // "" where none is wanted
+    int64_t piece_bytes;     // unit of loading: a bin, or a zone if that is smaller
+    int64_t part_bytes;      // bytes of a part; a piece has at most PARTS_MAX
+    char report[PATH_BYTES]; // "": no report
 };
 
-// Called with one line, without its end.
+// Called with one line, without a newline.
 typedef void settings_complain(const char *line);
 
 typedef const char *settings_lookup(const char *name);
 
-// Read all variables. A value that cannot be is replaced by the default and complained about, if a report is wanted.
+// Read all variables. The default replaces an invalid value, and a message reports it if a report is requested.
 void settings_read(struct settings *settings, settings_lookup *lookup, settings_complain *complain);
 
 #endif

@@ -25,7 +25,7 @@ static void complain(const char *line)
     memcpy(text, line, length);
     text[length++] = '\n';
     if (write(STDERR_FILENO, text, length) < 0) {
-        return; // nobody reads it
+        return; // nobody reads the message
     }
 }
 
@@ -45,7 +45,7 @@ static struct state *map(void)
 
 struct state *state_begin(void)
 {
-    if (!atomic_exchange(&state_off, true)) { // until it is known
+    if (!atomic_exchange(&state_off, true)) { // until the settings are read
         const int kept = errno;
         settings_read(&settings, (settings_lookup *)getenv, complain);
         atomic_store(&state_pointer, settings.disabled || !gnu_get_libc_version ? NULL : map());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the library knows of a process, in one mapping that a forked child finds all zeros: there it begins anew,
-// with no lock held and no thread. All zeros is a good beginning.
+// All state of the library in a process, in one mapping that is wiped to zeros in a forked child. The child thus starts
+// again, with no lock held and no thread; all zeros is a valid initial state.
 //
-// Nobody who calls the program's reads ever waits for a lock here. Who finds one taken (by another thread, by what a
-// signal's handler interrupted, by a thread that was cancelled) goes on without.
+// A read of the program never waits for a lock here. If a lock is taken (by another thread, by code that a signal
+// handler interrupted, or by a cancelled thread), the read continues without it.
 #ifndef SRO_STATE_H
 #define SRO_STATE_H
 
@@ -19,7 +19,7 @@
 #include "settings.h"
 #include "window.h"
 
-// What a descriptor is, as far as known: a file's place with its generation, so that one that was given up is told.
+// The file of a descriptor, if known: its place and generation, so that a place that was reassigned is noticed.
 #define WATCHED_NOT_YET 0U
 #define WATCHED_NEVER 1U
 #define PLACE_BITS 8U
@@ -27,29 +27,29 @@
 struct descriptor {
     _Atomic uint32_t watched;
     _Atomic uint32_t calls;
-    _Atomic uint32_t passed_over; // a mask: calls are looked at when their number has none of its bits
-    _Atomic int64_t position;     // where read() will be: a guess, see access.c
-    _Atomic int64_t end;          // of the last access
+    _Atomic uint32_t passed_over; // a mask: calls whose number has none of its bits are processed
+    _Atomic int64_t position;     // the estimated position of the next read(), see access.c
+    _Atomic int64_t end;          // the end of the last access
 };
 
 struct counters {
     uint64_t accesses; // in the windows
-    uint64_t misses;   // that were seen to wait for the disk
-    uint64_t hits;     // parts of what was loaded, read for the first time
-    uint64_t evicted;  // pieces that were loaded and found gone
+    uint64_t misses;   // accesses that waited for the disk
+    uint64_t hits;     // loaded parts that were read for the first time
+    uint64_t evicted;  // pieces that were loaded and then evicted
     uint64_t zones;
     uint64_t bytes;
-    uint64_t held_back; // zones of which nothing was loaded, since loading saved too little so far
+    uint64_t held_back; // zones that were not loaded, because loading saved too little so far
     uint64_t dropped;   // zones that were not loaded: the queue was full, or there was no thread
 };
 
 struct file {
     _Atomic uint32_t lock;
     _Atomic uint32_t generation;
-    _Atomic uint32_t used; // since somebody looked for room
-    _Atomic uint32_t jobs; // under way
+    _Atomic uint32_t used; // since the last search for a free place
+    _Atomic uint32_t jobs; // in progress
     uint32_t calm;         // accesses in a row that needed no help, see limits.h
-    uint32_t recent;       // a bit for each access to what is not loaded, the last one lowest: was it slow?
+    uint32_t recent;       // a bit for each access to unloaded pieces, the last one lowest: 1 if it was slow
     dev_t dev;
     ino_t ino;
     int64_t miss_ns;
@@ -59,11 +59,11 @@ struct file {
 };
 
 struct state {
-    _Atomic uint32_t lock;   // of the files' places
-    uint32_t hand;           // where room is looked for next
+    _Atomic uint32_t lock;   // for the places of files
+    uint32_t hand;           // the place at which the next search starts
     _Atomic int32_t highest; // descriptor
     struct ledger ledger;
-    struct counters counters; // of files that were given up
+    struct counters counters; // of files whose place was reassigned
     struct pool pool;
     struct descriptor descriptors[DESCRIPTORS_MAX];
     struct file files[FILES_MAX];
@@ -77,7 +77,7 @@ extern _Atomic bool state_off;
 // Reads the settings, once.
 struct state *state_begin(void);
 
-// NULL where the library is off.
+// NULL if the library is off.
 static inline struct state *state_get(void)
 {
     struct state *state = atomic_load_explicit(&state_pointer, memory_order_acquire);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last accesses to a file, as the bins that they fell into, and how many fell into each. Pure.
+// The last accesses to a file, as bins and the number of accesses in each. Pure functions.
 #ifndef SRO_WINDOW_H
 #define SRO_WINDOW_H
 
@@ -9,22 +9,22 @@
 struct window {
     uint32_t length;   // accesses that are remembered
     uint32_t held;     // up to `length`
-    uint32_t oldest;   // its place in `bins`
+    uint32_t oldest;   // index of the oldest in `bins`
     uint32_t mask;     // places in `counts`, less 1
     uint64_t *bins;    // a ring
-    struct bin_count { // an open-addressed table; a bin's place is never empty before it
+    struct bin_count { // an open-addressed table without gaps between a bin's hash and its place
         uint64_t bin;
         uint64_t count; // 0: empty
     } * counts;
 };
 
-// Bytes of memory for so many accesses, aligned to 8.
+// Bytes of memory for `length` accesses, aligned to 8.
 size_t window_bytes(uint32_t length);
 
 // An empty window in this memory.
 void window_begin(struct window *window, uint32_t length, void *memory);
 
-// Add an access, which takes the place of the oldest if need be. Returns how many of those remembered are in its bin.
+// Add an access, which replaces the oldest if necessary. Returns the number of remembered accesses in its bin.
 uint64_t window_add(struct window *window, uint64_t bin);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pool's threads do. They have no thread-local variables and no guard of their stack (both were those of the
-// thread that made them, which may be gone): nothing here may use either, or call libc. See the Makefile.
+// The code of the pool's threads. They have no thread-local variables and no stack guard (both would be those of the
+// thread that created them, which may be gone). Nothing here may use either, or call libc. See the Makefile.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// The descriptor as it was when the zone was asked for? Who closes it first says so in `watched`, then looks at
-// `calling`: one of the two sees the other.
+// Return whether the descriptor is still the one for which the zone was requested. A thread that closes it first
+// changes `watched` and then checks `calling`, so that one of the two notices the other.
 static bool is_same(struct state *state, const struct job *job)
 {
     struct stat now;
@@ -35,7 +35,7 @@ static int64_t step_from(const struct job *job, int64_t at)
     return job->end - at < STEP_BYTES ? job->end : at + STEP_BYTES;
 }
 
-// Have the kernel read, without waiting for it.
+// Make the kernel start to read, without waiting.
 static void begin_step(const struct job *job, int64_t at)
 {
     if (at < job->end) {
@@ -43,8 +43,8 @@ static void begin_step(const struct job *job, int64_t at)
     }
 }
 
-// Wait for its last byte, with the next step under way. Returns false where the file has become shorter, or cannot be
-// read.
+// Wait for the last byte of the step while the next one is in progress. Returns false if the file was truncated or
+// cannot be read.
 static bool end_step(const struct job *job, int64_t at)
 {
     char byte;
@@ -108,7 +108,7 @@ int worker_run(void *argument)
             atomic_store(&self->leaving, 0);
             load(self, &job);
         } else if (atomic_load(&self->leaving)) {
-            break; // nothing came between the mark and this look
+            break; // no request arrived since `asked` was read
         } else if (raw_call(SYS_futex, (long)&pool->asked, FUTEX_WAIT_PRIVATE, asked, (long)&idle, 0, 0) ==
                    -ETIMEDOUT) {
             atomic_store(&self->leaving, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes what a descriptor's number stands for, and where it is.
+// Wrappers of functions that change the meaning or the position of a descriptor.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -11,17 +11,17 @@
 #include "files.h"
 #include "next.h"
 
-// Newer than some libcs that this is to be built with.
+// Not declared by all supported versions of libc.
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
 int __close(int fd);
 int __dup2(int from, int to);
 off_t __lseek(int fd, off_t offset, int whence);
 
-#define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC: nothing is closed
+#define ONLY_MARKED 4 // CLOSE_RANGE_CLOEXEC: only marks descriptors, closes none
 
-// A program that looks whether libc has these two (glibc 2.34 does) finds them here.
-#define CALL_CLOSE_RANGE 436 // on every processor
+// A program that checks whether libc has these two (glibc 2.34 does) finds them here.
+#define CALL_CLOSE_RANGE 436 // on every architecture
 
 EXPORTED int close(int fd)
 {
@@ -117,7 +117,7 @@ EXPORTED off_t __lseek(int fd, off_t offset, int whence)
     return position;
 }
 
-// Some namespaces are refused to a process of several threads.
+// A process with several threads may not enter some namespaces.
 EXPORTED int unshare(int flags)
 {
     files_stop();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// fread() and fseek(), and all that they are also called. libc's do not call the read() that others see.
+// fread(), fseek() and their other names. Those of libc do not call the public read().
 #define _GNU_SOURCE
 #include <stdio.h>
 
 #include "access.h"
 #include "next.h"
 
-#undef fread_unlocked // a macro, too, where the compiler optimizes
+#undef fread_unlocked // also a macro when the compiler optimizes
 
 size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
 size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);

@@ -83,8 +83,8 @@ def test_nonsense_is_said_once_and_on_one_line(loaded: Loaded, numbers: Path) ->
     ran = loaded.run(loaded.programs / "subject", "pread", numbers, env={"SRO_PREFETCH_SIZE": "20M"})
     said = {line for line in ran.stderr.splitlines() if "env" not in line}
     assert said == {
-        'libreprise_sro: SRO_PREFETCH_SIZE="20M" is ignored: give a number of bytes from 1 to 1099511627776; '
-        "it is 20971520 now"
+        'libreprise_sro: SRO_PREFETCH_SIZE="20M" is ignored: use a number of bytes from 1 to 1099511627776; '
+        "the default 20971520 applies"
     }
     assert ran.report["prefetch"] == 20971520
 

@@ -247,7 +247,7 @@ def test_nonsense_is_the_default_and_said_only_where_a_report_is_wanted(
     (line,) = said
     assert four(read) == DEFAULTS
     assert line.startswith(f'libreprise_sro: {name}="') and "\n" not in line
-    assert f"it is {DEFAULTS[NAMES.index(name)]} now" in line
+    assert f"the default {DEFAULTS[NAMES.index(name)]} applies" in line
 
 
 @pytest.mark.parametrize("name", NAMES)

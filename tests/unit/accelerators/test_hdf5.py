@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5's settings by variables: what a program has not set itself it gets, and nothing else changes."""
+"""Test settings of HDF5 from variables: they apply unless the program sets them itself, and change nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALIGNED = {"REPRISE_HDF5_ALIGNMENT": "1048576"}
 
 @dataclass(frozen=True)
 class Made:
-    """How a file was made: threshold, alignment, metadata block, sieve buffer, are metadata written together."""
+    """Properties of a file: threshold, alignment, metadata block, sieve buffer, collective metadata writes."""
 
     settings: tuple[int, ...]
     second_at: int
@@ -56,7 +56,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(*argv: str | Path, preload: str = str(LIBRARY), **variables: str) -> Made:
-    with tempfile.TemporaryDirectory() as session:  # a program that no mpirun started leaves Open MPI's behind
+    with tempfile.TemporaryDirectory() as session:  # programs not started by mpirun leave it behind
         environment = {**os.environ, **AS_ROOT, **variables, "LD_PRELOAD": preload, "TMPDIR": session}
         done = subprocess.run(
             [str(word) for word in argv], capture_output=True, text=True, env=environment, timeout=60, check=False
